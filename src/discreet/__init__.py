@@ -7,29 +7,37 @@ __version__ = "0.1.0"
 
 # Public names are imported on first use, so that `import discreet` and `discreet --help` start at once.
 _HOME = {
+    "Bounds": "bounds",
     "BudgetExceeded": "errors",
     "DiscreetError": "errors",
     "InvalidBudget": "errors",
     "InvalidInput": "errors",
+    "Levels": "columns",
     "MissingBounds": "errors",
     "MissingExtra": "errors",
     "NotFitted": "errors",
+    "Range": "columns",
     "UnsupportedRelease": "errors",
 }
 
 __all__ = [
+    "Bounds",
     "BudgetExceeded",
     "DiscreetError",
     "InvalidBudget",
     "InvalidInput",
+    "Levels",
     "MissingBounds",
     "MissingExtra",
     "NotFitted",
+    "Range",
     "UnsupportedRelease",
     "__version__",
 ]
 
 if TYPE_CHECKING:
+    from discreet.bounds import Bounds
+    from discreet.columns import Levels, Range
     from discreet.errors import (
         BudgetExceeded,
         DiscreetError,

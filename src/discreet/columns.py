@@ -1,0 +1,249 @@
+"""One column of records: what it is declared to hold, and how its values become bounded numbers."""
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from discreet.errors import InvalidInput
+
+Float: TypeAlias = npt.NDArray[np.float64]
+IntArray: TypeAlias = npt.NDArray[np.int64]
+Codes: TypeAlias = npt.NDArray[np.signedinteger[Any]]
+Values: TypeAlias = Any
+"""A column as it was handed over: a NumPy array, a PyArrow array or a PyArrow chunked array."""
+Level: TypeAlias = str | int | float | bool
+
+# Levels are matched a slice at a time, so that a long column of text never exists twice.
+_SLICE = 65_536
+# From here on neighbouring integers share a float64.
+_EXACT = 2**53
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A numeric column and the interval that its values are clipped to.
+
+    Parameters
+    ----------
+    low, high : float
+        Ends of the interval, declared from outside knowledge.
+    fill : float, optional
+        What a missing value counts as. Without it, missing values are refused.
+    """
+
+    low: float
+    high: float
+    fill: float | None = None
+
+    def __post_init__(self) -> None:
+        low, high = finite(self.low, "a range's low end"), finite(self.high, "a range's high end")
+        if low == high:
+            raise InvalidInput("A range needs low < high: a constant carries no information, so drop the column.")
+        if low > high:
+            raise InvalidInput("A range needs low < high, but its ends are reversed: swap them.")
+        if not 0 < high / 2 - low / 2 < math.inf or math.isinf(high - low):
+            raise InvalidInput("A range's width must be an ordinary floating-point number: change its unit.")
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+        if self.fill is not None:
+            fill = finite(self.fill, "a range's fill")
+            if not low <= fill <= high:
+                raise InvalidInput("A range's fill must lie between low and high: choose one inside.")
+            object.__setattr__(self, "fill", fill)
+
+    @property
+    def width(self) -> float:
+        """The length of the interval."""
+        return self.high - self.low
+
+    @property
+    def middle(self) -> float:
+        """The centre of the interval."""
+        return self.low / 2 + self.high / 2
+
+    def encode(self, values: Values, name: str = "The column") -> Float:
+        """Clip to the interval, then map it onto [-1, 1]. Missing values become ``fill``, infinite ones are refused."""
+        x = numbers(values, name)
+        if not np.isfinite(x).all():
+            missing = np.isnan(x)
+            if np.isinf(x).any():
+                raise InvalidInput(f"{name} has infinite values: replace them by numbers, or leave those records out.")
+            if self.fill is None:
+                raise InvalidInput(_missing(name))
+            x[missing] = self.fill
+        np.clip(x, self.low, self.high, out=x)
+        x -= self.middle
+        x /= self.high / 2 - self.low / 2
+        # Rounding in the two lines above can step over the ends by one unit in the last place.
+        return np.clip(x, -1.0, 1.0, out=x)
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """A categorical column and the complete list of its levels.
+
+    Parameters
+    ----------
+    levels : sequence of str, or of int, float and bool
+        At least two different ones, declared from outside knowledge. Numbers match by value: 1, 1.0 and True are one.
+    other : level, optional
+        The declared level that collects values outside the list. Without it, they are refused.
+    fill : level, optional
+        The declared level that a missing value counts as. Without it, missing values are refused.
+    """
+
+    levels: tuple[Level, ...]
+    other: Level | None = None
+    fill: Level | None = None
+
+    def __post_init__(self) -> None:
+        given: object = self.levels
+        if not isinstance(given, tuple | list):
+            raise InvalidInput("levels must be a list of levels, not data: declare them, do not compute them.")
+        levels = tuple(_level(level) for level in given)
+        if len({isinstance(level, str) for level in levels}) > 1:
+            raise InvalidInput("levels must be all text or all numbers: write them the way the column stores them.")
+        if len(levels) < 2:
+            raise InvalidInput(
+                "levels must list at least two: a single level carries no information, so drop the column."
+            )
+        if len(set(levels)) < len(levels):
+            raise InvalidInput("levels must differ from each other (1, 1.0 and True are one): remove the duplicates.")
+        object.__setattr__(self, "levels", levels)
+        for role in ("other", "fill"):
+            value = getattr(self, role)
+            if value is not None:
+                if _level(value) not in levels:
+                    raise InvalidInput(f"{role} must be one of the declared levels: add it to the list.")
+                object.__setattr__(self, role, _level(value))
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the levels are strings rather than numbers."""
+        return isinstance(self.levels[0], str)
+
+    def codes(self, values: Values, name: str = "The column") -> Codes:
+        """Positions in the list of levels, in the smallest integer type that holds them."""
+        count = len(self.levels)
+        codes = np.empty(len(values), dtype=np.min_scalar_type(-count))
+        for start in range(0, len(codes), _SLICE):
+            part = slice(start, start + _SLICE)
+            codes[part] = self._match(values[part], name)
+        return codes
+
+    def encode(self, values: Values, name: str = "The column") -> Float:
+        """Positions in the list of levels, as float64."""
+        return self.codes(values, name).astype(np.float64)
+
+    def _match(self, values: Values, name: str) -> Codes:
+        codes: Codes
+        if self.is_text:
+            column = _texts(values, name)
+            found = pc.fill_null(pc.index_in(column, value_set=pa.array(self.levels, pa.large_string())), -1)
+            codes, missing = _numpy(found), _numpy(pc.is_null(column))
+        else:
+            x = numbers(values, name)
+            known = np.array(self.levels, dtype=np.float64)
+            order = np.argsort(known)
+            nearest = order[np.minimum(np.searchsorted(known, x, sorter=order), len(known) - 1)]
+            codes, missing = np.where(known[nearest] == x, nearest, -1), np.isnan(x)
+        if missing.any():
+            if self.fill is None:
+                raise InvalidInput(_missing(name))
+            codes[missing] = self.levels.index(self.fill)
+        unknown = codes < 0
+        if unknown.any():
+            if self.other is None:
+                raise InvalidInput(
+                    f"{name} has values outside its declared levels: declare them, or declare which level is other=."
+                )
+            codes[unknown] = self.levels.index(self.other)
+        return codes
+
+
+def numbers(values: Values, name: str) -> Float:
+    """A fresh float64 copy with NaN for what is missing; text, dates and complex numbers are refused."""
+    if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+        return values.astype(np.float64)
+    column = arrow(values, name)
+    kind = column.type
+    if not any(is_kind(kind) for is_kind in _NUMERIC):
+        raise InvalidInput(f"{name} must hold numbers, but its type is {kind}: convert it, or declare its levels.")
+    x: Float = _numpy(column.cast(pa.float64(), safe=False))
+    return x
+
+
+def arrow(values: Values, name: str) -> Any:
+    """The values as a PyArrow array with nulls for what is missing, dictionaries decoded."""
+    if isinstance(values, np.ndarray):
+        try:
+            values = pa.array(values.astype(object) if values.dtype.kind == "T" else values, from_pandas=True)
+        except (pa.ArrowException, ValueError, TypeError):
+            # Arrow's own sentence quotes the value that it stumbled over.
+            raise InvalidInput(
+                f"{name} must hold one kind of value, numbers or text, in every record: convert it first."
+            ) from None
+    return values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
+
+
+def is_data(value: object) -> bool:
+    """Whether this is an array, a series or a frame, rather than something a person wrote down."""
+    return any(hasattr(value, mark) for mark in ("__array__", "__dataframe__", "__arrow_c_stream__"))
+
+
+def finite(value: object, what: str) -> float:
+    """The value as a float, if it is a finite number."""
+    if not isinstance(value, Real):
+        raise InvalidInput(f"{what[0].upper()}{what[1:]} must be a number: write it down as one.")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise InvalidInput(f"{what[0].upper()}{what[1:]} must be finite: choose the largest value that makes sense.")
+    return number
+
+
+_NUMERIC = (
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_boolean,
+    pa.types.is_decimal,
+    pa.types.is_null,
+)
+_TEXT = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
+
+
+def _texts(values: Values, name: str) -> Any:
+    column = arrow(values, name)
+    kind = column.type
+    if not any(is_kind(kind) for is_kind in _TEXT):
+        raise InvalidInput(f"{name} must hold text like its declared levels, but its type is {kind}: convert either.")
+    return column.cast(pa.large_string())
+
+
+def _numpy(column: Any) -> Any:
+    # Arrow's own memory is read-only, and asking for a copy is the only way never to get it.
+    return np.array(column.to_numpy(zero_copy_only=False))
+
+
+def _level(value: object) -> Level:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, bool | int | float):
+        raise InvalidInput("A level must be text, a number or a boolean: write it down as one.")
+    if not abs(value) < _EXACT:
+        raise InvalidInput("A numeric level must be smaller than 2**53 in size, and not NaN: write such codes as text.")
+    return value
+
+
+def _missing(name: str) -> str:
+    return f"{name} has missing values: declare its fill in the bounds, or leave those records out."

@@ -1,0 +1,243 @@
+"""What a declared column accepts, and how its values become bounded numbers."""
+
+import math
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet.columns import Levels, Range
+from discreet.errors import InvalidInput
+
+finite = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300)
+ranges = st.tuples(finite, finite).filter(lambda pair: pair[1] / 2 - pair[0] / 2 > 0).map(lambda pair: Range(*pair))
+SEX = Levels(("f", "m"))
+
+
+@given(ranges, st.lists(finite, min_size=1))
+def test_an_encoded_range_never_leaves_minus_one_to_one(spec: Range, values: list[float]) -> None:
+    encoded = spec.encode(np.array(values))
+    assert encoded.dtype == np.float64
+    assert np.all(np.abs(encoded) <= 1)
+
+
+def test_a_range_maps_its_ends_and_middle_and_clips_what_lies_outside() -> None:
+    encoded = Range(10, 30).encode(np.array([10, 20, 30, -1000, 1000]))
+    np.testing.assert_array_equal(encoded, [-1, 0, 1, -1, 1])
+
+
+def test_encoding_leaves_the_callers_array_alone() -> None:
+    values = np.array([5.0, np.nan])
+    Range(0, 1, fill=0.5).encode(values)
+    np.testing.assert_array_equal(values, [5.0, np.nan])
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([0, 4], dtype=np.int8),
+        np.array([0, 4], dtype=np.uint64),
+        np.array([0, 4], dtype=np.float32),
+        np.array([0, 4.0], dtype=object),
+        np.array([Decimal("0"), Decimal("4")], dtype=object),
+        pa.array([0, 4]),
+        pa.array([Decimal("0"), Decimal("4")]),
+        pa.chunked_array([[0.0], [4.0]]),
+        pa.array([0, 4]).dictionary_encode(),
+    ],
+    ids=lambda values: str(getattr(values, "dtype", None) or values.type),
+)
+def test_a_range_takes_every_kind_of_number(values: object) -> None:
+    np.testing.assert_array_equal(Range(0, 4).encode(values), [-1, 1])
+
+
+def test_a_range_takes_booleans_as_zero_and_one() -> None:
+    np.testing.assert_array_equal(Range(0, 1).encode(np.array([False, True])), [-1, 1])
+    np.testing.assert_array_equal(Range(0, 1).encode(pa.array([False, True])), [-1, 1])
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array(["1", "2"]),
+        np.array(["1", "2"], dtype=object),
+        np.array([1j, 2]),
+        np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[D]"),
+        np.array([1, "2"], dtype=object),
+        pa.array(["1", "2"]),
+        pa.array([b"1", b"2"]),
+    ],
+    ids=["text", "object text", "complex", "dates", "mixed", "arrow text", "arrow bytes"],
+)
+def test_a_range_refuses_what_is_not_a_number(values: object) -> None:
+    with pytest.raises(InvalidInput, match=r"column 'age' of X must hold (numbers|one kind)"):
+        Range(0, 4).encode(values, "column 'age' of X")
+
+
+MISSING = [
+    np.array([1.0, np.nan]),
+    np.array([1.0, None], dtype=object),
+    pa.array([1, None]),
+    pa.chunked_array([[1.0], [None]]),
+]
+
+
+@pytest.mark.parametrize("values", MISSING, ids=["nan", "None", "null", "chunked null"])
+def test_missing_numbers_are_refused_unless_a_fill_is_declared(values: object) -> None:
+    with pytest.raises(InvalidInput, match="Y has missing values: declare its fill"):
+        Range(0, 2).encode(values, "Y")
+    np.testing.assert_array_equal(Range(0, 2, fill=2).encode(values), [0, 1])
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf])
+def test_infinite_numbers_are_refused_even_with_a_fill(value: float) -> None:
+    with pytest.raises(InvalidInput, match="Y has infinite values"):
+        Range(0, 2, fill=1).encode(np.array([1.0, value]), "Y")
+
+
+@pytest.mark.parametrize(
+    ("ends", "reason"),
+    [
+        ((1, 1), "constant carries no information"),
+        ((2, 1), "reversed"),
+        ((math.nan, 1), "low end must be finite"),
+        ((0, math.inf), "high end must be finite"),
+        ((0, 10**400), "high end must be finite"),
+        (("0", 1), "low end must be a number"),
+        ((0, None), "high end must be a number"),
+        ((-1.7e308, 1.7e308), "width must be an ordinary"),
+        ((0, 5e-324), "width must be an ordinary"),
+        ((0, 1, 2), "fill must lie between"),
+        ((0, 1, math.nan), "fill must be finite"),
+    ],
+)
+def test_a_range_that_makes_no_sense_is_refused(ends: tuple[float, ...], reason: str) -> None:
+    with pytest.raises(InvalidInput, match=reason):
+        Range(*ends)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array(["f", "m"]),
+        np.array(["f", "m"], dtype=object),
+        np.array(["f", "m"], dtype=np.dtypes.StringDType()),
+        pa.array(["f", "m"]),
+        pa.array(["f", "m"], pa.string_view()),
+        pa.array(["f", "m"]).dictionary_encode(),
+        pa.chunked_array([["f"], ["m"]]).dictionary_encode(),
+        pa.Array.from_pandas(pd.Series(["f", "m"], dtype="category")),
+        pl.Series(["f", "m"], dtype=pl.Enum(["m", "f"])).to_arrow(),
+    ],
+    ids=["U", "object", "StringDType", "arrow", "view", "dictionary", "chunked", "pandas category", "polars enum"],
+)
+def test_text_levels_match_every_way_to_store_text(values: object) -> None:
+    np.testing.assert_array_equal(SEX.encode(values), [0.0, 1.0])
+
+
+@given(st.lists(st.integers(-50, 50), min_size=2, unique=True), st.data())
+def test_numeric_levels_match_by_value(levels: list[int], data: st.DataObject) -> None:
+    drawn = data.draw(st.lists(st.sampled_from(levels), min_size=1))
+    expected = [levels.index(value) for value in drawn]
+    spec = Levels(tuple(levels))
+    for values in (np.array(drawn), np.array(drawn, dtype=np.float32), pa.array(drawn).dictionary_encode()):
+        np.testing.assert_array_equal(spec.encode(values), expected)
+
+
+def test_booleans_zero_and_one_are_the_same_levels() -> None:
+    for spec in (Levels((0, 1)), Levels((False, True)), Levels((0.0, 1.0))):
+        for values in (np.array([True, False]), np.array([1, 0]), np.array([1.0, 0.0]), pa.array([True, False])):
+            np.testing.assert_array_equal(spec.encode(values), [1, 0])
+
+
+@pytest.mark.parametrize(("count", "dtype"), [(2, np.int8), (128, np.int8), (129, np.int16), (40_000, np.int32)])
+def test_codes_are_stored_in_the_smallest_type_that_fits(count: int, dtype: type) -> None:
+    codes = Levels(tuple(range(count))).codes(np.array([count - 1, 0]))
+    assert codes.dtype == dtype
+    np.testing.assert_array_equal(codes, [count - 1, 0])
+
+
+def test_codes_of_a_column_longer_than_one_slice_are_all_there() -> None:
+    values = np.arange(150_000) % 3
+    np.testing.assert_array_equal(Levels((0, 1, 2)).codes(values), values)
+
+
+@pytest.mark.parametrize(
+    ("spec", "values"),
+    [
+        (Levels(("f", "m")), np.array(["f", "secret"])),
+        (Levels(("f", "m")), pa.array(["f", ""])),
+        (Levels((1, 2, 5)), np.array([1, 3])),
+        (Levels((1, 2)), np.array([1, np.inf])),
+    ],
+)
+def test_unknown_levels_are_refused_without_being_printed_unless_other_is_declared(
+    spec: Levels, values: object
+) -> None:
+    with pytest.raises(InvalidInput, match="values outside its declared levels") as refusal:
+        spec.encode(values)
+    assert "secret" not in str(refusal.value)
+    np.testing.assert_array_equal(Levels(spec.levels, other=spec.levels[1]).encode(values), [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("spec", "values"),
+    [
+        (SEX, np.array(["f", None], dtype=object)),
+        (SEX, np.array(["f", np.nan], dtype=object)),
+        (SEX, pa.array(["f", None]).dictionary_encode()),
+        (SEX, pa.chunked_array([["f"], [None]])),
+        (Levels((1, 2)), np.array([1, np.nan])),
+        (Levels((1, 2)), pa.array([1, None])),
+    ],
+)
+def test_missing_levels_are_refused_unless_a_fill_is_declared(spec: Levels, values: object) -> None:
+    with pytest.raises(InvalidInput, match="has missing values"):
+        Levels(spec.levels, other=spec.levels[0]).encode(values)
+    np.testing.assert_array_equal(Levels(spec.levels, fill=spec.levels[1]).encode(values), [0, 1])
+
+
+def test_a_column_without_a_single_value_can_be_filled() -> None:
+    nothing = np.array([None, None], dtype=object)
+    np.testing.assert_array_equal(Levels(("f", "m"), fill="m").encode(nothing), [1, 1])
+    np.testing.assert_array_equal(Range(0, 1, fill=1).encode(nothing), [1, 1])
+
+
+def test_levels_of_the_other_kind_are_refused_by_type() -> None:
+    with pytest.raises(InvalidInput, match="must hold text like its declared levels, but its type is int64"):
+        SEX.encode(np.array([1, 2]))
+    with pytest.raises(InvalidInput, match="must hold numbers, but its type is string"):
+        Levels((1, 2)).encode(np.array(["1", "2"]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ((("f",),), "at least two"),
+        (((),), "at least two"),
+        ((("f", "f"),), "must differ"),
+        (((1, True),), "must differ"),
+        ((("f", 1),), "all text or all numbers"),
+        (((0, math.nan),), "not NaN"),
+        (((0, 2**53),), r"smaller than 2\*\*53"),
+        ((("f", None),), "must be text, a number or a boolean"),
+        (("fm",), "list of levels"),
+        ((np.array([1, 2]),), "not data"),
+        ((pd.Series(["f", "m"]),), "not data"),
+        ((("f", "m"), "x"), "other must be one of the declared levels"),
+        ((("f", "m"), None, "x"), "fill must be one of the declared levels"),
+    ],
+)
+def test_levels_that_make_no_sense_are_refused(arguments: tuple[object, ...], reason: str) -> None:
+    with pytest.raises(InvalidInput, match=reason):
+        Levels(*arguments)  # type: ignore[arg-type]
+
+
+def test_levels_written_as_numpy_scalars_become_plain_values() -> None:
+    spec = Levels([np.int64(1), np.float64(2.5)], other=np.int64(1))  # type: ignore[arg-type]
+    assert [type(level) for level in (*spec.levels, spec.other)] == [int, float, int]

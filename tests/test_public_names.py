@@ -1,0 +1,27 @@
+"""The package's front door: every name is there, and it opens at once."""
+
+import subprocess
+import sys
+
+import pytest
+
+import discreet
+
+
+def test_every_public_name_can_be_imported() -> None:
+    assert set(discreet._HOME) | {"__version__"} == set(discreet.__all__) <= set(dir(discreet))
+    for name in discreet._HOME:
+        assert getattr(discreet, name).__name__ == name
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'Nonsense'"):
+        discreet.Nonsense  # noqa: B018
+
+
+def test_importing_the_package_loads_no_library() -> None:
+    script = (
+        "import sys, discreet; print({'numpy', 'pyarrow', 'duckdb', 'opendp', 'sklearn', 'scipy'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
