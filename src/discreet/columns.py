@@ -186,10 +186,13 @@ def arrow(values: Values, name: str) -> Any:
             values = pa.array(values.astype(object) if values.dtype.kind == "T" else values, from_pandas=True)
         except (pa.ArrowException, ValueError, TypeError):
             # Arrow's own sentence quotes the value that it stumbled over.
-            raise InvalidInput(
-                f"{name} must hold one kind of value, numbers or text, in every record: convert it first."
-            ) from None
+            raise one_kind(name) from None
     return values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
+
+
+def one_kind(name: str) -> InvalidInput:
+    """The refusal of a column that mixes numbers, text and other things."""
+    return InvalidInput(f"{name} must hold one kind of value, numbers or text, in every record: convert it first.")
 
 
 def is_data(value: object) -> bool:

@@ -1,0 +1,217 @@
+"""Records: a source of rows that can be summed over, and nothing else.
+
+Whatever the source, rows pass the same two steps: `hold` settles what kind of values each column has, and `chunks`
+clips and encodes a few thousand rows at a time.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+
+from discreet.bounds import Bounds, Levels
+from discreet.columns import Codes, Float, IntArray, Values, arrow, numbers
+from discreet.errors import InvalidInput, MissingBounds
+from discreet.frames import table, vector
+
+__all__ = ["CHUNK_ROWS", "MIN_ROWS", "ArrayRecords", "Chunk", "Float", "IntArray", "Kernel", "Records"]
+
+# Exact integer sums in float64 rely on this limit: docs/proofs/ and gate.py count its bits.
+CHUNK_ROWS = 4_096
+# Fewer records than this cannot support an estimate at any budget.
+MIN_ROWS = 10
+
+
+class Chunk(NamedTuple):
+    """A few thousand records (at most ``CHUNK_ROWS``), already clipped and encoded."""
+
+    y: Float
+    """(m,) outcome, mapped onto [-1, 1]"""
+    t: Float
+    """(m,) 0.0 for control, 1.0 for treated"""
+    x: Float
+    """(m, p) covariates: ranges mapped onto [-1, 1], levels as their position 0, 1, ..."""
+    e: Float | None
+    """(m,) known probability of treatment, inside its bounds; None if it has to be estimated"""
+
+
+Kernel: TypeAlias = Callable[[Chunk], IntArray]
+OnRows: TypeAlias = Callable[[int], None]
+
+
+class Records(Protocol):
+    """What an estimator may know about records: how many there are, their public bounds, and sums over them."""
+
+    @property
+    def n(self) -> int: ...
+
+    @property
+    def bounds(self) -> Bounds: ...
+
+    def sum(self, kernel: Kernel, on_rows: OnRows | None = None) -> IntArray:
+        """Add up ``kernel(chunk)``, an int64 array; ``on_rows`` is told the number of rows just finished."""
+        ...
+
+
+# Neither class below compares or prints its columns: they are the records themselves.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Held:
+    """Columns whose kind is settled: numbers as they were handed over, treatment and levels as small integers."""
+
+    y: Values
+    t: Codes
+    x: tuple[Values, ...]
+    e: Values | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ArrayRecords:
+    """Records in memory: NumPy arrays, lists, pandas, polars and PyArrow.
+
+    Numeric columns are referred to, not copied; columns of levels are held as small integers.
+    """
+
+    n: int
+    bounds: Bounds
+    held: Held = field(repr=False)
+
+    @classmethod
+    def of(cls, Y: Any, T: Any, X: Any = None, *, bounds: Bounds, propensity: Any = None) -> "ArrayRecords":
+        """Check everything once, at the door.
+
+        Parameters
+        ----------
+        Y, T : array-like, series or frame of one column
+            Outcome and treatment.
+        X : array-like or frame, optional
+            Covariates. A frame is matched by name if the bounds name the covariates, and by position otherwise.
+        bounds : Bounds
+            Public facts about the records.
+        propensity : float or array-like, optional
+            Probability of treatment where it is known by design.
+        """
+        if not isinstance(bounds, Bounds):
+            raise MissingBounds("Records need bounds=Bounds(outcome=(low, high), ...): declare them.")
+        y, t, x = vector(Y, "Y"), vector(T, "T"), table(X, bounds)
+        e = propensity
+        if isinstance(e, Real):
+            e = np.broadcast_to(np.float64(e), len(y))
+        elif e is not None:
+            e = vector(e, "propensity")
+        for name, columns in {"T": [t], "X": x, "propensity": [] if e is None else [e]}.items():
+            if any(len(column) != len(y) for column in columns):
+                raise InvalidInput(f"{name} and Y must have one entry per record each: align their lengths.")
+        held = hold(y, t, x, e, bounds=bounds, names=_names(bounds))
+        records = cls(n=len(y), bounds=bounds, held=held)
+        admit(records._chunks())
+        return records
+
+    def sum(self, kernel: Kernel, on_rows: OnRows | None = None) -> IntArray:
+        """Add up ``kernel(chunk)``, an int64 array; ``on_rows`` is told the number of rows just finished."""
+        return add_up(self._chunks(), kernel, on_rows, n=self.n)
+
+    def _chunks(self) -> Iterator[Chunk]:
+        return chunks(self.held, self.bounds, _names(self.bounds))
+
+
+class Names(NamedTuple):
+    """What errors call the columns."""
+
+    y: str
+    t: str
+    x: tuple[str, ...]
+    e: str
+
+
+def hold(y: Values, t: Values, x: Sequence[Values], e: Values, *, bounds: Bounds, names: Names) -> Held:
+    """Settle the kind of each column, once for all passes."""
+    return Held(
+        y=_settled(y, names.y),
+        t=_arms(t, bounds.arms, names.t),
+        x=tuple(
+            spec.codes(column, name) if isinstance(spec, Levels) else _settled(column, name)
+            for spec, column, name in zip(bounds.columns, x, names.x, strict=True)
+        ),
+        e=None if e is None else _settled(e, names.e),
+    )
+
+
+def chunks(held: Held, bounds: Bounds, names: Names) -> Iterator[Chunk]:
+    """Clip and encode ``CHUNK_ROWS`` rows at a time; values that have no place in the bounds are refused."""
+    outcome, columns = bounds.outcome_range, list(zip(bounds.columns, held.x, names.x, strict=True))
+    for start in range(0, len(held.t), CHUNK_ROWS):
+        rows = slice(start, start + CHUNK_ROWS)
+        t = held.t[rows].astype(np.float64)
+        # One covariate after the other lies in memory, so that each is encoded in one sweep.
+        x = np.empty((len(columns), len(t)))
+        for j, (spec, column, name) in enumerate(columns):
+            x[j] = column[rows] if isinstance(spec, Levels) else spec.encode(column[rows], name)
+        yield Chunk(y=outcome.encode(held.y[rows], names.y), t=t, x=x.T, e=_known(held.e, rows, bounds, names.e))
+
+
+def admit(source: Iterable[Chunk]) -> int:
+    """Read everything once, so that whatever is unusable is refused before any budget is spent; count the records."""
+    n = treated = 0
+    for chunk in source:
+        n += len(chunk.t)
+        treated += int(chunk.t.sum())
+    if n < MIN_ROWS:
+        raise InvalidInput(f"There are fewer than {MIN_ROWS} records, too few for any estimate: bring more.")
+    if treated in (0, n):
+        raise InvalidInput("One arm is empty: an effect needs treated and control records.")
+    return n
+
+
+def add_up(source: Iterable[Chunk], kernel: Kernel, on_rows: OnRows | None, *, n: int) -> IntArray:
+    """The sum of ``kernel`` over all chunks, in int64, where the order of addition cannot matter."""
+    total: IntArray | None = None
+    seen = 0
+    for chunk in source:
+        part: object = kernel(chunk)
+        if not isinstance(part, np.ndarray) or part.dtype != np.int64 or part.size == 0:
+            raise TypeError("A kernel must return a non-empty int64 array.")
+        if total is None:
+            total = np.zeros_like(part)
+        elif part.shape != total.shape:
+            raise TypeError("A kernel must return arrays of one shape.")
+        total += part
+        seen += len(chunk.t)
+        if on_rows is not None:
+            on_rows(len(chunk.t))
+    # Bounds on sums were worked out from n, so a source that has changed since must not get through.
+    if total is None or seen != n:
+        raise InvalidInput("The records changed while they were being read: keep the source fixed and start again.")
+    return total
+
+
+def _known(e: Values | None, rows: slice, bounds: Bounds, name: str) -> Float | None:
+    if e is None:
+        return None
+    low, high = bounds.propensity
+    known = numbers(e[rows], name)
+    if not np.all((low <= known) & (known <= high)):
+        raise InvalidInput(
+            f"{name} must lie inside the declared Bounds(propensity=(low, high)): widen them, or check it."
+        )
+    return known
+
+
+def _arms(values: Values, arms: Levels, name: str) -> Codes:
+    try:
+        return arms.codes(values, name)
+    except InvalidInput:
+        raise InvalidInput(
+            f"{name} must hold 0 or 1 (or booleans, or the two labels in Bounds(treatment=(control, treated))) "
+            "in every record: recode it, and leave out records without a treatment."
+        ) from None
+
+
+def _settled(values: Values, name: str) -> Values:
+    # Python objects are turned into an array of one type here, rather than again in every pass.
+    return arrow(values, name) if isinstance(values, np.ndarray) and values.dtype.kind == "O" else values
+
+
+def _names(bounds: Bounds) -> Names:
+    return Names("Y", "T", tuple(f"column {name!r} of X" for name in bounds.names), "propensity")
