@@ -117,6 +117,7 @@ class ParallelEvent:
 
     def __post_init__(self) -> None:
         _check_name(self.name)
+        object.__setattr__(self, "parts", tuple(tuple(part) for part in self.parts))
         if not self.parts or not all(self.parts):
             raise InvalidInput(f"event {self.name!r}: parts must hold at least one event each; leave empty parts out.")
 

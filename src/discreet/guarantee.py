@@ -119,9 +119,7 @@ class Guarantee:
 
     def __str__(self) -> str:
         factor = f"{math.exp(self.epsilon):.3g}" if self.epsilon < 700 else "more than 1e+304"
-        numbers = (
-            f"any result is at most {factor} times as likely with the one as with the other (e to the power epsilon)"
-        )
+        numbers = f"any result is at most {factor} times as likely as it would be then (e to the power epsilon)"
         if self.delta:
             numbers += f", apart from a chance of at most {self.delta:.3g} (delta)"
         status = _STATUS[self.status]
