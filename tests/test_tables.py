@@ -78,7 +78,7 @@ def test_a_file_gives_the_same_bits_as_arrays(tmp_path: Path, name: str) -> None
     np.testing.assert_array_equal(records.sum(fingerprint), in_memory(frame).sum(fingerprint))
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.integers(10, 200), st.integers(0, 2**32 - 1), st.sampled_from(["it.csv", "it.parquet"]))
 def test_every_float_survives_the_file(tmp_path: Path, n: int, seed: int, name: str) -> None:
     rng = np.random.default_rng(seed)
