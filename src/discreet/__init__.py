@@ -8,8 +8,10 @@ __version__ = "0.1.0"
 # Public names are imported on first use, so that `import discreet` and `discreet --help` start at once.
 _HOME = {
     "Bounds": "bounds",
+    "Budget": "budget",
     "BudgetExceeded": "errors",
     "DiscreetError": "errors",
+    "Guarantee": "guarantee",
     "InvalidBudget": "errors",
     "InvalidInput": "errors",
     "Levels": "columns",
@@ -17,13 +19,16 @@ _HOME = {
     "MissingExtra": "errors",
     "NotFitted": "errors",
     "Range": "columns",
+    "Shares": "budget",
     "UnsupportedRelease": "errors",
 }
 
 __all__ = [
     "Bounds",
+    "Budget",
     "BudgetExceeded",
     "DiscreetError",
+    "Guarantee",
     "InvalidBudget",
     "InvalidInput",
     "Levels",
@@ -31,12 +36,14 @@ __all__ = [
     "MissingExtra",
     "NotFitted",
     "Range",
+    "Shares",
     "UnsupportedRelease",
     "__version__",
 ]
 
 if TYPE_CHECKING:
     from discreet.bounds import Bounds
+    from discreet.budget import Budget, Shares
     from discreet.columns import Levels, Range
     from discreet.errors import (
         BudgetExceeded,
@@ -48,6 +55,7 @@ if TYPE_CHECKING:
         NotFitted,
         UnsupportedRelease,
     )
+    from discreet.guarantee import Guarantee
 
 
 def __getattr__(name: str) -> object:
