@@ -8,6 +8,7 @@ that float64 holds exactly, so a record contributes the same integers wherever i
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -296,10 +297,7 @@ class Gram:
         """On integers up to 2**room."""
         d = self.dimension
         bits = min(room // 2, _norm_bits(d))
-        rows, others = np.triu_indices(d, 1)
-        diagonal = np.arange(d) * (d + 1)
-        # The diagonal first, then what is above it: each number of the symmetric matrix once.
-        once = np.concatenate([diagonal, rows * d + others])
+        once, _ = _halves(d)
 
         def add(values: Any) -> IntArray:
             steps = _into_ball(values, self.radius, bits)
@@ -318,13 +316,8 @@ class Gram:
 
     def natural(self, noisy: Float) -> Float:
         """The release in the shape that it is published in."""
-        d = self.dimension
-        matrix = np.empty((d, d))
-        above = np.triu_indices(d, 1)
-        matrix[above] = noisy[d:]
-        matrix.T[above] = noisy[d:]
-        np.fill_diagonal(matrix, noisy[:d])
-        return matrix
+        _, places = _halves(self.dimension)
+        return noisy[places]
 
 
 Geometry: TypeAlias = Interval | Ball | Cells | MeanSquare | Gram
@@ -348,6 +341,17 @@ def _into_ball(values: Any, radius: float, bits: int) -> Float:
         steps *= np.where(squares > edge * edge, shrink, 1.0)[:, None]
         np.trunc(steps, out=steps)
     return steps
+
+
+@lru_cache(maxsize=64)
+def _halves(d: int) -> tuple[IntArray, IntArray]:
+    """Where each number of a symmetric matrix stands, the diagonal first, and which number stands where."""
+    rows, others = np.triu_indices(d, 1)
+    once = np.concatenate([np.arange(d) * (d + 1), rows * d + others])
+    places = np.empty((d, d), dtype=np.int64)
+    places.flat[once] = np.arange(once.size)
+    places.T.flat[once] = np.arange(once.size)
+    return once, places
 
 
 def _norm_bits(dimension: int) -> int:
