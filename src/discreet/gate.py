@@ -13,10 +13,9 @@ from typing import Any, get_args
 
 import numpy as np
 
-from discreet.accounting import RESERVE, SLACK, calibrate_mu, lattice_slack, zcdp_mu
+from discreet.accounting import SLACK, calibrate_mu
 from discreet.budget import Budget
 from discreet.columns import Float, IntArray
-from discreet.conversions import lattice_delta
 from discreet.errors import BudgetExceeded, InvalidBudget, InvalidInput
 from discreet.events import Event, GaussianEvent, LaplaceEvent
 from discreet.geometry import ROOM, Geometry, Grid, Interval
@@ -119,7 +118,6 @@ class Gate:
         self._on_rows = on_rows
         self._count: float | None = float(records.n) if neighbours == "replace-one" else None
         self._shares: tuple[float, ...] = ()
-        self._slack = 0.0
         self._seeded = False
 
     @property
@@ -174,12 +172,6 @@ class Gate:
             for query, share in zip(queries, shares, strict=True)
         ]
         events = [self._event(query, *plan) for query, plan in zip(queries, plans, strict=True)]
-        slack = self._slack + math.fsum(lattice_slack(scale, grid.numbers) for grid, scale in plans)
-        if not self.pure and slack > _allowed_slack(self.budget):
-            raise InvalidBudget(
-                "so large a budget on so many numbers and records is finer than 64-bit integers: lower the share or "
-                "epsilon, or release fewer numbers."
-            )
         recorded = _recorder.get()
         if recorded is not None and not drawing_is_seeded():
             raise InvalidInput("record_sums needs seeded noise: exact sums of a real release must not be kept.")
@@ -187,7 +179,6 @@ class Gate:
         # Charge, then draw: a crash from here on loses budget, never privacy.
         self.events += tuple(events)
         self._shares += shares
-        self._slack = slack
         self._seeded = self._seeded or drawing_is_seeded()
         released = []
         for query, (grid, scale), exact in zip(queries, plans, sums, strict=True):
@@ -289,27 +280,20 @@ def _plan(
     for room in range(min(ROOM, SUM_BITS - bits), 7, -1):
         grid = geometry.grid(room, neighbours)
         diameter = grid.l1 if pure else grid.l2
-        scale = math.nextafter(diameter / strength, math.inf)
-        # Off a matrix's diagonal, noise has scale / sqrt(2).
-        if scale < 2 * MIN_SCALE:
-            raise InvalidBudget("so large a budget is finer than 64-bit integers: lower the share or epsilon.")
+        # Huge budgets on long tables would ask for less noise than hides the lattice: they get a little more.
+        scale = max(math.nextafter(diameter / strength, math.inf), _least_scale(grid, share, pure))
         if scale <= MAX_SCALE:
             return grid, scale
     raise InvalidBudget("so small a budget asks for more noise than 64-bit integers can hold: raise it.")
 
 
+def _least_scale(grid: Grid, share: float, pure: bool) -> float:
+    """With it, lattice_slack of all shares adds up to at most SLACK, which calibrate_mu has set aside."""
+    return MIN_SCALE if pure else max(2 * MIN_SCALE, math.sqrt(grid.numbers / (24 * SLACK * share)))
+
+
 def _capacity_bits(neighbours: Neighbours, n: int) -> int:
     return CAPACITY_BITS if neighbours == "add-remove" else (n - 1).bit_length()
-
-
-@lru_cache(maxsize=256)
-def _allowed_slack(budget: Budget) -> float:
-    """What the lattice may cost in total variation, all releases together (docs/proofs/gate.md, theorem)."""
-    epsilon, delta = budget.epsilon, budget.delta
-    if delta is None or calibrate_mu(epsilon, delta) <= zcdp_mu(epsilon, delta * (1 - RESERVE)):
-        return math.inf
-    # Half of what calibration leaves unspent may go to the lattice; the rest is for rounding errors.
-    return max(SLACK, RESERVE / 2 * delta / lattice_delta(1.0, epsilon))
 
 
 def _drawn(exact: IntArray, grid: Grid, scale: float, pure: bool) -> IntArray:
