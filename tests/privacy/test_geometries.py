@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from discreet.bounds import Bounds
 from discreet.budget import Budget
 from discreet.gate import CAPACITY_BITS, SUM_BITS, Gate, Query
-from discreet.geometry import ROOM, Ball, Cells, Gram, Interval, MeanSquare
+from discreet.geometry import ROOM, Ball, Cells, Gram, Interval, MeanSquare, _norm_bits
 from discreet.records import CHUNK_ROWS, Chunk
 from discreet.testing import frozen_noise, record_sums
 
@@ -173,15 +173,15 @@ def test_the_diameter_on_the_grid_is_the_stated_one(geometry, neighbours, pure, 
     assert on_grid * grid.unit >= stated(neighbours) * (1 - 1e-15)
 
 
-@pytest.mark.parametrize("geometry", GEOMETRIES)
-@pytest.mark.parametrize("neighbours", RELATIONS)
-@pytest.mark.parametrize("bits", [4, 12, 20, 24, 30, 33])
-def test_sums_of_as_many_records_as_the_grid_is_laid_out_for_stay_below_two_to_the_61(geometry, neighbours, bits):
-    for room in {min(ROOM, SUM_BITS - bits), 12}:
-        grid = geometry.grid(room, neighbours)
-        for row in extremes(geometry):
-            values = np.asarray([row]) if geometry.columns else np.asarray(row)
-            assert max(abs(int(number)) for number in grid.add(values)) * 2**bits <= 2**SUM_BITS
+@pytest.mark.parametrize(("geometry", "neighbours", "pure"), CASES)
+@pytest.mark.parametrize("bits", [4, 20, 24, CAPACITY_BITS, 33])
+def test_sums_of_all_records_stay_below_two_to_the_61(geometry, neighbours, pure, bits):
+    # As many records as the grid is laid out for, all of them as far out as they can be.
+    n = 2**bits if neighbours == "replace-one" else 2**CAPACITY_BITS
+    for row in extremes(geometry):
+        table = Table([row], n=n)
+        exact, _ = sums(geometry, table, neighbours=neighbours, budget=PURE if pure else GAUSSIAN)
+        assert max(abs(number) for number in exact) * n <= 2**61
 
 
 @pytest.mark.parametrize("geometry", GEOMETRIES)
@@ -229,3 +229,27 @@ def test_the_second_moment_is_free_and_no_larger_factor_would_be():
 
     assert diameter(golden**2.5 / 2) == pytest.approx(2, abs=1e-12)
     assert diameter(1.01 * golden**2.5 / 2) > 2.001
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS)
+@pytest.mark.parametrize("pure", [False, True])
+def test_rounding_a_second_moment_is_paid_for_on_every_pair_of_a_small_grid(neighbours, pure):
+    room, geometry = 9, MeanSquare(1.0)
+    grid = geometry.grid(room, neighbours)
+    points = np.array([grid.add(np.array([s])) for s in np.arange(-256, 257) / 256])
+    others = points if neighbours == "replace-one" else np.zeros((1, 2), dtype=np.int64)
+    steps = np.abs(points[:, None] - others)
+    if pure:
+        furthest, radius = Fraction(int(steps.sum(axis=2).max())), grid.l1
+    else:
+        furthest, radius = Fraction(int((steps**2).sum(axis=2).max())), grid.l2
+    assert furthest <= allowed(radius, pure=pure)
+    # Without the steps that rounding is charged, some pairs would be too far apart.
+    if neighbours == "replace-one" and not pure:
+        assert furthest > (2 * 256) ** 2
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3, 60, 64, 65, 1_000, 8_192, 8_193, 10**6])
+def test_norms_are_exact_in_float64_in_any_dimension(dimension):
+    bits = _norm_bits(dimension)
+    assert dimension * 4**bits <= 2**53 < dimension * 4 ** (bits + 2)
