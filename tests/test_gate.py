@@ -302,6 +302,16 @@ def test_several_pure_releases_together_state_the_pure_budget():
     assert sum(event.epsilon for event in opened.events) == pytest.approx(1, rel=1e-12)
 
 
+def test_shares_that_exceed_one_by_rounding_are_cut_to_fit():
+    opened = gate(PURE)
+    with seeded_noise(0):
+        opened.ask(Query("half", 0.5, Interval(-1, 1), outcome))
+        opened.ask(Query("other half", 0.5 + 5e-10, Interval(-1, 1), outcome))
+    assert opened.spent == 1
+    assert math.fsum(event.epsilon for event in opened.events) <= 1
+    assert opened.guarantee("gate.md").epsilon == 1
+
+
 def test_each_query_is_one_event_and_all_of_a_call_take_one_pass():
     records = Counted()
     opened = gate(records=records)
