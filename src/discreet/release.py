@@ -1,0 +1,312 @@
+"""What is published: an estimate, its uncertainty and its guarantee, as JSON on disk and as words for people."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from html import escape
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from discreet.bounds import Bounds
+from discreet.errors import InvalidInput, UnsupportedRelease
+from discreet.events import Event, GaussianEvent, LaplaceEvent
+from discreet.guarantee import Guarantee
+from discreet.intervals import Uncertainty
+
+Kind = Literal["ate", "difference-in-means"]
+StudyDesign = Literal["observational", "known propensity"]
+
+FORMAT = "discreet-release"
+VERSION = 1
+SOURCES = {
+    "sampling": "sampling",
+    "privacy": "privacy noise",
+    "nuisance": "adjustment",
+    "clipping": "clipping",
+}
+"""Sources of uncertainty: names of fields, and what people call them."""
+
+_TITLE = {"ate": "Average treatment effect", "difference-in-means": "Difference in mean outcomes"}
+_METHOD = {
+    "ate": "average treatment effect was estimated by augmented inverse probability weighting",
+    "difference-in-means": "average treatment effect was estimated by the difference in mean outcomes",
+}
+_RELATION = {
+    "replace-one": "neighbouring data sets differ in the content of one record",
+    "add-remove": "neighbouring data sets differ in the presence of one record",
+}
+_STATUS = {
+    "proved": "",
+    "claimed": " The guarantee is claimed, not proved.",
+    "test": " This result was drawn with seeded noise: it is a test, and it is not private.",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """An average effect as it may be published.
+
+    Parameters
+    ----------
+    kind
+        "ate" or "difference-in-means".
+    estimate
+        The effect, in the outcome's unit.
+    uncertainty
+        Where its error comes from.
+    n
+        Number of records: exact where it is public, noisy where it is not.
+    guarantee
+        What is promised to the people in the records.
+    bounds
+        The public facts that were declared.
+    design
+        "observational", or "known propensity" where the chance of treatment was known.
+    adjustment
+        Public description of the adjustment, plain JSON.
+    notes
+        Assumptions and warnings, one sentence each.
+    reference
+        Further released numbers by name.
+
+    Privacy
+    -------
+    Everything here is covered by ``guarantee``: intervals at any level, tables, pages and files cost nothing more.
+    """
+
+    kind: Kind
+    estimate: float
+    uncertainty: Uncertainty
+    n: float
+    guarantee: Guarantee
+    bounds: Bounds
+    design: StudyDesign
+    adjustment: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    reference: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(Kind):
+            raise InvalidInput(f"kind must be one of {', '.join(get_args(Kind))}; say what was estimated.")
+        if self.design not in get_args(StudyDesign):
+            raise InvalidInput(
+                f"design must be one of {', '.join(get_args(StudyDesign))}; say how treatment came about."
+            )
+        parts = self.uncertainty.to_dict()
+        for name, value in [("estimate", self.estimate), ("n", self.n), *parts.items(), *self.reference.items()]:
+            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+                raise InvalidInput(f"{name} must be a finite number to be released; check how it was computed.")
+        if self.n <= 0 or min(parts.values()) < 0:
+            raise InvalidInput(
+                "n must be positive and no part of the uncertainty negative; check how they were computed."
+            )
+        notes: object = self.notes
+        if not isinstance(notes, tuple | list) or not all(isinstance(note, str) for note in notes):
+            raise InvalidInput("notes must be sentences in a tuple; put a single one in a tuple too.")
+        object.__setattr__(self, "estimate", float(self.estimate))
+        object.__setattr__(self, "n", float(self.n))
+        object.__setattr__(self, "notes", tuple(notes))
+        object.__setattr__(self, "reference", {name: float(value) for name, value in self.reference.items()})
+        object.__setattr__(self, "adjustment", _plain(self.adjustment))
+
+    def interval(self, alpha: float = 0.05) -> tuple[float, float]:
+        """Interval that covers the effect with probability ``1 - alpha``, privacy noise included."""
+        if not isinstance(alpha, int | float) or not 0 < alpha < 1:
+            raise InvalidInput("alpha must lie between 0 and 1; 0.05 asks for a 95 % interval.")
+        return self.uncertainty.interval(self.estimate, alpha)
+
+    @property
+    def title(self) -> str:
+        """What was estimated, for people."""
+        return _TITLE[self.kind]
+
+    @property
+    def records(self) -> str:
+        """The number of records in words: exact, or about so many where it is private."""
+        return f"{self.n:,.0f}" if self.guarantee.neighbours == "replace-one" else f"about {self.n:,.0f}"
+
+    def text(self, value: float) -> str:
+        """A number in the outcome's unit, with as many decimals as the standard error gives meaning to."""
+        scale = self.uncertainty.se or abs(value)
+        decimals = 1 - math.floor(math.log10(scale)) if scale else 0
+        text = f"{value:.3g}" if decimals > 9 else f"{value:,.{max(decimals, 0)}f}"
+        return text.removeprefix("-") if not text.strip("-0.") else text
+
+    def interval_text(self, alpha: float = 0.05) -> str:
+        """An interval in words."""
+        low, high = self.interval(alpha)
+        return f"{self.text(low)} to {self.text(high)}"
+
+    def shares(self) -> dict[str, float]:
+        """Share of each source in the uncertainty, under the names that people use; clipping only if it matters."""
+        shares = {SOURCES[name]: share for name, share in self.uncertainty.share().items()}
+        return {name: share for name, share in shares.items() if name != SOURCES["clipping"] or share >= 0.005}
+
+    def rounds(self) -> tuple[tuple[str, int, float | None], ...]:
+        """What was released, in order: name, how many numbers, share of the budget (None where none can be told)."""
+        spent = [_spending(event) for event in self.guarantee.events]
+        whole = math.fsum(cost or 0.0 for _, cost in spent)
+        kinds = {type(event) for event in self.guarantee.events}
+        return tuple(
+            (event.name, count, cost / whole if cost is not None and whole and len(kinds) == 1 else None)
+            for event, (count, cost) in zip(self.guarantee.events, spent, strict=True)
+        )
+
+    def summary(self) -> str:
+        """A table in plain text."""
+        rows = [("estimate", self.text(self.estimate)), ("95 % interval", self.interval_text())]
+        rows += [("80 % interval", self.interval_text(0.2)), ("records", self.records), ("design", self.design)]
+        rows += [(name.replace("_", " "), f"{value:.4g}") for name, value in self.reference.items()]
+        lines = [self.title, *_columns(rows)]
+        lines += ["", "Where the uncertainty comes from (shares of the variance)"]
+        lines += _columns([(name, f"{share:.0%}".replace("%", " %")) for name, share in self.shares().items()])
+        lines += ["", "Privacy", *(f"  {line}" for line in str(self.guarantee).splitlines())]
+        if self.notes:
+            lines += ["", "Notes", *(f"  - {note}" for note in self.notes)]
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def methods(self) -> str:
+        """A paragraph for a paper's methods section, numbers filled in."""
+        g, u, b = self.guarantee, self.uncertainty, self.bounds
+        sentences = [
+            f"The {_METHOD[self.kind]} from {self.records} records under differential privacy with {g.budget} "
+            f"(privacy unit: {g.unit}; {_RELATION[g.neighbours]}).{_STATUS[g.status]}",
+            f"Before anything was computed, outcomes were clipped to the declared range from {b.outcome[0]:g} to "
+            f"{b.outcome[1]:g}{self._adjustment_words()}.",
+            f"All released quantities are sums over records of contributions that were clipped to a fixed set, with "
+            f"{_mechanism(g.events)} added: {_list(_round_words(*round_) for round_ in self.rounds())}.",
+            f"The estimate is {self.text(self.estimate)} (95 % interval {self.interval_text()}).",
+            f"The interval combines the sampling error (standard error {u.sampling:.3g}), the noise added to the "
+            f"estimate (standard deviation {u.privacy:.3g}) and the noise in the adjustment (standard deviation "
+            f"{u.nuisance:.3g})"
+            + (
+                f", and allows in full for a bias of up to {u.clipping:.3g} from clipping, by the critical value of a "
+                "folded normal distribution."
+                if u.clipping
+                else "."
+            ),
+        ]
+        return " ".join(sentences)
+
+    def _adjustment_words(self) -> str:
+        names = self.bounds.names
+        if self.kind != "ate" or not names:
+            return ""
+        low, high = self.bounds.propensity
+        known = "known by design and " if self.design == "known propensity" else ""
+        basis = self.adjustment.get("basis")
+        return (
+            f" and covariates ({_list(names)}) to theirs; probabilities of treatment were {known}kept between {low:g} "
+            f"and {high:g}" + (f"; the adjustment used a basis of {basis}" if isinstance(basis, str) else "")
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON."""
+        plain = {part.name: getattr(self, part.name) for part in fields(self)}
+        made = {name: plain[name].to_dict() for name in ("uncertainty", "guarantee", "bounds")}
+        return {"format": FORMAT, "version": VERSION} | plain | made | {"notes": list(self.notes)}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> "Release":
+        """Read a release back; its guarantee is checked against its events again."""
+        if not isinstance(plain, Mapping) or plain.get("format") != FORMAT:
+            raise UnsupportedRelease("this is not a release of discreet; give a file that Release.save wrote.")
+        version = plain.get("version")
+        if not isinstance(version, int) or version < 1:
+            raise UnsupportedRelease("the release has no valid version; give a file that Release.save wrote.")
+        if version > VERSION:
+            raise UnsupportedRelease(f"the release has version {version}, newer than {VERSION}; upgrade discreet.")
+        rest = {name: value for name, value in plain.items() if name not in {"format", "version"}}
+        known = {part.name for part in fields(cls)}
+        if rest.keys() != known:
+            raise InvalidInput(f"a release must have exactly the fields {', '.join(sorted(known))}; check the file.")
+        try:
+            made = {
+                "uncertainty": Uncertainty.from_dict(rest["uncertainty"]),
+                "guarantee": Guarantee.from_dict(rest["guarantee"]),
+                "bounds": Bounds.from_dict(rest["bounds"]),
+                "notes": tuple(rest["notes"]),
+            }
+            return cls(**(rest | made))
+        except (InvalidInput, UnsupportedRelease):
+            raise
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise InvalidInput("a field of the release has a value of the wrong type; check the file.") from None
+
+    def save(self, path: str | Path) -> None:
+        """Write a release file."""
+        text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+        Path(path).write_bytes(f"{text}\n".encode())
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Release":
+        """Read a release file."""
+        try:
+            plain = json.loads(Path(path).read_bytes().decode())
+        except FileNotFoundError:
+            raise InvalidInput(f"There is no release file {str(path)!r}: check the path.") from None
+        except OSError:
+            raise InvalidInput(f"The release file {str(path)!r} cannot be read: check its permissions.") from None
+        except (ValueError, RecursionError):
+            # Broken UTF-8 and broken JSON are both ValueErrors.
+            raise UnsupportedRelease(
+                f"{str(path)!r} is not complete JSON: give the file that Release.save wrote."
+            ) from None
+        return cls.from_dict(plain)
+
+    def _repr_html_(self) -> str:
+        rows = {"estimate": self.text(self.estimate), "95 % interval": self.interval_text(), "records": self.records}
+        rows |= {f"uncertainty from {name}": f"{share:.0%}" for name, share in self.shares().items()}
+        rows |= {"privacy": f"{self.guarantee.budget}; {self.guarantee.neighbours}; {self.guarantee.status}"}
+        cells = "".join(
+            f'<tr><th style="text-align:left">{escape(name)}</th><td style="text-align:left">{escape(value)}</td></tr>'
+            for name, value in rows.items()
+        )
+        return f"<table><caption>{escape(self.title)}</caption>{cells}</table>"
+
+
+def _plain(adjustment: object) -> dict[str, Any]:
+    """A copy through JSON: what cannot be written must not be released, and later changes must not reach it."""
+    try:
+        copy = json.loads(json.dumps(adjustment, allow_nan=False))
+    except (TypeError, ValueError, RecursionError):
+        copy = None
+    if not isinstance(copy, dict):
+        raise InvalidInput("adjustment must be a dictionary of plain JSON; describe it by text, numbers and lists.")
+    return copy
+
+
+def _spending(event: Event) -> tuple[int, float | None]:
+    if isinstance(event, GaussianEvent):
+        return event.dimension, event.mu**2
+    if isinstance(event, LaplaceEvent):
+        return event.dimension, event.epsilon
+    return 0, None
+
+
+def _mechanism(events: tuple[Event, ...]) -> str:
+    if all(isinstance(event, GaussianEvent) for event in events):
+        return "discrete Gaussian noise, calibrated by exact accounting of Gaussian differential privacy,"
+    if all(isinstance(event, LaplaceEvent) for event in events):
+        return "discrete Laplace noise, whose epsilons add up,"
+    return "noise whose privacy losses were composed numerically"
+
+
+def _round_words(name: str, count: int, share: float | None) -> str:
+    details = [f"{count:,} number{'s' if count > 1 else ''}"] if count else []
+    details += [f"{100 * share:.3g} % of the budget"] if share is not None else []
+    return f"{name} ({', '.join(details)})" if details else name
+
+
+def _list(parts: Any) -> str:
+    *first, last = list(parts)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _columns(rows: list[tuple[str, str]]) -> list[str]:
+    width = max(len(name) for name, _ in rows)
+    return [f"  {name:<{width}}  {value}" for name, value in rows]
