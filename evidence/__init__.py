@@ -1,0 +1,1 @@
+"""Simulations behind the documentation's numbers: ``python -m evidence.run``."""
