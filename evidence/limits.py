@@ -1,0 +1,133 @@
+"""Two ends at which the answer is known: a budget so large that noise vanishes, and a real study."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import discreet
+from discreet.datasets import Study, draw
+from discreet.testing import frozen_noise, seeded_noise
+from evidence.cache import ROOT
+from evidence.coverage import ALPHAS, BASE_SEED, DELTA, NOISE_SEED
+from evidence.nonprivate import Estimate, boosted_aipw, linear_aipw
+from evidence.targets import Verdict
+
+_HUGE = 1e6
+_LIMIT_DESIGNS = ("private-ci-1", "correlated", "setup-a", "clinic")
+_LIMIT_SIZE = 3_000
+
+RHC_FILE = Path("rhc") / "rhc_xty.csv.gz"
+RHC_SEEDS = 50
+RHC_EPSILON = 0.5
+_WIDTH, _AIM = 0.25, 0.12
+
+# What an intensive-care physician would call the possible range on the first day, not what these patients had.
+RHC_RANGES = {
+    "age": (18.0, 100.0),  # years
+    "meanbp1": (20.0, 180.0),  # mean arterial pressure, mmHg
+    "hrt1": (30.0, 220.0),  # heart rate, beats a minute
+    "resp1": (4.0, 60.0),  # respiratory rate, breaths a minute
+    "aps1": (0.0, 150.0),  # acute physiology part of APACHE III, without coma
+    "scoma1": (0.0, 100.0),  # coma score of the SUPPORT study, a percentage scale
+    "das2d3pc": (0.0, 58.2),  # Duke Activity Status Index, the scale's own ends
+    "surv2md1": (0.0, 1.0),  # predicted probability of surviving two months
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Catheter:
+    """The right-heart-catheter study under many draws of noise."""
+
+    seeds: int
+    linear: Estimate
+    boosted: Estimate
+    contains_linear: float
+    contains_boosted: float
+    width: float
+    estimate_sd: float
+
+
+def without_noise(designs: tuple[str, ...] = _LIMIT_DESIGNS) -> list[Verdict]:
+    """A huge budget gives what the same estimator gives with zero noise."""
+    verdicts = []
+    for design in designs:
+        study = draw(design, _LIMIT_SIZE, BASE_SEED)
+        with frozen_noise():
+            exact = _fit(study, _HUGE)
+        with seeded_noise(NOISE_SEED):
+            noisy = _fit(study, _HUGE)
+        gap = abs(noisy.ate_ - exact.ate_) / exact.release_.uncertainty.se
+        verdicts.append(
+            Verdict(
+                target=f"ε = {_HUGE:,.0f} against zero noise, {design}, n = {_LIMIT_SIZE:,}",
+                limit="≤ 0.001 s.e. apart",
+                figure=f"{gap:.1e} s.e.",
+                reached=gap <= 1e-3,
+            )
+        )
+    return verdicts
+
+
+def rhc_path() -> Path:
+    """Where the study is looked for."""
+    return Path(os.environ.get("DISCREET_DATA", ROOT.parent / "shared" / "data")) / RHC_FILE
+
+
+def catheter(seeds: int = RHC_SEEDS) -> Catheter | str:
+    """Effect of a right heart catheter on death within 180 days, or the reason why it was not estimated."""
+    path = rhc_path()
+    if not path.exists():
+        return f"Skipped: {RHC_FILE} is not in the folder that $DISCREET_DATA names. It is not part of this project."
+    study = read_catheter_study(path)
+    linear, boosted = linear_aipw(study), boosted_aipw(study, BASE_SEED)
+    estimates, intervals = [], []
+    for seed in range(seeds):
+        with seeded_noise(NOISE_SEED + seed):
+            fitted = _fit(study, RHC_EPSILON)
+        estimates.append(fitted.ate_)
+        intervals.append(fitted.ate_interval(alpha=ALPHAS[-1]))
+    low, high = np.array(intervals).T
+    return Catheter(
+        seeds=seeds,
+        linear=linear,
+        boosted=boosted,
+        contains_linear=float(np.mean((low <= linear.estimate) & (linear.estimate <= high))),
+        contains_boosted=float(np.mean((low <= boosted.estimate) & (boosted.estimate <= high))),
+        width=float(np.mean(high - low)),
+        estimate_sd=float(np.std(estimates, ddof=1)),
+    )
+
+
+def catheter_verdict(result: Catheter | str) -> Verdict:
+    """The study's target."""
+    figure = "" if isinstance(result, str) else f"{result.width:.3f}"
+    return Verdict(
+        target=f"Mean width of 95 % intervals, right heart catheter, ε = {RHC_EPSILON:g}",
+        limit=f"≤ {_WIDTH:g} (aim {_AIM:g})",
+        figure=figure,
+        reached=None if isinstance(result, str) else result.width <= _WIDTH,
+    )
+
+
+def read_catheter_study(path: Path) -> Study:
+    """Eight confounders, treatment and 180-day death of 5,735 patients."""
+    with gzip.open(path, "rt") as file:
+        header = file.readline().strip().split(",")
+        table = np.loadtxt(file, delimiter=",")
+    column = dict(zip(header, table.T, strict=True))
+    return Study(
+        name="right heart catheter",
+        X=np.column_stack([np.clip(column[name], *ends) for name, ends in RHC_RANGES.items()]),
+        T=column["T"],
+        Y=column["Y_death180"],
+        bounds=discreet.Bounds(outcome=(0, 1), covariates=list(RHC_RANGES.values()), propensity=(0.05, 0.95)),
+    )
+
+
+def _fit(study: Study, epsilon: float) -> discreet.ATE:
+    return discreet.ATE(epsilon=epsilon, delta=DELTA, bounds=study.bounds).fit(study.Y, study.T, X=study.X)
