@@ -38,7 +38,7 @@ def a_release(**changes):
         "guarantee": a_guarantee(),
         "bounds": Bounds(outcome=(0, 40), covariates={"age": (18, 95), "sex": ["f", "m"]}, propensity=(0.1, 0.9)),
         "design": "observational",
-        "adjustment": {"basis": "degree 2, all pairs, 5 terms", "trim": 0.05},
+        "adjustment": {"basis": "degree 2, all pairs, 5 terms", "trim": [0.12, 0.88]},
         "notes": ("All confounders are among the covariates.",),
         "reference": {"unadjusted": -0.7},
     }
@@ -233,7 +233,7 @@ def test_the_methods_paragraph_has_every_number_a_reader_needs():
         "one record",
         "differ in the content of one record",
         "from 0 to 40",
-        "between 0.1 and 0.9",
+        "between 0.12 and 0.88",
         "age and sex",
         "degree 2, all pairs, 5 terms",
         "discrete Gaussian noise",
@@ -242,6 +242,11 @@ def test_the_methods_paragraph_has_every_number_a_reader_needs():
     ):
         assert part in text
     assert "\n" not in text
+
+
+@pytest.mark.parametrize("adjustment", [{}, {"basis": "none", "trim": 0.1}, {"basis": 3, "trim": ["a", "b"]}])
+def test_the_methods_paragraph_does_not_rely_on_how_the_adjustment_is_described(adjustment):
+    assert "between 0.1 and 0.9" in a_release(adjustment=adjustment).methods()
 
 
 def test_a_private_number_of_records_is_said_to_be_noisy():

@@ -196,12 +196,12 @@ class Release:
         names = self.bounds.names
         if self.kind != "ate" or not names:
             return ""
-        low, high = self.bounds.propensity
+        low, high = _pair(self.adjustment.get("trim")) or self.bounds.propensity
         known = "known by design and " if self.design == "known propensity" else ""
-        basis = self.adjustment.get("basis")
+        basis = self.adjustment.get("basis", "none")
         return (
-            f" and covariates ({_list(names)}) to theirs; probabilities of treatment were {known}kept between {low:g} "
-            f"and {high:g}" + (f"; the adjustment used a basis of {basis}" if isinstance(basis, str) else "")
+            f" and covariates ({_list(names)}) to theirs; probabilities of treatment were {known}kept between {low:.3g} "
+            f"and {high:.3g}" + (f"; the adjustment used {basis}" if basis != "none" else "")
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -278,6 +278,13 @@ def _plain(adjustment: object) -> dict[str, Any]:
     if not isinstance(copy, dict):
         raise InvalidInput("adjustment must be a dictionary of plain JSON; describe it by text, numbers and lists.")
     return copy
+
+
+def _pair(value: object) -> tuple[float, float] | None:
+    """Two numbers, if that is what a file holds there: descriptions are free, so nothing relies on their shape."""
+    if isinstance(value, list) and len(value) == 2 and all(isinstance(end, int | float) for end in value):
+        return value[0], value[1]
+    return None
 
 
 def _spending(event: Event) -> tuple[int, float | None]:
