@@ -14,6 +14,7 @@ from typing import Any, get_args
 import numpy as np
 
 from discreet.accounting import SLACK, calibrate_mu
+from discreet.bounds import Bounds
 from discreet.budget import Budget
 from discreet.columns import Float, IntArray
 from discreet.errors import BudgetExceeded, InvalidBudget, InvalidInput
@@ -119,6 +120,11 @@ class Gate:
         self._count: float | None = float(records.n) if neighbours == "replace-one" else None
         self._shares: tuple[float, ...] = ()
         self._seeded = False
+
+    @property
+    def bounds(self) -> Bounds:
+        """What was declared about the records."""
+        return self._records.bounds
 
     @property
     def pure(self) -> bool:

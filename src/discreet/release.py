@@ -200,8 +200,8 @@ class Release:
         known = "known by design and " if self.design == "known propensity" else ""
         basis = self.adjustment.get("basis", "none")
         return (
-            f" and covariates ({_list(names)}) to theirs; probabilities of treatment were {known}kept between {low:.3g} "
-            f"and {high:.3g}" + (f"; the adjustment used {basis}" if basis != "none" else "")
+            f" and covariates ({_list(names)}) to theirs; probabilities of treatment were {known}kept between "
+            f"{low:.3g} and {high:.3g}" + (f"; the adjustment used {basis}" if basis != "none" else "")
         )
 
     def to_dict(self) -> dict[str, Any]:

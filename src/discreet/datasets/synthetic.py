@@ -1,8 +1,8 @@
 """Generators with a known average effect: the designs on which `discreet` is measured.
 
 A design is a law of covariates, a propensity, two outcome surfaces and a noise. Covariates are clipped to their public
-bounds *before* treatment and outcome are drawn, so what an analyst may see is what matters. Effects refer to the outcome
-after it has been clipped to its own bounds.
+bounds *before* treatment and outcome are drawn, so what an analyst may see is what matters. Effects refer to the
+outcome after it has been clipped to its own bounds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Design:
     """A law from which studies are drawn.
 
     ``covariates(n, rng)`` draws the covariates, ``surface(x)`` returns (propensity, outcome under control, effect), and
-    ``noise(n, rng)`` the error of the outcome; where ``noise`` is None the outcome is binary with the surface as its risk.
+    ``noise(n, rng)`` the error of the outcome; without a ``noise`` the outcome is binary and the surface is its risk.
     """
 
     name: str
@@ -85,7 +85,7 @@ def _softplus(v: Float) -> Float:
 
 
 def _normal(p: int, limit: float = 3.0) -> Callable[[int, Rng], Float]:
-    return lambda n, rng: np.clip(rng.standard_normal((n, p)), -limit, limit)
+    return lambda n, rng: np.asarray(np.clip(rng.standard_normal((n, p)), -limit, limit))
 
 
 def _uniform(p: int) -> Callable[[int, Rng], Float]:
@@ -113,15 +113,13 @@ def private_ci(which: int, n: int, seed: int) -> Study:
     propensity = np.clip((1.0 + x @ beta) / 2.0, 0.1, 0.9)  # P(x'beta >= eta), eta uniform on [-1, 1]
     t = (rng.random(n) < propensity).astype(np.float64)  # (38)
     y = t + x @ gamma + rng.uniform(-1.0, 1.0, n)  # (39), tau = 1
-    bounds = Bounds(
-        outcome=(-1.0, support + 2.0), covariates=_ranges(p, 0.0, 1.0), propensity=(0.1, 0.9)
-    )
+    bounds = Bounds(outcome=(-1.0, support + 2.0), covariates=_ranges(p, 0.0, 1.0), propensity=(0.1, 0.9))
     return Study(
         name=f"private-ci-{which}", X=x, T=t, Y=y, bounds=bounds, ate=1.0, effects=np.ones(n), propensity=propensity
     )
 
 
-# --- Setups A to D of the sample-splitting paper (its Table 1), covariates clipped to public bounds --------------------
+# --- Setups A to D of the sample-splitting paper (its Table 1), covariates clipped to public bounds ------------------
 
 
 def _setup_a(x: Float) -> tuple[Float, Float, Float]:
@@ -152,7 +150,7 @@ def _correlated(n: int, rng: Rng) -> Float:
     # Equicorrelated normals; the last two are seen as binary only.
     z = np.sqrt(0.5) * rng.standard_normal((n, 6)) + np.sqrt(0.5) * rng.standard_normal((n, 1))
     z[:, 4:] = z[:, 4:] > 0.4
-    return np.clip(z, -3.0, 3.0)
+    return np.asarray(np.clip(z, -3.0, 3.0))
 
 
 def _correlated_surface(x: Float) -> tuple[Float, Float, Float]:
@@ -171,7 +169,7 @@ def _kang_schafer(n: int, rng: Rng) -> Float:
             (z[:, 1] + z[:, 3] + 20.0) ** 2,
         ]
     )
-    return np.clip(x, [0.2, 7.0, 0.0, 200.0], [4.5, 13.0, 1.0, 700.0])
+    return np.asarray(np.clip(x, [0.2, 7.0, 0.0, 200.0], [4.5, 13.0, 1.0, 700.0]))
 
 
 def _kang_schafer_surface(x: Float) -> tuple[Float, Float, Float]:
@@ -267,7 +265,9 @@ DESIGNS: dict[str, Design] = {
         Design(
             name="correlated",
             bounds=Bounds(
-                outcome=(-12.0, 14.0), covariates=[*_ranges(4, -3.0, 3.0), [0.0, 1.0], [0.0, 1.0]], propensity=(0.05, 0.95)
+                outcome=(-12.0, 14.0),
+                covariates=[*_ranges(4, -3.0, 3.0), [0.0, 1.0], [0.0, 1.0]],
+                propensity=(0.05, 0.95),
             ),
             covariates=_correlated,
             surface=_correlated_surface,
@@ -337,7 +337,7 @@ DESIGNS: dict[str, Design] = {
 
 
 def draw(name: str, n: int, seed: int) -> Study:
-    """Draw a study of ``n`` records from a design by its name (``"private-ci-1"``, ``"setup-a"``, ``"clinic"``, ...)."""
+    """Draw a study of ``n`` records from a design by name: ``"private-ci-1"``, ``"setup-a"``, ``"clinic"``, ..."""
     if name.startswith("private-ci-"):
         return private_ci(int(name[-1]), n, seed)
     return DESIGNS[name].draw(n, seed)

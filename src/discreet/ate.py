@@ -1,0 +1,306 @@
+"""Average treatment effects with a proved (epsilon, delta) and a confidence interval."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from discreet import fitted
+from discreet.basis import Size, size_for
+from discreet.bounds import Bounds
+from discreet.budget import Budget, Shares
+from discreet.columns import Float
+from discreet.errors import InvalidBudget
+from discreet.fitted import Progress, open_gate
+from discreet.gate import Gate
+from discreet.guarantee import Neighbours
+from discreet.intervals import Uncertainty
+from discreet.records import Chunk, Records
+from discreet.release import Release
+from discreet.rounds import (
+    Location,
+    Propensity,
+    Score,
+    build_basis,
+    correct_outcome,
+    fit_outcome,
+    fit_propensity,
+    locate,
+    measure_gram,
+    measure_score,
+    pilot_effect,
+    refine_effect,
+    score_rows,
+)
+from discreet.scores import aipw_score, aipw_score_bound
+
+OBSERVATIONAL = Shares(
+    location=0.04,
+    pilot=0.015,
+    marginals=0.03,
+    gram=0.08,
+    propensity=0.17,
+    outcome=0.05,
+    effect=0.015,
+    correction=0.20,
+    looks=0.05,
+    score=0.35,
+)
+KNOWN_DESIGN = Shares(location=0.05, pilot=0.02, marginals=0.03, gram=0.08, outcome=0.15, looks=0.05, score=0.62)
+MEANS = Shares(location=0.12, pilot=0.06, looks=0.07, score=0.75)
+# Under add-remove the number of records is released too, and everything else gets a little less.
+COUNT = 0.02
+# Where n mu is this large (for six covariates), the propensity is calibrated on the records themselves.
+_CALIBRATE = 1500.0
+
+
+class ATE(BaseEstimator):  # type: ignore[misc]
+    """Average treatment effect, doubly robust, from observational records or a known design.
+
+    Three kinds of rounds through the gate: where the outcome and the covariates are; public models of treatment and
+    outcome from noisy moments; the mean and variance of the clipped AIPW score. No sample is split.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The budget. A delta is needed: the rounds are Gaussian.
+    bounds : Bounds
+        Public facts: outcome range, covariates, overlap.
+    propensity : float, array or column name, optional
+        Probability of treatment where it is known by design (a randomised trial).
+    neighbours : {"replace-one", "add-remove"}
+        Which data sets must look alike. Under add-remove the number of records is private too.
+
+    Attributes
+    ----------
+    release_ : Release
+        The only thing that fitting leaves behind; it may be published.
+
+    Privacy
+    -------
+    Protects every record's outcome, treatment and covariates under the stated relation, for every data set. Public:
+    the bounds, the number of records under replace-one, a known propensity. Proof: docs/proofs/ate.md.
+    """
+
+    fit, fit_table, ate_interval = fitted.fit, fitted.fit_table, fitted.ate_interval
+    summary, plot = fitted.summary, fitted.plot
+    ate_, guarantee_ = property(fitted.ate_), property(fitted.guarantee_)
+
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        bounds: Bounds,
+        delta: float | None = None,
+        propensity: Any = None,
+        neighbours: Neighbours = "replace-one",
+    ) -> None:
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.delta = delta
+        self.propensity = propensity
+        self.neighbours = neighbours
+
+    def _check_budget(self, budget: Budget) -> None:
+        if budget.pure:
+            raise InvalidBudget(
+                "ATE needs delta, e.g. delta=1e-6: its rounds add Gaussian noise. "
+                "For pure epsilon in a randomised trial, use DifferenceInMeans."
+            )
+
+    def _fit(self, records: Records, progress: Progress | None) -> ATE:
+        gate = open_gate(self, records, progress)
+        known = self.propensity is not None
+        share = _shares(gate, KNOWN_DESIGN if known else OBSERVATIONAL)
+        strength = gate.n * gate.mu
+        size = size_for(strength, gate.bounds.p)
+        where = locate(gate, share["location"])
+        pilot = pilot_effect(gate, share["pilot"], where)
+        setting = measure_gram(gate, share["gram"], build_basis(gate, share["marginals"], size))
+        if known:
+            low, high = gate.bounds.propensity
+            model, remainder, looks = Propensity.by_design(setting, low, high), 0.0, share["looks"]
+            outcome = fit_outcome(gate, share["outcome"], where, pilot, model)
+        else:
+            low, high = _trimmed(gate.bounds, where.treated, strength)
+            calibrate = strength / sqrt(max(gate.bounds.p, 2) / 6.0) >= _CALIBRATE
+            model = fit_propensity(gate, share["propensity"], setting, (low, high), calibrate)
+            outcome = fit_outcome(gate, share["outcome"], where, pilot, model)
+            outcome = refine_effect(gate, share["effect"], where.spread.scale, outcome)
+            outcome, remainder = correct_outcome(gate, share["correction"], 0.4 * share["looks"], outcome)
+            looks = 0.6 * share["looks"]
+        ceiling = aipw_score_bound(2.2, min(low, 1.0 - high))
+        score = measure_score(gate, share["score"], looks, score_rows(outcome), outcome.effect, ceiling)
+        adjustment = {
+            "covariates": list(gate.bounds.names),
+            "basis": str(size) if gate.bounds.p else "none",
+            "terms": setting.basis.m,
+            "trim": [low, high],
+        }
+        uncertainty = _uncertainty(gate, score, remainder)
+        notes = _notes(size, gate.bounds.p, known, (low, high), uncertainty)
+        self.release_ = _release("ate", gate, score, uncertainty, where, pilot, known, share, adjustment, notes)
+        return self
+
+
+class DifferenceInMeans(BaseEstimator):  # type: ignore[misc]
+    """Difference of the arms' means, for randomised trials; pure epsilon (no delta) or (epsilon, delta).
+
+    Covariates are ignored. In an observational study the difference of means is confounded: use `ATE`.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The budget; without a delta all noise is Laplace noise and the guarantee is pure.
+    bounds : Bounds
+        Public facts; only outcome, treatment and overlap are used.
+    propensity : float, array or column name, optional
+        Probability of treatment where it is known by design; otherwise the share of treated is released.
+    neighbours : {"replace-one", "add-remove"}
+        Which data sets must look alike.
+
+    Attributes
+    ----------
+    release_ : Release
+        The only thing that fitting leaves behind; it may be published.
+
+    Privacy
+    -------
+    Protects every record's outcome and treatment under the stated relation, for every data set. Public: the bounds,
+    the number of records under replace-one, a known propensity. Proof: docs/proofs/ate.md.
+    """
+
+    fit, fit_table, ate_interval = fitted.fit, fitted.fit_table, fitted.ate_interval
+    summary, plot = fitted.summary, fitted.plot
+    ate_, guarantee_ = property(fitted.ate_), property(fitted.guarantee_)
+
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        bounds: Bounds,
+        delta: float | None = None,
+        propensity: Any = None,
+        neighbours: Neighbours = "replace-one",
+    ) -> None:
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.delta = delta
+        self.propensity = propensity
+        self.neighbours = neighbours
+
+    def _check_budget(self, budget: Budget) -> None:
+        """Any budget will do: without a delta the gate draws Laplace noise."""
+
+    def _fit(self, records: Records, progress: Progress | None) -> DifferenceInMeans:
+        gate = open_gate(self, records, progress)
+        known = self.propensity is not None
+        share = _shares(gate, MEANS)
+        where = locate(gate, share["location"])
+        pilot = pilot_effect(gate, share["pilot"], where)
+
+        def rows(c: Chunk) -> Float:
+            e = c.e if c.e is not None else np.full(len(c.t), where.treated)
+            return aipw_score(c.y, c.t, e, where.centre + (0.5 - e) * pilot)
+
+        low, high = gate.bounds.propensity if known else (where.treated, where.treated)
+        ceiling = aipw_score_bound(4.0, min(low, 1.0 - high))
+        score = measure_score(gate, share["score"], share["looks"], rows, pilot, ceiling)
+        # The released share of treated misses the true one by its noise, which matters as far as the prognosis is off.
+        off = where.noise / min(where.treated, 1.0 - where.treated)
+        remainder = 0.0 if known else where.treated_noise * off / (where.treated * (1.0 - where.treated))
+        uncertainty = _uncertainty(gate, score, remainder)
+        notes = ("Treatment is taken to be randomised: no covariate is adjusted for.", *_clip_note(uncertainty))
+        adjustment = {"covariates": [], "basis": "none", "terms": 1, "trim": [low, high]}
+        self.release_ = _release(
+            "difference-in-means", gate, score, uncertainty, where, pilot, known, share, adjustment, notes
+        )
+        return self
+
+
+def _shares(gate: Gate, shares: Shares) -> dict[str, float]:
+    """The shares by name; under add-remove the number of records is released first."""
+    if gate.neighbours == "replace-one":
+        return shares.to_dict()
+    gate.count(COUNT)
+    return {"count": COUNT} | {name: (1.0 - COUNT) * share for name, share in shares.to_dict().items()}
+
+
+def _trimmed(bounds: Bounds, treated: float, strength: float) -> tuple[float, float]:
+    """Where fitted propensities stop: the declared overlap, or further in while n mu is small (a public rule).
+
+    Noise makes extreme fitted propensities unreliable; trimming them costs only a second-order error.
+    """
+    rule = min(0.1, 30.0 / strength)
+    low, high = bounds.propensity
+    return max(low, min(rule, 0.3 * treated)), min(high, 1.0 - min(rule, 0.3 * (1.0 - treated)))
+
+
+def _uncertainty(gate: Gate, score: Score, remainder: float) -> Uncertainty:
+    unit = gate.bounds.outcome_width / 2.0
+    return Uncertainty(
+        sampling=unit * sqrt(score.variance / gate.n),
+        privacy=unit * score.noise,
+        nuisance=unit * remainder,
+        clipping=unit * score.hidden,
+    )
+
+
+def _release(
+    kind: Literal["ate", "difference-in-means"],
+    gate: Gate,
+    score: Score,
+    uncertainty: Uncertainty,
+    where: Location,
+    pilot: float,
+    known: bool,
+    share: dict[str, float],
+    adjustment: dict[str, Any],
+    notes: tuple[str, ...],
+) -> Release:
+    unit = gate.bounds.outcome_width / 2.0
+    public = ["the declared bounds"]
+    public += ["the number of records"] if gate.neighbours == "replace-one" else []
+    public += ["the probability of treatment"] if known else []
+    return Release(
+        kind=kind,
+        estimate=unit * score.mean,
+        uncertainty=uncertainty,
+        n=gate.n,
+        guarantee=gate.guarantee(proof="ate.md", public=tuple(public)),
+        bounds=gate.bounds,
+        design="known propensity" if known else "observational",
+        adjustment=adjustment | {"shares": share},
+        notes=notes,
+        reference={"unadjusted": unit * pilot, "treated_share": where.treated},
+    )
+
+
+def _notes(size: Size, p: int, known: bool, trim: tuple[float, float], uncertainty: Uncertainty) -> tuple[str, ...]:
+    notes = []
+    if known:
+        notes.append("The interval relies on the stated probabilities of treatment; covariates only narrow it.")
+    else:
+        notes.append(
+            "The interval assumes that treatment is as good as random among people with the same declared covariates, "
+            f"and that the adjustment ({size if p else 'none: no covariates were declared'}) captures what they do."
+        )
+        if p and not size.pairs:
+            reason = "this budget and number of records support" if size.degree == 1 else "so many covariates allow"
+            notes.append(f"Joint effects of two covariates are not adjusted for: {reason} a plain adjustment only.")
+        notes.append(f"Fitted probabilities of treatment are held between {trim[0]:.3g} and {trim[1]:.3g}.")
+        if uncertainty.share()["nuisance"] > 0.5:
+            notes.append(
+                "Most of the width is noise in the adjustment: more records, a larger epsilon or fewer covariates "
+                "would narrow it most."
+            )
+    return (*notes, *_clip_note(uncertainty))
+
+
+def _clip_note(uncertainty: Uncertainty) -> tuple[str, ...]:
+    if uncertainty.share()["clipping"] < 0.1:
+        return ()
+    return ("Rare extreme scores (poor overlap or heavy tails) were clipped; the interval is wider to allow for it.",)

@@ -1,0 +1,274 @@
+"""Bounded feature maps: polynomials orthonormal to a released marginal, contrasts of levels, and their products.
+
+Everything here is a function of public numbers (bounds, released marginals) and of one record at a time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from discreet.columns import Float, IntArray, Levels, Range
+
+# Equal bins over a declared range; polynomials of low degree need no more.
+BINS = 24
+# A pair of covariates enters through the product of their first terms; p(p - 1)/2 of them at most.
+MOST_PAIRS = 66
+# Products of a first and a second term (x z^2) are added for all pairs while they are this few.
+MOST_CURVED_PAIRS = 21
+# A record whose squared norm exceeds the expected one by this factor is weighted down.
+_ROOM = 1.3
+_INTERCEPT, _PAIR, _CURVED, _DECAY = 1.5, 0.6, 0.5, 0.3
+
+Column = Range | Levels
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """How rich a basis is: highest power of one covariate, products of two, and products with one factor squared."""
+
+    degree: int
+    pairs: bool
+    curved: bool
+
+    def __str__(self) -> str:
+        words = ["linear" if self.degree == 1 else f"polynomials of degree {self.degree}"]
+        words += ["products of all pairs"] * self.pairs + ["products of first and second powers"] * self.curved
+        return ", ".join(words)
+
+
+def size_for(strength: float, p: int) -> Size:
+    """Public rule for the size of the basis, from n mu (``strength``) and the number of covariates alone.
+
+    Interactions are what confounding hides in most easily, so they come before higher powers; beyond a dozen
+    covariates there are too many of them, and the basis is additive.
+    """
+    pairs = p * (p - 1) // 2
+    scaled = strength / np.sqrt(max(p, 2) / 6.0)
+    if scaled < 200.0 or (pairs > MOST_PAIRS and strength / p < 100.0):
+        return Size(degree=1, pairs=False, curved=False)
+    return Size(
+        degree=2 if scaled < 15_000.0 else 3,
+        pairs=0 < pairs <= MOST_PAIRS,
+        curved=0 < pairs <= MOST_CURVED_PAIRS,
+    )
+
+
+def cells(column: Column) -> int:
+    """Number of cells of a column's marginal: its levels, or equal bins of its range."""
+    return len(column.levels) if isinstance(column, Levels) else BINS
+
+
+def cell_numbers(x: Float, columns: tuple[Column, ...]) -> IntArray:
+    """Cell of each record in each column."""
+    numbers = np.empty(x.shape, dtype=np.int64, order="F")
+    for j, column in enumerate(columns):
+        if isinstance(column, Levels):
+            numbers[:, j] = x[:, j]
+        else:
+            numbers[:, j] = np.minimum((x[:, j] + 1.0) * (BINS / 2.0), BINS - 1)
+    return numbers
+
+
+def clean_marginal(fractions: Float, sd: float, ordered: bool) -> Float:
+    """Denoise a released histogram: towards its own smooth version, then towards equal cells, by James and Stein.
+
+    Where the noise is small the histogram is returned as it is, so that nothing is smoothed away for good.
+    """
+    size = len(fractions)
+    values, variance = fractions, sd * sd
+    if ordered:
+        smooth = np.convolve(np.pad(values, 1, mode="edge"), [0.25, 0.5, 0.25], "valid")
+        rough = values - smooth
+        keep = _james_stein(rough, 0.375 * variance * size)
+        values, variance = smooth + keep * rough, variance * (0.375 + 0.625 * keep)
+    apart = values - 1.0 / size
+    values = np.maximum(1.0 / size + _james_stein(apart, (size - 1) * variance) * apart, 0.02 / size)
+    return np.asarray(values / values.sum())
+
+
+def _james_stein(values: Float, noise: float) -> float:
+    return max(0.0, 1.0 - noise / max(float(values @ values), 1e-300))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Basis:
+    """Feature map of a record's covariates.
+
+    The first feature is a constant. A Range contributes polynomials orthonormal to its marginal, Levels contribute
+    orthonormal contrasts; products of two features follow. ``weight`` says how much of the norm each may use.
+
+    Parameters
+    ----------
+    columns
+        What was declared about the covariates.
+    marginals
+        Released (or assumed) distribution of each column over its cells.
+    size
+        How rich the basis is.
+    """
+
+    columns: tuple[Column, ...]
+    marginals: tuple[Float, ...]
+    size: Size
+    own: tuple[Float, ...] = field(init=False, repr=False)
+    products: tuple[tuple[int, int], ...] = field(init=False, repr=False)
+    weight: Float = field(init=False, repr=False)
+    group: IntArray = field(init=False, repr=False)
+    first: tuple[tuple[int, ...], ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        own: list[Float] = []
+        first: list[tuple[int, ...]] = []
+        weight, group = [_INTERCEPT], [0]
+        for column, marginal in zip(self.columns, self.marginals, strict=True):
+            start = len(weight)
+            if isinstance(column, Range):
+                own.append(_recurrence(marginal, self.size.degree))
+                degrees = np.arange(1, self.size.degree + 1)
+                weight += list(degrees**-_DECAY)
+                group += [1 if degree == 1 else 2 for degree in degrees]
+                first.append((start,))
+            else:
+                own.append(_contrasts(marginal))
+                weight += [1.0] * own[-1].shape[1]
+                group += [1] * own[-1].shape[1]
+                first.append(tuple(range(start, len(weight))))
+        products, pairs = [], list(combinations(range(len(self.columns)), 2))
+        if self.size.pairs:
+            products += [(a, b) for j, k in pairs for a in first[j] for b in first[k]]
+            weight += [_PAIR] * len(products)
+            group += [3] * len(products)
+        if self.size.curved and self.size.degree > 1:
+            both = [(first[j][0], first[k][0]) for j, k in pairs if self._is_range(j) and self._is_range(k)]
+            curved = [pair for a, b in both for pair in ((a + 1, b), (a, b + 1))]
+            products += curved
+            weight += [_CURVED] * len(curved)
+            group += [4] * len(curved)
+        set_ = object.__setattr__  # a frozen fact that works out its own parts
+        set_(self, "own", tuple(own))
+        set_(self, "first", tuple(first))
+        set_(self, "products", tuple(products))
+        set_(self, "weight", np.array(weight))
+        set_(self, "group", _merge_small(np.array(group)))
+
+    def _is_range(self, j: int) -> bool:
+        return isinstance(self.columns[j], Range)
+
+    @property
+    def m(self) -> int:
+        """Number of features, the constant included."""
+        return len(self.weight)
+
+    @property
+    def radius(self) -> float:
+        """Norm to which a record's features are held."""
+        return float(np.sqrt(_ROOM * np.sum(self.weight**2)))
+
+    def __call__(self, x: Float) -> tuple[Float, Float]:
+        """Weighted features (m, features) and each record's weight: (radius / norm) squared, at most one.
+
+        Only elementwise arithmetic in a fixed order, so that a record's features do not depend on its neighbours in
+        memory (docs/proofs/gate.md asks this of a map).
+        """
+        features = np.empty((len(x), self.m), order="F")
+        features[:, 0] = 1.0
+        at = 1
+        for j, (column, own) in enumerate(zip(self.columns, self.own, strict=True)):
+            if isinstance(column, Range):
+                before: Float | float = 0.0
+                now: Float | float = 1.0
+                for shift, back, scale in own:
+                    before, now = now, ((x[:, j] - shift) * now - back * before) / scale
+                    features[:, at] = now
+                    at += 1
+            else:
+                codes = x[:, j].astype(np.intp)
+                for contrast in own.T:
+                    features[:, at] = contrast[codes]
+                    at += 1
+        for a, b in self.products:
+            np.multiply(features[:, a], features[:, b], out=features[:, at])
+            at += 1
+        square = np.zeros(len(x))
+        for k, weight in enumerate(self.weight):
+            features[:, k] *= weight
+            square += features[:, k] ** 2
+        return features, np.minimum(1.0, self.radius**2 / square)
+
+
+def combine(features: Float, coefficients: Float) -> Float:
+    """Features times coefficients, added up in a fixed order (BLAS would round differently by position)."""
+    total = np.zeros(len(features))
+    for k, coefficient in enumerate(coefficients):
+        total += features[:, k] * coefficient
+    return total
+
+
+def _recurrence(marginal: Float, degree: int) -> Float:
+    """Three-term recurrence of the polynomials orthonormal to a histogram on [-1, 1] (Stieltjes), a row a degree."""
+    nodes, weights = np.polynomial.legendre.leggauss(4)
+    half = 1.0 / len(marginal)
+    centres = -1.0 + half * (2.0 * np.arange(len(marginal)) + 1.0)
+    points = (centres[:, None] + half * nodes).ravel()
+    mass = (marginal[:, None] * weights / 2.0).ravel()
+    rows, back = [], 0.0
+    before, now = np.zeros_like(points), np.ones_like(points)
+    for _ in range(degree):
+        shift = float(mass @ (points * now * now))
+        after = (points - shift) * now - back * before
+        # A marginal on a few points has few polynomials: a floor keeps the others finite, and the Gram sorts them out.
+        scale = max(float(np.sqrt(mass @ after**2)), 1e-3)
+        rows.append((shift, back, scale))
+        before, now, back = now, after / scale, scale
+    return np.array(rows)
+
+
+def _contrasts(marginal: Float) -> Float:
+    """Orthonormal contrasts between levels under their (slightly evened out) frequencies, a column each."""
+    levels = len(marginal)
+    frequency = np.maximum(marginal, 0.25 / levels)
+    root = np.sqrt(frequency / frequency.sum())[:, None]
+    plain = np.column_stack([np.ones(levels), np.eye(levels)[:, :-1]])
+    orthonormal, _ = np.linalg.qr(root * plain)
+    return np.asarray(orthonormal[:, 1:] / root)
+
+
+def _merge_small(group: IntArray) -> IntArray:
+    """Groups share a prior scale, which takes several members to estimate: join small ones to the rest."""
+    sizes = {k: int(np.sum(group == k)) for k in (2, 3, 4)}
+    if min(sizes[2], sizes[3] + sizes[4]) < 6:
+        return np.where(group > 1, 2, group)
+    return np.where((group == 4) & (sizes[4] < 6), 3, group)
+
+
+def reference_points(columns: tuple[Column, ...], marginals: tuple[Float, ...], correlation: Float, size: int) -> Float:
+    """Deterministic sample of a Gaussian copula with the released marginals: a public stand-in for the covariates."""
+    values, vectors = np.linalg.eigh(correlation)
+    factor = vectors * np.sqrt(np.maximum(values, 0.02))
+    factor /= np.sqrt(np.sum(factor**2, axis=1, keepdims=True))
+    even: Float = ndtr(ndtri(_kronecker(size, len(columns))) @ factor.T)
+    points = np.empty(even.shape)
+    for j, (column, marginal) in enumerate(zip(columns, marginals, strict=True)):
+        below = np.concatenate([[0.0], np.cumsum(marginal)])
+        below[-1] = 1.0
+        if isinstance(column, Levels):
+            points[:, j] = np.clip(np.searchsorted(below, even[:, j], side="right") - 1, 0, len(marginal) - 1)
+        else:
+            points[:, j] = np.interp(even[:, j], below, np.linspace(-1.0, 1.0, len(below)))
+    return points
+
+
+def _kronecker(size: int, dimension: int) -> Float:
+    """Evenly spread points in the unit cube: multiples of square roots of primes, modulo one."""
+    primes: list[int] = []
+    candidate = 2
+    while len(primes) < dimension:
+        if all(candidate % prime for prime in primes):
+            primes.append(candidate)
+        candidate += 1
+    steps = np.sqrt(np.array(primes, dtype=np.float64))
+    return np.asarray(np.clip((0.5 + np.arange(1, size + 1)[:, None] * steps) % 1.0, 1e-6, 1.0 - 1e-6))

@@ -1,0 +1,140 @@
+"""What estimators of an average effect share: how records come in and what a fitted one answers.
+
+Functions, not a parent class: an estimator lists the ones it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from discreet.bounds import Bounds
+from discreet.budget import Budget
+from discreet.errors import InvalidInput, MissingBounds, NotFitted
+from discreet.gate import Gate
+from discreet.guarantee import Guarantee
+from discreet.records import ArrayRecords, Records
+from discreet.release import Release
+from discreet.tables import FileRecords
+
+# Told (pass, rows done, rows in all).
+Progress = Callable[[str, int, int], None]
+
+
+def fit(self: Any, Y: Any, T: Any, *, X: Any = None, progress: Progress | None = None) -> Any:
+    """Estimate from arrays or frames.
+
+    Parameters
+    ----------
+    Y, T : array-like of shape (n,)
+        Outcome and treatment (0 or 1, booleans, or the two labels that the bounds declare).
+    X : array-like or frame of shape (n, p), optional
+        Covariates, matched to the bounds by name where both have names.
+    progress : callable, optional
+        Told (pass, rows done, rows in all) while it works.
+    """
+    check(self)
+    return self._fit(ArrayRecords.of(Y, T, X, bounds=self.bounds, propensity=self.propensity), progress)
+
+
+def fit_table(
+    self: Any,
+    table: Any,
+    *,
+    outcome: str,
+    treatment: str,
+    covariates: list[str] | None = None,
+    progress: Progress | None = None,
+) -> Any:
+    """Estimate from a table: a frame, or the path or glob of CSV or Parquet files, which may exceed memory.
+
+    Parameters
+    ----------
+    table : path, glob or frame
+        Where the records are.
+    outcome, treatment : str
+        Their columns.
+    covariates : list of str, optional
+        Covariate columns; by default those that the bounds name.
+    progress : callable, optional
+        Told (pass, rows done, rows in all) while it works.
+    """
+    check(self)
+    if isinstance(table, str) or hasattr(table, "__fspath__"):
+        source: Records = FileRecords.of(
+            table,
+            outcome=outcome,
+            treatment=treatment,
+            covariates=covariates,
+            bounds=self.bounds,
+            propensity=self.propensity,
+        )
+        return self._fit(source, progress)
+    names = list(self.bounds.names) if covariates is None else list(covariates)
+    present: list[Any] = list(table.column_names if hasattr(table, "column_names") else table.columns)
+    missing = [name for name in (outcome, treatment, *names) if name not in present]
+    if missing:
+        raise InvalidInput(f"table has no column {missing[0]!r}; check the names of outcome, treatment, covariates.")
+    X = table.select(names) if hasattr(table, "select") else table[names]
+    return self.fit(table[outcome], table[treatment], X=X if names else None, progress=progress)
+
+
+def check(self: Any) -> None:
+    """Refuse what can be refused without looking at a record."""
+    if not isinstance(self.bounds, Bounds):
+        raise MissingBounds(
+            f"{type(self).__name__} needs bounds=Bounds(outcome=(low, high), ...). "
+            "Declare them; do not compute them from the data."
+        )
+    self._check_budget(Budget(epsilon=self.epsilon, delta=self.delta))
+
+
+def open_gate(self: Any, records: Records, progress: Progress | None) -> Gate:
+    """A gate on the records with the estimator's budget and relation."""
+    done = 0
+
+    def on_rows(rows: int) -> None:
+        nonlocal done
+        done += rows
+        if progress is not None:
+            passes, within = divmod(done - 1, records.n)
+            progress(f"pass {passes + 1}", within + 1, records.n)
+
+    budget = Budget(epsilon=self.epsilon, delta=self.delta)
+    return Gate(records, budget=budget, neighbours=self.neighbours, on_rows=on_rows)
+
+
+def released(self: Any) -> Release:
+    """The release of a fitted estimator."""
+    try:
+        release: Release = self.release_
+    except AttributeError:
+        raise NotFitted(f"this {type(self).__name__} has no release yet; call fit first.") from None
+    return release
+
+
+def ate_(self: Any) -> float:
+    """The released estimate of the average effect."""
+    return released(self).estimate
+
+
+def guarantee_(self: Any) -> Guarantee:
+    """What the release promises."""
+    return released(self).guarantee
+
+
+def ate_interval(self: Any, alpha: float = 0.05) -> tuple[float, float]:
+    """Confidence interval at level ``1 - alpha``: sampling error and privacy noise together. Costs nothing."""
+    return released(self).interval(alpha)
+
+
+def summary(self: Any) -> str:
+    """The release as a readable table."""
+    return released(self).summary()
+
+
+def plot(self: Any, ax: Any = None) -> Any:
+    """Draw the estimate, its interval and where the uncertainty comes from (needs matplotlib)."""
+    from discreet.plots import plot_release
+
+    return plot_release(released(self), ax=ax)

@@ -1,0 +1,352 @@
+"""Rounds through the gate: each turns a share of the budget into a public model that the next one uses.
+
+Outcomes are on [-1, 1] here, covariates as `Bounds` encodes them. The proof of every round is its geometry; the list
+with all diameters is in docs/proofs/ate.md. What a round computes from its noisy sums is post-processing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, logit
+
+from discreet.basis import Basis, Size, cell_numbers, cells, clean_marginal, combine
+from discreet.columns import Float
+from discreet.gate import Gate, Query
+from discreet.geometry import Ball, Cells, Gram, Interval, MeanSquare
+from discreet.moments import LOGIT_CAP, Reference, SteadyGram, shrink
+from discreet.records import Chunk
+from discreet.scores import aipw_score, balancing_weight
+from discreet.spread import BINS, Spread, bin_numbers
+
+# Weights of single records in the prognosis stop here: beyond, they add noise and no information.
+_MOST_WEIGHT = 8.0
+# How much of what clipping hides is feared to be bias, when a clip is chosen; and what the interval allows for.
+_FEAR, _ALLOW = 0.8, 0.5
+# Coefficients of the correction are a priori about the residual's size: only hopeless directions are shrunk.
+_PRIOR = 1.0
+
+RowMap = Callable[[Chunk], Float]
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where and how wide the outcome is, and how many are treated."""
+
+    treated: float
+    treated_noise: float
+    centre: float
+    noise: float
+    spread: Spread
+
+
+def locate(gate: Gate, share: float) -> Location:
+    """Share of treated, centre and spread of the outcome, in three passes that zoom in."""
+    n = gate.n
+    treated, outcome = gate.ask(
+        Query("share of treated", 0.3 * share, Interval(0.0, 1.0), lambda c: c.t),
+        Query("outcome, first look", 0.3 * share, MeanSquare(1.0), lambda c: c.y),
+    )
+    low, high = gate.bounds.propensity
+    centre = float(np.clip(outcome.value[0] / n, -1.0, 1.0))
+    noise = float(np.asarray(outcome.sd)[0]) / n
+    wide = float(np.sqrt(np.clip(outcome.value[1] / n - centre**2, max(2.0 * noise, 1e-6), 1.0)))
+    (again,) = gate.ask(
+        Query("centre of the outcome", 0.15 * share, Interval(-3.0 * wide, 3.0 * wide), lambda c: c.y - centre)
+    )
+    centre += float(again.value) / n
+    spread = measure_spread(gate, "spread of the outcome", 0.25 * share, lambda c: c.y - centre, 2.0)
+    return Location(
+        treated=float(np.clip(float(treated.value) / n, low, high)),
+        treated_noise=float(treated.sd) / n,
+        centre=centre,
+        noise=float(again.sd) / n,
+        spread=spread,
+    )
+
+
+def measure_spread(gate: Gate, name: str, share: float, rows: RowMap, ceiling: float) -> Spread:
+    """Distribution of a magnitude over half octaves below a public ceiling."""
+    (counts,) = gate.ask(Query(name, share, Cells((BINS,)), lambda c: bin_numbers(rows(c), ceiling)))
+    return Spread.fit(counts.value / gate.n, float(counts.sd) / gate.n, ceiling)
+
+
+def pilot_effect(gate: Gate, share: float, where: Location) -> float:
+    """Difference of the arms' means, residuals clipped: a first, confounded guess that only centres what follows."""
+    clip = 2.5 * where.spread.scale
+
+    def rows(c: Chunk) -> Float:
+        residual = np.clip(c.y - where.centre, -clip, clip)
+        return np.column_stack([c.t * residual, (1.0 - c.t) * residual])
+
+    (sums,) = gate.ask(Query("arm means", share, Ball(clip, 2), rows))
+    means = sums.value / gate.n / np.maximum([where.treated, 1.0 - where.treated], 0.02)
+    return float(np.clip(means[0] - means[1], -3.0 * where.spread.scale, 3.0 * where.spread.scale))
+
+
+def build_basis(gate: Gate, share: float, size: Size) -> Basis:
+    """Marginals of all covariates in one release, and the basis orthonormal to them."""
+    columns = gate.bounds.columns
+    if not columns:
+        return Basis((), (), size)
+    sizes = tuple(cells(column) for column in columns)
+    (counts,) = gate.ask(Query("marginals", share, Cells(sizes), lambda c: cell_numbers(c.x, columns)))
+    parts = np.split(counts.value / gate.n, np.cumsum(sizes)[:-1])
+    marginals = tuple(clean_marginal(part, float(counts.sd) / gate.n, len(part) > 4) for part in parts)
+    return Basis(columns, marginals, size)
+
+
+class Features:
+    """Weighted features of a chunk, kept for the queries of the same pass."""
+
+    def __init__(self, basis: Basis) -> None:
+        self.basis = basis
+        self._last: tuple[Chunk, tuple[Float, Float]] | None = None
+
+    def __call__(self, chunk: Chunk) -> tuple[Float, Float]:
+        if self._last is None or self._last[0] is not chunk:
+            self._last = chunk, self.basis(chunk.x)
+        return self._last[1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Setting:
+    """What all later rounds share: the features and what is known of their distribution."""
+
+    features: Features
+    reference: Reference
+    gram: SteadyGram
+
+    @property
+    def basis(self) -> Basis:
+        return self.features.basis
+
+
+def measure_gram(gate: Gate, share: float, basis: Basis) -> Setting:
+    """Second moments of the features."""
+    features = Features(basis)
+
+    def rows(c: Chunk) -> Float:
+        phi, weight = features(c)
+        return phi * np.sqrt(weight)[:, None]
+
+    (gram,) = gate.ask(Query("second moments", share, Gram(basis.radius, basis.m), rows))
+    released, sd = gram.value / gate.n, float(gram.sd) / gate.n
+    reference = Reference.draw(basis, released, sd)
+    return Setting(features, reference, SteadyGram.of(released, sd, reference, basis))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Propensity:
+    """Public logistic model of treatment, trimmed; or the known design."""
+
+    setting: Setting
+    theta: Float
+    covariance: Float
+    low: float
+    high: float
+    known: bool = False
+
+    @classmethod
+    def by_design(cls, setting: Setting, low: float, high: float) -> Propensity:
+        """Probabilities that come with the records."""
+        m = setting.basis.m
+        return cls(setting, np.zeros(m), np.zeros((m, m)), low, high, known=True)
+
+    def __call__(self, c: Chunk) -> Float:
+        return self.of(self.setting.features(c)[0]) if c.e is None else c.e
+
+    def of(self, phi: Float) -> Float:
+        """Probability from features."""
+        return np.asarray(expit(np.clip(combine(phi, self.theta), logit(self.low), logit(self.high))))
+
+    @property
+    def on_reference(self) -> Float:
+        """Probabilities of the reference points."""
+        return np.asarray(expit(self.setting.reference.features @ self.theta))
+
+
+def fit_propensity(
+    gate: Gate, share: float, setting: Setting, trim: tuple[float, float], calibrate: bool
+) -> Propensity:
+    """Logistic model from the moments of (t - 1/2), whose diameter is that of the features alone.
+
+    ``calibrate`` spends two fifths of the share on the same moments of the fitted probabilities, which takes out what
+    the reference sample got wrong about the covariates.
+    """
+    basis, features, reference, n = setting.basis, setting.features, setting.reference, gate.n
+    ball = Ball(basis.radius / 2.0, basis.m)
+
+    def treated(c: Chunk) -> Float:
+        phi, weight = features(c)
+        return phi * ((c.t - 0.5) * weight)[:, None]
+
+    (moments,) = gate.ask(Query("treatment moments", (0.6 if calibrate else 1.0) * share, ball, treated))
+    sampling = 0.25 / n * (reference.features * (reference.weight**2 * len(reference.weight))[:, None]).T
+    sampling = sampling @ reference.features
+    target, noise = moments.value / n, (float(moments.sd) / n) ** 2
+
+    def solve() -> Propensity:
+        fitted = shrink(target, reference.response, noise * np.eye(basis.m) + sampling, basis, LOGIT_CAP)
+        return Propensity(setting, fitted.mean, fitted.covariance, *trim)
+
+    model = solve()
+    if not calibrate:
+        return model
+
+    def expected(c: Chunk) -> Float:
+        phi, weight = features(c)
+        return phi * ((model.of(phi) - 0.5) * weight)[:, None]
+
+    (seen,) = gate.ask(Query("expected treatment moments", 0.4 * share, ball, expected))
+    imagined = (reference.weight * (model.of(reference.features) - 0.5)) @ reference.features
+    target = target - seen.value / n + imagined
+    noise += (float(seen.sd) / n) ** 2
+    return solve()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """Public model of the prognosis f = (1 - e) mu_1 + e mu_0: features, and a constant effect."""
+
+    propensity: Propensity
+    centre: float
+    coefficients: Float
+    effect: float
+
+    def prognosis(self, c: Chunk, e: Float) -> Float:
+        """Prognosis of each record."""
+        phi, _ = self.propensity.setting.features(c)
+        return self.centre + combine(phi, self.coefficients) + (0.5 - e) * self.effect
+
+    def residual(self, c: Chunk, e: Float) -> Float:
+        """What prognosis and constant effect leave unexplained, in either arm."""
+        return c.y - self.prognosis(c, e) - (c.t - 1.0 + e) * self.effect
+
+
+def fit_outcome(gate: Gate, share: float, where: Location, pilot: float, model: Propensity) -> Outcome:
+    """First look at the outcome: a shrunken regression on the features and treatment."""
+    setting, n, scale = model.setting, gate.n, where.spread.scale
+    basis, features, reference, solid = setting.basis, setting.features, setting.reference, setting.gram.solid
+    unit = gate.noise_sd(Ball(basis.radius, basis.m), 0.7 * share) / n
+    clip, _ = where.spread.clip(unit, 1.0)
+
+    def residual(c: Chunk) -> Float:
+        return np.clip(c.y - where.centre - (c.t - 0.5) * pilot, -clip, clip) * features(c)[1]
+
+    moments, contrast = gate.ask(
+        Query(
+            "outcome moments",
+            0.7 * share,
+            Ball(clip * basis.radius, basis.m),
+            lambda c: features(c)[0] * residual(c)[:, None],
+        ),
+        Query("outcome contrast", 0.3 * share, Interval(-clip / 2, clip / 2), lambda c: (c.t - 0.5) * residual(c)),
+    )
+    seen = max(where.spread.below(clip), 0.7)
+    target, noise = moments.value / n / seen, (float(moments.sd) / n / seen) ** 2
+    gap = float(contrast.value) / n / seen
+    covariance = noise * np.eye(basis.m) + scale**2 / n * solid
+    # Moments of (t - 1/2) that the propensity implies: with a known one, its average will do for this first look.
+    implied = model.on_reference if not model.known else np.full(len(reference.weight), where.treated)
+    treated = (reference.weight * (implied - 0.5)) @ reference.features
+    quarter = 0.25 * float(solid[0, 0]) / float(basis.weight[0]) ** 2
+    step, coefficients = 0.0, np.zeros(basis.m)
+    for _ in range(8):
+        coefficients = shrink(
+            target - treated * step, lambda b: (solid @ b, solid), covariance, basis, (3.0 * scale) ** 2, linear=True
+        ).mean
+        new = float(np.clip((gap - treated @ coefficients) / quarter, -3.0 * scale, 3.0 * scale))
+        if abs(new - step) < 0.01 * scale:
+            break
+        step = new
+    return Outcome(model, where.centre, coefficients, pilot + step)
+
+
+def refine_effect(gate: Gate, share: float, scale: float, outcome: Outcome) -> Outcome:
+    """Move the constant effect by the orthogonal moment (t - e) residual."""
+    model, clip = outcome.propensity, 1.5 * scale
+
+    def rows(c: Chunk) -> Float:
+        e = model(c)
+        return (c.t - e) * outcome.residual(c, e)
+
+    (moment,) = gate.ask(Query("effect moment", share, Interval(-clip, clip), rows))
+    e = np.array([0.5]) if model.known else model.on_reference
+    step = float(moment.value) / gate.n / float(np.mean(e * (1.0 - e)))
+    effect = outcome.effect + float(np.clip(step, -3.0 * scale, 3.0 * scale))
+    return Outcome(model, outcome.centre, outcome.coefficients, effect)
+
+
+def correct_outcome(gate: Gate, share: float, look: float, outcome: Outcome) -> tuple[Outcome, float]:
+    """Correct the prognosis by the moments of weighted residuals, hardly shrunk: its noise is then known and centred.
+
+    Returns
+    -------
+    outcome : Outcome
+    remainder : float
+        Standard deviation of E[(pi - e)(f* - f)/(e(1 - e))], the second-order error of the score's mean.
+    """
+    model = outcome.propensity
+    setting, n = model.setting, gate.n
+    basis, features, gram = setting.basis, setting.features, setting.gram
+
+    def residual(c: Chunk) -> Float:
+        e = model(c)
+        return balancing_weight(c.t, e, _MOST_WEIGHT) * outcome.residual(c, e)
+
+    spread = measure_spread(gate, "spread of the residuals", look, residual, 4.0)
+    unit = gate.noise_sd(Ball(basis.radius, basis.m), share) / n
+    clip, _ = spread.clip(unit, 1.0)
+
+    def rows(c: Chunk) -> Float:
+        phi, weight = features(c)
+        return phi * (np.clip(residual(c), -clip, clip) * weight)[:, None]
+
+    (moments,) = gate.ask(Query("residual moments", share, Ball(clip * basis.radius, basis.m), rows))
+    seen = max(spread.below(clip), 0.7)
+    target, noise = moments.value / n / seen, (float(moments.sd) / n / seen) ** 2
+    prior = (_PRIOR * spread.scale / basis.weight) ** 2
+    solve = np.linalg.inv(gram.solid @ gram.solid + np.diag(noise / prior)) @ gram.solid
+    step = solve @ target
+    better = Outcome(model, outcome.centre, outcome.coefficients + step, outcome.effect)
+    passed = gram.matrix @ solve
+    held_back = gram.matrix - passed @ gram.matrix
+    error = noise * passed @ passed.T + (held_back * prior) @ held_back.T
+    error += gram.variance * float(step @ step) * np.eye(basis.m)
+    return better, float(np.sqrt(np.sum(model.covariance * error)))
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Mean and variance of the clipped score, the noise of the mean, and what clipping may have hidden."""
+
+    mean: float
+    variance: float
+    noise: float
+    hidden: float
+
+
+def measure_score(gate: Gate, share: float, look: float, rows: RowMap, centre: float, ceiling: float) -> Score:
+    """The last round: the score around a public centre, clipped where its spread says, with its free second moment."""
+    n = gate.n
+    spread = measure_spread(gate, "spread of the score", look, lambda c: rows(c) - centre, ceiling)
+    clip, hidden = spread.clip(gate.noise_sd(MeanSquare(1.0), share) / n, _FEAR)
+    clip = min(clip, ceiling)
+    (sums,) = gate.ask(Query("score", share, MeanSquare(clip), lambda c: rows(c) - centre))
+    mean, square = sums.value / n
+    # The second moment is noisy: never below what a clip of this size would be chosen for.
+    variance = max(float(square - mean**2), 0.004 * clip**2)
+    return Score(centre + float(mean), variance, float(np.asarray(sums.sd)[0]) / n, _ALLOW * hidden)
+
+
+def score_rows(outcome: Outcome) -> RowMap:
+    """AIPW score of each record, prognosis held to a little more than the outcome's range."""
+
+    def rows(c: Chunk) -> Float:
+        e = outcome.propensity(c)
+        return aipw_score(c.y, c.t, e, np.clip(outcome.prognosis(c, e), -1.2, 1.2))
+
+    return rows

@@ -1,0 +1,27 @@
+"""Scores whose mean is the effect: pure functions of one record and of public models."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from discreet.columns import Float
+
+
+def aipw_score(y: Float, t: Float, propensity: Float, prognosis: Float) -> Float:
+    """Augmented inverse-propensity score, (t - e)(y - f) / (e (1 - e)).
+
+    With f = (1 - e) mu_1 + e mu_0 this is the usual doubly robust score; its mean is the average effect if either e
+    or f is right, and otherwise misses by E[(pi - e)(f* - f) / (e (1 - e))]: docs/proofs/ate.md.
+    """
+    return (t - propensity) / (propensity * (1.0 - propensity)) * (y - prognosis)
+
+
+def aipw_score_bound(outcome_width: float, min_propensity: float) -> float:
+    """Largest |score| of one record when outcome and prognosis are clipped. Proof: docs/proofs/ate.md."""
+    return outcome_width / min_propensity
+
+
+def balancing_weight(t: Float, propensity: Float, most: float) -> Float:
+    """Weight that turns a record's residual into one of f* = (1 - e) mu_1 + e mu_0; at most ``most``."""
+    odds = propensity / (1.0 - propensity)
+    return np.minimum(np.where(t > 0.0, 1.0 / odds, odds), most)

@@ -1,0 +1,97 @@
+"""How large a quantity is, from a noisy histogram of its magnitude; and where to clip it.
+
+Post-processing: everything here is computed from released counts and public numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr, stdtr
+
+from discreet.columns import Float, IntArray
+
+# Half octaves below a public ceiling: sixteen factors of two are enough for any sensible declaration of bounds.
+BINS = 32
+# Shapes that a magnitude may have: |Student t| with these degrees of freedom, the heavier ones only on evidence.
+_SHAPES = ((np.inf, 0.0), (6.0, 2.0), (3.0, 4.0), (1.8, 6.0))
+_OFFSETS = np.arange(-BINS // 2 + 1, 0.5, 0.125)
+# Counts are believed over the fitted shape where they stand this many noise standard deviations clear; out in the tail,
+# where a single false alarm would move the clip by octaves, they have to stand out further.
+_CLEAR, _CLEAR_TAIL = 3.0, 4.5
+_TRIES = np.geomspace(1.8, 14.0, 40)
+
+
+def bin_numbers(values: Float, ceiling: float) -> IntArray:
+    """Bin of each magnitude; what exceeds the ceiling goes into the last one."""
+    return np.minimum(np.searchsorted(_edges(ceiling), np.abs(values)), BINS - 1)
+
+
+def _edges(ceiling: float) -> Float:
+    return np.asarray(ceiling * 2.0 ** (-0.5 * np.arange(BINS - 1, -1, -1.0)))
+
+
+def _shape_cells() -> Float:
+    """Mass of every shape at every scale in every bin, relative to the ceiling."""
+    ratio = _edges(1.0)[None, :] / 2.0 ** _OFFSETS[:, None]
+    below = [2.0 * (ndtr(ratio) if np.isinf(df) else stdtr(df, ratio)) - 1.0 for df, _ in _SHAPES]
+    mass = np.diff(np.stack(below), axis=2, prepend=0.0)
+    mass[:, :, -1] += 1.0 - mass.sum(axis=2)
+    return np.asarray(mass)
+
+
+_CELLS = _shape_cells()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spread:
+    """Denoised distribution of a magnitude over half octaves."""
+
+    edges: Float
+    mass: Float
+
+    @classmethod
+    def fit(cls, fractions: Float, sd: float, ceiling: float) -> Spread:
+        """Fit a shape by least squares (all bins have equal noise), then believe what stands clear of the noise."""
+        loss = np.sum((fractions - _CELLS) ** 2, axis=2) / sd**2 if sd > 0.0 else np.sum((fractions - _CELLS) ** 2, 2)
+        loss = loss + np.array([penalty for _, penalty in _SHAPES])[:, None] * (sd > 0.0)
+        shape = _CELLS[np.unravel_index(int(np.argmin(loss)), loss.shape)]
+        needed = np.where(shape > sd, _CLEAR, _CLEAR_TAIL) * sd
+        believe = np.abs(fractions - shape) > needed
+        mass = np.where(believe, np.maximum(fractions, 0.0), shape)
+        return cls(_edges(ceiling), mass / mass.sum())
+
+    @property
+    def scale(self) -> float:
+        """The magnitude that about two thirds stay below: one standard deviation, were it normal."""
+        below = np.cumsum(self.mass)
+        i = int(np.searchsorted(below, 0.683))
+        low = self.edges[i - 1] if i else self.edges[0] / 2.0
+        part = (0.683 - (below[i - 1] if i else 0.0)) / max(float(self.mass[i]), 1e-9)
+        return float(low * (self.edges[i] / low) ** min(max(part, 0.0), 1.0))
+
+    def below(self, level: float) -> float:
+        """Share of magnitudes below a level."""
+        low = np.concatenate([[self.edges[0] / 16.0], self.edges[:-1]])
+        part = np.log(max(level, 1e-300) / low) / np.log(self.edges / low)
+        return float(self.mass @ np.clip(part, 0.0, 1.0))
+
+    def excess(self, levels: Float) -> Float:
+        """Mean of what exceeds each level."""
+        low = np.concatenate([[self.edges[0] / 16.0], self.edges[:-1]])
+        points = low[:, None] * (self.edges / low)[:, None] ** ((np.arange(8) + 0.5) / 8.0)
+        over = np.maximum(points[None] - levels[:, None, None], 0.0).mean(axis=2)
+        return np.asarray(over @ self.mass)
+
+    def clip(self, noise: float, weight: float) -> tuple[float, float]:
+        """Level that balances noise (``noise`` times it) and what clipping may hide (``weight`` times the excess).
+
+        Returns
+        -------
+        level, excess : float
+        """
+        levels = self.scale * _TRIES
+        excess = self.excess(levels)
+        best = int(np.argmin((noise * levels) ** 2 + (weight * excess) ** 2))
+        return float(levels[best]), float(excess[best])
