@@ -1,0 +1,128 @@
+"""Time and memory of ATE, beside a non-private peer in the same run: ``python -m benchmarks.run``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+
+import discreet
+from benchmarks.data import BOUNDS, COVARIATES, NAMES, arrays, write_parquet
+from benchmarks.memory import of_arrays, of_command
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "evidence" / "bench.md"
+SPEED_ROWS, MEMORY_ROWS, REPEATS = 100_000, 10_000_000, 5
+_GB = 2**30
+
+
+def speed(rows: int, repeats: int) -> dict[str, float]:
+    """Best time of each method; the methods take turns, so that a busy moment hits both."""
+    Y, T, X = arrays(rows)
+    bounds = discreet.Bounds(outcome=BOUNDS.outcome, covariates=list(BOUNDS.columns), propensity=BOUNDS.propensity)
+
+    def ours() -> None:
+        discreet.ATE(epsilon=1, delta=1e-6, bounds=bounds).fit(Y, T, X=X)
+
+    def econml() -> None:
+        from econml.dr import LinearDRLearner
+        from sklearn.linear_model import LinearRegression, LogisticRegression
+
+        learner = LinearDRLearner(
+            model_regression=LinearRegression(), model_propensity=LogisticRegression(), random_state=0
+        )
+        # One average effect, as ATE estimates: every covariate is a control and none a modifier.
+        learner.fit(Y, T.astype(int), X=None, W=X)
+        learner.ate_interval()
+
+    methods: dict[str, Callable[[], None]] = {"discreet": ours, "EconML": econml}
+    best = dict.fromkeys(methods, np.inf)
+    for repeat in range(repeats + 1):
+        for name, method in methods.items():
+            start = time.perf_counter()
+            method()
+            # The first round pays for imports and is not counted.
+            if repeat:
+                best[name] = min(best[name], time.perf_counter() - start)
+    return best
+
+
+def file_memory(rows: int) -> tuple[int, int, float]:
+    """Size of a Parquet file, and peak memory and seconds of the command line on it."""
+    with tempfile.TemporaryDirectory() as folder:
+        table, bounds, release = (Path(folder) / name for name in ("study.parquet", "bounds.toml", "release.json"))
+        write_parquet(table, rows)
+        BOUNDS.save(bounds)
+        command = Path(sys.executable).with_name("discreet")
+        options = ["--outcome", "y", "--treatment", "t", "--covariates", ",".join(NAMES), "--bounds", str(bounds)]
+        options += ["--epsilon", "1", "--delta", "1e-6", "--out", str(release)]
+        peak, seconds = of_command([str(command), "ate", str(table), *options])
+        return table.stat().st_size, peak, seconds
+
+
+def page(speed_rows: int, memory_rows: int, repeats: int, command: str, console: Console) -> str:
+    """Run everything and describe it in Markdown."""
+    with console.status(f"Speed, {speed_rows:,} records"):
+        best = speed(speed_rows, repeats)
+    with console.status(f"Memory of arrays, {memory_rows:,} records"):
+        held = of_arrays(memory_rows)
+    with console.status(f"Memory of a file, {memory_rows:,} records"):
+        size, peak, seconds = file_memory(memory_rows)
+    python = platform.python_version()
+    packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "opendp", "duckdb", "econml"))
+    lines = [
+        "# ATE: time and memory",
+        "",
+        f"Written by `{command}` on {date.today().isoformat()}; do not edit. Seconds depend on the machine: trust the",
+        f"ratio. discreet {discreet.__version__}, Python {python}, {packages}; one of {os.cpu_count()} cores.",
+        "",
+        f"## Time, n = {speed_rows:,}, p = {COVARIATES}",
+        "",
+        f"Best of {repeats}, in turns, after one that is not counted. The peer is EconML's LinearDRLearner with linear",
+        "and logistic nuisances and its default cross-fitting, for one average effect with an interval; not private.",
+        "",
+        "| method | seconds |",
+        "| --- | --- |",
+        *(f"| {name} | {value:.2f} |" for name, value in best.items()),
+        f"| **ratio** | **{best['discreet'] / best['EconML']:.2f}** |",
+        "",
+        f"## Memory, n = {memory_rows:,}, p = {COVARIATES}",
+        "",
+        "Peak resident memory of a process of its own.",
+        "",
+        "| input | size of input | peak | seconds |",
+        "| --- | --- | --- | --- |",
+        f"| arrays, `ATE.fit` | {held['input'] / _GB:.2f} GiB | {held['beyond'] / _GB:.2f} GiB beyond the input, "
+        f"libraries included | {held['seconds']:.0f} |",
+        f"| Parquet, `discreet ate` | {size / _GB:.2f} GiB | {peak / _GB:.2f} GiB in all | {seconds:.0f} |",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Parse the command line, run, write."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description="Time and memory of ATE.")
+    parser.add_argument("--quick", action="store_true", help="few records, printed and not written")
+    options = parser.parse_args(arguments)
+    console = Console()
+    if options.quick:
+        console.print(page(5_000, 200_000, 1, "python -m benchmarks.run --quick", console), markup=False)
+        return
+    text = page(SPEED_ROWS, MEMORY_ROWS, REPEATS, "python -m benchmarks.run", console)
+    PAGE.parent.mkdir(parents=True, exist_ok=True)
+    PAGE.write_text(text)
+    console.print(text, markup=False)
+
+
+if __name__ == "__main__":
+    main()
