@@ -67,7 +67,7 @@ def _command(options: argparse.Namespace, replications: int) -> str:
 def _print(verdicts: list[Verdict], folder: Path) -> None:
     console = Console()
     printed = Printed("target", "wanted", "figure", "", title="Targets")
-    for verdict in verdicts:
+    for verdict in (verdict for verdict in verdicts if verdict.reached is not None):
         printed.add_row(verdict.target, verdict.limit, verdict.figure, verdict.word.strip("*"))
     console.print(printed)
     console.print(

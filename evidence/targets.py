@@ -12,6 +12,7 @@ from evidence.coverage import (
     DESIGNS,
     LINEAR,
     OURS,
+    PRIVATE_CI,
     PRIVATE_CI_OBSERVED,
     SIZES,
     STRESS,
@@ -131,6 +132,8 @@ def _ratio(table: Table, design: str, n: int, epsilon: float, limit: float, *, a
         return Verdict(target=target, limit=wanted, figure="", reached=None)
     ratio = ours.width[_ALPHA] / other.width[_ALPHA]
     figure = f"{ratio:.3g} × ({ours.width[_ALPHA]:.3g} against {other.width[_ALPHA]:.3g}, {other.method})"
+    if against and (declared := table.find(design, n, PRIVATE_CI, epsilon)):
+        figure += f"; {ours.width[_ALPHA] / declared.width[_ALPHA]:.3g} × {declared.method}"
     return Verdict(target=target, limit=wanted, figure=figure, reached=ratio <= limit)
 
 
