@@ -237,7 +237,7 @@ def test_the_methods_paragraph_has_every_number_a_reader_needs():
         "age and sex",
         "degree 2, all pairs, 5 terms",
         "discrete Gaussian noise",
-        "location (3 numbers, 10 % of the budget), moments (3 numbers, 50 % of the budget) and score",
+        "location (3, 10 %); moments (3, 50 %); score (3, 40 %).",
         "-1.46 to -1.01",
     ):
         assert part in text

@@ -247,6 +247,10 @@ def _draw_interval(release: Release, ax: "Axes") -> None:
     # Zero is the question that readers come with, unless it is so far away that showing it would hide the interval.
     if max(0.0 - high, low, 0.0) > 4 * (high - low):
         left, right = low - room, high + room
+        side, words = (
+            ("right", "no effect lies further right →") if high < 0 else ("left", "← no effect lies further left")
+        )
+        ax.text(1.0 if high < 0 else 0.0, 1.0, words, transform=ax.transAxes, ha=side, va="top", color=MUTED)
     else:
         ax.axvline(0, color=MUTED, linewidth=1.2, linestyle=(0, (4, 3)), zorder=0)
         ax.annotate("no effect", (0, 1), (0, 1), ("data", "axes fraction"), "offset points", ha="center", color=MUTED)

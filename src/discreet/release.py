@@ -177,8 +177,9 @@ class Release:
             f"(privacy unit: {g.unit}; {_RELATION[g.neighbours]}).{_STATUS[g.status]}",
             f"Before anything was computed, outcomes were clipped to the declared range from {b.outcome[0]:g} to "
             f"{b.outcome[1]:g}{self._adjustment_words()}.",
-            f"All released quantities are sums over records of contributions that were clipped to a fixed set, with "
-            f"{_mechanism(g.events)} added: {_list(_round_words(*round_) for round_ in self.rounds())}.",
+            "All that was computed from the records are sums over them: each record's contribution was clipped to a "
+            f"fixed set, and {_mechanism(g.events)} was added (in brackets: how many numbers, and their share of the "
+            f"budget): {'; '.join(_round_words(*round_) for round_ in self.rounds())}.",
             f"The estimate is {self.text(self.estimate)} (95 % interval {self.interval_text()}).",
             f"The interval combines the sampling error (standard error {u.sampling:.3g}), the noise added to the "
             f"estimate (standard deviation {u.privacy:.3g}) and the noise in the adjustment (standard deviation "
@@ -304,8 +305,8 @@ def _mechanism(events: tuple[Event, ...]) -> str:
 
 
 def _round_words(name: str, count: int, share: float | None) -> str:
-    details = [f"{count:,} number{'s' if count > 1 else ''}"] if count else []
-    details += [f"{100 * share:.3g} % of the budget"] if share is not None else []
+    details = [f"{count:,}"] if count else []
+    details += [f"{100 * share:.3g} %"] if share is not None else []
     return f"{name} ({', '.join(details)})" if details else name
 
 

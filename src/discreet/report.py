@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,17 +18,19 @@ if TYPE_CHECKING:
 
 _COLOURS = {"sampling": "blue", "privacy": "orange", "nuisance": "green", "clipping": "purple"}
 _WORDS = {
-    "sampling": "the study has a limited number of records, and another sample would give a slightly different answer. "
+    "sampling": "the study has a limited number of records, and another sample would give another answer. "
     "Only more records can shrink this part.",
-    "privacy": "random noise was added to the result itself, so that no single record shows. A larger privacy budget or "
-    "more records would shrink it.",
+    "privacy": "random noise was added to the result itself, so that no single record shows. A larger privacy budget "
+    "or more records would shrink it.",
     "nuisance": "to compare like with like, models of treatment and outcome were fitted, with noise in them too. "
     "More records, a larger budget or fewer covariates would shrink it.",
-    "clipping": "extreme values were limited, so that no record can dominate. The interval allows in full for the error "
-    "that this may have caused.",
+    "clipping": "extreme values were limited, so that no record can dominate. The interval allows in full for the "
+    "error that this may have caused.",
 }
 # How often an attacker who knows all other records is right, and what to call it.
 _STRENGTH = ((0.53, "Very strong"), (0.62, "Strong"), (0.77, "Moderate"), (0.92, "Limited"), (1.0, "Weak"))
+# A hyphen that stands for a minus: before a number, or in its exponent. It would look poor, and lines break after it.
+_HYPHEN = re.compile(r"(?<![\w-])-(?=[\d.])|(?<=\de)-(?=\d)")
 
 
 def render(release: Release, *, title: str | None = None, extra_figures: "Sequence[tuple[str, Figure]]" = ()) -> str:
@@ -92,13 +95,13 @@ def finding(release: Release) -> str:
         )
     verb, ends = ("raised", (low, high)) if low > 0 else ("lowered", (-high, -low))
     return (
-        f"On average, treatment {verb} the outcome by {release.text(abs(release.estimate))}, and most likely by between "
-        f"{release.text(ends[0])} and {release.text(ends[1])} (95 % interval)."
+        f"On average, treatment {verb} the outcome by {release.text(abs(release.estimate))}, and most likely by "
+        f"between {release.text(ends[0])} and {release.text(ends[1])} (95 % interval)."
     )
 
 
 def guess(guarantee: Guarantee) -> dict[str, Any]:
-    """How often someone who knows all other records can be right about one, at most, when a coin is right half the time.
+    """How often someone who knows all other records is right about one, at most, where a coin is right half the time.
 
     The best test between two neighbouring data sets, each with probability one half, is right with probability
     (1 + total variation) / 2, and the total variation is the delta at epsilon = 0.
@@ -122,6 +125,7 @@ def guarantee_facts(guarantee: Guarantee) -> dict[str, Any]:
         "budget": str(guarantee.budget),
         "factor": f"{math.exp(guarantee.epsilon):.3g}" if guarantee.epsilon < 700 else "more than 1e+304",
         "delta": f"{guarantee.delta:.3g}" if guarantee.delta else "",
+        "one_in": f"{1 / guarantee.delta:,.0f}" if guarantee.delta > 1e-15 else "",
         "proofs": [f"docs/proofs/{name}" for name in (guarantee.proof or "").split(", ") if name],
     }
 
@@ -139,6 +143,7 @@ def page(template: str, **context: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    templates.filters["minus"] = lambda text: _HYPHEN.sub("\N{MINUS SIGN}", str(text))
     return templates.get_template(template).render(context)
 
 
