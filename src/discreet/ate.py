@@ -127,7 +127,7 @@ class ATE(BaseEstimator):  # type: ignore[misc]
         else:
             low, high = _trimmed(gate.bounds, where.treated, strength)
             calibrate = strength / sqrt(max(gate.bounds.p, 2) / 6.0) >= _CALIBRATE
-            model = fit_propensity(gate, share["propensity"], setting, (low, high), calibrate)
+            model = fit_propensity(gate, share["propensity"], setting, where.treated, (low, high), calibrate)
             outcome = fit_outcome(gate, share["outcome"], where, pilot, model)
             outcome = refine_effect(gate, share["effect"], where.spread.scale, outcome)
             outcome, remainder = correct_outcome(gate, share["correction"], 0.4 * share["looks"], outcome)

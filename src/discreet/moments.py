@@ -19,7 +19,7 @@ REFERENCE = 6_000
 # Coefficients of a logistic model on unit features are taken to stay below 2 in size, a priori.
 LOGIT_CAP = 4.0
 _FLOOR = 0.05
-_NEWTON, _SCALES = 8, 60
+_NEWTON, _SCALES = 12, 20
 
 Response = Callable[[Float], tuple[Float, Float]]
 
@@ -40,11 +40,11 @@ class Reference:
         weight = weight / len(x)
         return cls(features, weight, (features * weight[:, None]).T @ features)
 
-    def response(self, theta: Float) -> tuple[Float, Float]:
-        """Mean of weight * features * (expit - 1/2) and its derivative."""
+    def response(self, theta: Float, centre: float) -> tuple[Float, Float]:
+        """Mean of weight * features * (expit - centre) and its derivative."""
         e = expit(self.features @ theta)
         return (
-            (self.weight * (e - 0.5)) @ self.features,
+            (self.weight * (e - centre)) @ self.features,
             (self.features * (self.weight * e * (1.0 - e))[:, None]).T @ self.features,
         )
 
@@ -108,31 +108,39 @@ def shrink(
     """
     m, group = basis.m, basis.group
     inverse = np.linalg.inv(noise)
-    scales = np.where(group == 0, cap, np.where(group == 1, cap * 1e-3, cap * 1e-4))
     groups = [np.flatnonzero(group == k) for k in np.unique(group) if k > 0]
+    # All members of a group together may explain no more than half of the cap: a flat logistic curve invites more.
+    most = np.full(m, cap)
+    for members in groups:
+        most[members] = cap / 2.0 / float(np.sum(basis.weight[members] ** 2))
+    scales = np.where(group == 0, cap, np.where(group == 1, 1e-1, 1e-2) * most)
     mean = np.zeros(m)
     threshold = 2.0 * np.log(m + 1.0) + 1.0
-    for _ in range(1 if linear else _NEWTON):
+    for iteration in range(1 if linear else _NEWTON):
         value, slope = response(mean)
         left = slope @ inverse
         precision = left @ slope
         target = left @ (moments - value) + precision @ mean
-        own = np.diag(precision).copy()
-        for _ in range(_SCALES):
+        own = np.diag(precision)
+        # Scales settle in the first half of the steps; the second half solves for the coefficients alone.
+        for _ in range(_SCALES if linear or iteration < _NEWTON // 2 else 0):
             covariance = np.linalg.inv(precision + np.diag(1.0 / scales))
-            new = covariance @ target
-            before = scales.copy()
+            guess = covariance @ target
+            before = scales
             used = 1.0 - np.diag(covariance) / scales
+            scales = scales.copy()
             for members in groups:
-                size = float(np.sum(new[members] ** 2)) / max(float(np.sum(used[members])), 1e-3)
-                scales[members] = min(max(size, cap * 1e-7), cap)
-            alone = (target - precision @ new + own * new) ** 2 / own
-            lone = np.minimum((alone - 1.0) / own, cap)
-            scales = np.where(alone > threshold, np.maximum(scales, lone), scales)
+                # Two more in the denominator: a vague prior that prefers small scales.
+                size = float(np.sum(guess[members] ** 2)) / (max(float(np.sum(used[members])), 0.0) + 2.0)
+                # Over-relaxed, because the fixed point is approached slowly where there is little to be seen.
+                scales[members] = before[members] * np.clip(size / before[members], 1e-3, 1e3) ** 1.7
+            alone = (target - precision @ guess + own * guess) ** 2 / own
+            scales = np.where(alone > threshold, np.maximum(scales, (alone - 1.0) / own), scales)
+            scales = np.clip(scales, cap * 1e-7, np.where(alone > threshold, cap / 2.0, most))
             scales[group == 0] = cap
-            if np.max(np.abs(np.log(scales / before))) < 0.01:
+            if np.max(np.abs(np.log(scales / before))) < 0.03:
                 break
-        step = new - mean
+        step = np.linalg.solve(precision + np.diag(1.0 / scales), target) - mean
         # A Newton step of more than two units of the linear predictor overshoots where the logistic curve is flat.
         mean = mean + step * (1.0 if linear else min(1.0, 1.0 / np.sqrt(max(float(step @ slope @ step), 1e-12))))
         if np.max(np.abs(step)) < 1e-3 * np.sqrt(cap):
@@ -142,5 +150,5 @@ def shrink(
     for members in groups:
         spread = 1.0 / float(np.mean(np.diag(precision)[members]))
         above = scales[members] + np.sqrt(1.0 / len(members)) * (scales[members] + spread)
-        scales[members] = np.maximum(scales[members], np.minimum(above, cap))
+        scales[members] = np.maximum(scales[members], np.minimum(above, most[members]))
     return Posterior(mean, np.asarray(np.linalg.inv(precision + np.diag(1.0 / scales))))

@@ -7,13 +7,13 @@ with all diameters is in docs/proofs/ate.md. What a round computes from its nois
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import expit, logit
 
 from discreet.basis import Basis, Size, cell_numbers, cells, clean_marginal, combine
-from discreet.columns import Float
+from discreet.columns import Float, Range
 from discreet.gate import Gate, Query
 from discreet.geometry import Ball, Cells, Gram, Interval, MeanSquare
 from discreet.moments import LOGIT_CAP, Reference, SteadyGram, shrink
@@ -94,7 +94,10 @@ def build_basis(gate: Gate, share: float, size: Size) -> Basis:
     sizes = tuple(cells(column) for column in columns)
     (counts,) = gate.ask(Query("marginals", share, Cells(sizes), lambda c: cell_numbers(c.x, columns)))
     parts = np.split(counts.value / gate.n, np.cumsum(sizes)[:-1])
-    marginals = tuple(clean_marginal(part, float(counts.sd) / gate.n, len(part) > 4) for part in parts)
+    marginals = tuple(
+        clean_marginal(part, float(counts.sd) / gate.n, isinstance(column, Range))
+        for part, column in zip(parts, columns, strict=True)
+    )
     return Basis(columns, marginals, size)
 
 
@@ -169,27 +172,30 @@ class Propensity:
 
 
 def fit_propensity(
-    gate: Gate, share: float, setting: Setting, trim: tuple[float, float], calibrate: bool
+    gate: Gate, share: float, setting: Setting, treated: float, trim: tuple[float, float], calibrate: bool
 ) -> Propensity:
-    """Logistic model from the moments of (t - 1/2), whose diameter is that of the features alone.
+    """Logistic model from the moments of (t - share of treated), which a wrong guess of the features' means spares.
 
     ``calibrate`` spends two fifths of the share on the same moments of the fitted probabilities, which takes out what
     the reference sample got wrong about the covariates.
     """
     basis, features, reference, n = setting.basis, setting.features, setting.reference, gate.n
-    ball = Ball(basis.radius / 2.0, basis.m)
+    ball = Ball(basis.radius * max(treated, 1.0 - treated), basis.m)
 
-    def treated(c: Chunk) -> Float:
+    def centred(c: Chunk) -> Float:
         phi, weight = features(c)
-        return phi * ((c.t - 0.5) * weight)[:, None]
+        return phi * ((c.t - treated) * weight)[:, None]
 
-    (moments,) = gate.ask(Query("treatment moments", (0.6 if calibrate else 1.0) * share, ball, treated))
-    sampling = 0.25 / n * (reference.features * (reference.weight**2 * len(reference.weight))[:, None]).T
+    (moments,) = gate.ask(Query("treatment moments", (0.6 if calibrate else 1.0) * share, ball, centred))
+    sampling = (
+        treated * (1.0 - treated) / n * (reference.features * (reference.weight**2 * len(reference.weight))[:, None]).T
+    )
     sampling = sampling @ reference.features
     target, noise = moments.value / n, (float(moments.sd) / n) ** 2
 
     def solve() -> Propensity:
-        fitted = shrink(target, reference.response, noise * np.eye(basis.m) + sampling, basis, LOGIT_CAP)
+        covariance = noise * np.eye(basis.m) + sampling
+        fitted = shrink(target, lambda theta: reference.response(theta, treated), covariance, basis, LOGIT_CAP)
         return Propensity(setting, fitted.mean, fitted.covariance, *trim)
 
     model = solve()
@@ -198,10 +204,10 @@ def fit_propensity(
 
     def expected(c: Chunk) -> Float:
         phi, weight = features(c)
-        return phi * ((model.of(phi) - 0.5) * weight)[:, None]
+        return phi * ((model.of(phi) - treated) * weight)[:, None]
 
     (seen,) = gate.ask(Query("expected treatment moments", 0.4 * share, ball, expected))
-    imagined = (reference.weight * (model.of(reference.features) - 0.5)) @ reference.features
+    imagined = (reference.weight * (model.of(reference.features) - treated)) @ reference.features
     target = target - seen.value / n + imagined
     noise += (float(seen.sd) / n) ** 2
     return solve()
@@ -213,13 +219,14 @@ class Outcome:
 
     propensity: Propensity
     centre: float
+    treated: float
     coefficients: Float
     effect: float
 
     def prognosis(self, c: Chunk, e: Float) -> Float:
         """Prognosis of each record."""
         phi, _ = self.propensity.setting.features(c)
-        return self.centre + combine(phi, self.coefficients) + (0.5 - e) * self.effect
+        return self.centre + combine(phi, self.coefficients) + (1.0 - self.treated - e) * self.effect
 
     def residual(self, c: Chunk, e: Float) -> Float:
         """What prognosis and constant effect leave unexplained, in either arm."""
@@ -234,8 +241,9 @@ def fit_outcome(gate: Gate, share: float, where: Location, pilot: float, model: 
     clip, _ = where.spread.clip(unit, 1.0)
 
     def residual(c: Chunk) -> Float:
-        return np.clip(c.y - where.centre - (c.t - 0.5) * pilot, -clip, clip) * features(c)[1]
+        return np.clip(c.y - where.centre - (c.t - where.treated) * pilot, -clip, clip) * features(c)[1]
 
+    reach = clip * max(where.treated, 1.0 - where.treated)
     moments, contrast = gate.ask(
         Query(
             "outcome moments",
@@ -243,26 +251,26 @@ def fit_outcome(gate: Gate, share: float, where: Location, pilot: float, model: 
             Ball(clip * basis.radius, basis.m),
             lambda c: features(c)[0] * residual(c)[:, None],
         ),
-        Query("outcome contrast", 0.3 * share, Interval(-clip / 2, clip / 2), lambda c: (c.t - 0.5) * residual(c)),
+        Query("outcome contrast", 0.3 * share, Interval(-reach, reach), lambda c: (c.t - where.treated) * residual(c)),
     )
     seen = max(where.spread.below(clip), 0.7)
     target, noise = moments.value / n / seen, (float(moments.sd) / n / seen) ** 2
     gap = float(contrast.value) / n / seen
     covariance = noise * np.eye(basis.m) + scale**2 / n * solid
-    # Moments of (t - 1/2) that the propensity implies: with a known one, its average will do for this first look.
+    # Moments of the treatment that the propensity implies: with a known one, its average will do for this first look.
     implied = model.on_reference if not model.known else np.full(len(reference.weight), where.treated)
-    treated = (reference.weight * (implied - 0.5)) @ reference.features
-    quarter = 0.25 * float(solid[0, 0]) / float(basis.weight[0]) ** 2
+    treated = (reference.weight * (implied - where.treated)) @ reference.features
+    varies = where.treated * (1.0 - where.treated) * float(solid[0, 0]) / float(basis.weight[0]) ** 2
     step, coefficients = 0.0, np.zeros(basis.m)
-    for _ in range(8):
+    for _ in range(4):
         coefficients = shrink(
             target - treated * step, lambda b: (solid @ b, solid), covariance, basis, (3.0 * scale) ** 2, linear=True
         ).mean
-        new = float(np.clip((gap - treated @ coefficients) / quarter, -3.0 * scale, 3.0 * scale))
+        new = float(np.clip((gap - treated @ coefficients) / varies, -3.0 * scale, 3.0 * scale))
         if abs(new - step) < 0.01 * scale:
             break
         step = new
-    return Outcome(model, where.centre, coefficients, pilot + step)
+    return Outcome(model, where.centre, where.treated, coefficients, pilot + step)
 
 
 def refine_effect(gate: Gate, share: float, scale: float, outcome: Outcome) -> Outcome:
@@ -274,10 +282,10 @@ def refine_effect(gate: Gate, share: float, scale: float, outcome: Outcome) -> O
         return (c.t - e) * outcome.residual(c, e)
 
     (moment,) = gate.ask(Query("effect moment", share, Interval(-clip, clip), rows))
-    e = np.array([0.5]) if model.known else model.on_reference
+    e = np.array([outcome.treated]) if model.known else model.on_reference
     step = float(moment.value) / gate.n / float(np.mean(e * (1.0 - e)))
     effect = outcome.effect + float(np.clip(step, -3.0 * scale, 3.0 * scale))
-    return Outcome(model, outcome.centre, outcome.coefficients, effect)
+    return replace(outcome, effect=effect)
 
 
 def correct_outcome(gate: Gate, share: float, look: float, outcome: Outcome) -> tuple[Outcome, float]:
@@ -311,7 +319,7 @@ def correct_outcome(gate: Gate, share: float, look: float, outcome: Outcome) -> 
     prior = (_PRIOR * spread.scale / basis.weight) ** 2
     solve = np.linalg.inv(gram.solid @ gram.solid + np.diag(noise / prior)) @ gram.solid
     step = solve @ target
-    better = Outcome(model, outcome.centre, outcome.coefficients + step, outcome.effect)
+    better = replace(outcome, coefficients=outcome.coefficients + step)
     passed = gram.matrix @ solve
     held_back = gram.matrix - passed @ gram.matrix
     error = noise * passed @ passed.T + (held_back * prior) @ held_back.T
