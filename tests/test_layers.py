@@ -33,12 +33,13 @@ ORDER = [
     "rounds",
     "intervals",
     "release",
+    "plots",
     "fitted",
     "ate",
     "plan",
     "datasets",
-    "plots",
     "report",
+    "demo",
     "cli",
 ]
 # The front door imports everything, lazily.

@@ -126,7 +126,7 @@ def plot_widths(rows: Sequence[Row], truth: float | None = None) -> "Figure":
 
 
 def plot_splits(releases: Mapping[str, Release]) -> "Figure":
-    """Split the uncertainty of several releases by its sources; the length of a bar is the whole standard error.
+    """Split the uncertainty of several releases by its sources, with the standard error beside each bar.
 
     Parameters
     ----------
@@ -137,19 +137,18 @@ def plot_splits(releases: Mapping[str, Release]) -> "Figure":
         raise InvalidInput("releases must hold at least one release; give something to compare.")
     figure = _figure(8.6, 1.5 + 0.36 * len(releases))
     ax = figure.subplots()
-    longest = max(release.uncertainty.se for release in releases.values()) or 1.0
     for place, release in enumerate(releases.values()):
-        se, start = release.uncertainty.se, 0.0
-        for name, share in release.shares().items():
-            ax.barh(place, share * se, left=start, height=0.55, color=COLOURS[name], linewidth=0)
-            start += share * se
-        ax.text(start + 0.012 * longest, place, release.text(se), va="center", color=INK)
-    ax.set(ylim=(len(releases) - 0.4, -0.6), xlim=(0, 1.12 * longest))
-    ax.set_xlabel("standard error of the effect, divided by where it comes from")
+        _stack(ax, place, release.shares(), height=0.6)
+        ax.text(1.03, place, release.text(release.uncertainty.se), va="center", color=INK)
+    ax.text(1.03, -0.75, "standard error", color=MUTED)
+    ax.set(ylim=(len(releases) - 0.4, -0.6), xlim=(0, 1.2))
+    ax.set_xlabel("share of the uncertainty (its variance)", loc="left")
+    ax.set_xticks([0, 0.25, 0.5, 0.75, 1.0], ["0 %", "25 %", "50 %", "75 %", "100 %"])
     ax.set_yticks(range(len(releases)), list(releases))
     present = {name: None for release in releases.values() for name in release.shares()}
     _legend(ax, {name: name for name in present}, above=True)
     _tidy(ax)
+    ax.spines["bottom"].set_bounds(0, 1)
     ax.tick_params(axis="y", length=0)
     return figure
 
@@ -260,14 +259,18 @@ def _draw_interval(release: Release, ax: "Axes") -> None:
 
 
 def _draw_shares(shares: Mapping[str, float], ax: "Axes") -> None:
-    start = 0.0
-    for name, share in shares.items():
-        ax.barh(0, share, left=start, color=COLOURS[name], linewidth=0)
-        start += share
-    ax.set(xlim=(0, max(start, 1e-9)))
+    _stack(ax, 0, shares)
+    ax.set(xlim=(0, 1))
     ax.set_axis_off()
     ax.set_title("where the uncertainty comes from", loc="left", fontsize=10, color=MUTED, pad=4)
     _legend(ax, {name: f"{name} {share:.0%}".replace("%", " %") for name, share in shares.items()})
+
+
+def _stack(ax: "Axes", place: int, shares: Mapping[str, float], height: float = 0.8) -> None:
+    start, whole = 0.0, sum(shares.values()) or 1.0
+    for name, share in shares.items():
+        ax.barh(place, share / whole, left=start, height=height, color=COLOURS[name], linewidth=0)
+        start += share / whole
 
 
 def _draw_row(left: "Axes", right: "Axes", place: int, row: Row, limits: tuple[float, float]) -> None:
@@ -280,7 +283,8 @@ def _draw_row(left: "Axes", right: "Axes", place: int, row: Row, limits: tuple[f
     if row.estimate is not None and limits[0] <= row.estimate <= limits[1]:
         left.plot(row.estimate, place, mark, color=colour, markersize=6, zorder=3)
     right.plot(row.width, place, mark, color=colour, markersize=6)
-    right.annotate(f"{row.width:,.3g}", (row.width, place), (8, 0), textcoords="offset points", va="center", color=INK)
+    width = f"{row.width:.2g}" if row.width < 100 else f"{row.width:,.0f}"
+    right.annotate(width, (row.width, place), (8, 0), textcoords="offset points", va="center", color=INK)
 
 
 def _minus(text: str) -> str:

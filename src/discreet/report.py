@@ -57,12 +57,12 @@ def render(release: Release, *, title: str | None = None, extra_figures: "Sequen
         finding=finding(release),
         records=release.records.capitalize(),
         design="an observational study" if release.design == "observational" else "treatment assigned by design",
-        picture=_safe(release_figure(release), finding(release)),
+        picture=picture(release_figure(release), finding(release)),
         guarantee=guarantee_facts(release.guarantee),
         guess=guess(release.guarantee),
         sources=_sources(release),
         notes=release.notes,
-        extra_figures=[(caption, _safe(figure, caption)) for caption, figure in extra_figures],
+        extra_figures=[(caption, picture(figure, caption)) for caption, figure in extra_figures],
         methods=release.methods(),
         numbers=numbers,
         rounds=[
@@ -147,11 +147,12 @@ def page(template: str, **context: Any) -> str:
     return templates.get_template(template).render(context)
 
 
-def _safe(figure: "Figure", description: str) -> Any:
-    picture = svg(figure, description)
+def picture(figure: "Figure", description: str) -> Any:
+    """A figure as it may stand in a template unescaped; the description is for those who cannot see it."""
+    drawn = svg(figure, description)
     from markupsafe import Markup
 
-    return Markup(picture)
+    return Markup(drawn)
 
 
 def _sources(release: Release) -> list[dict[str, str]]:

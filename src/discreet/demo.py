@@ -1,0 +1,267 @@
+"""A demonstration: a study whose truth is known, published at several budgets beside an analysis without privacy."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from scipy.special import ndtri
+
+from discreet.ate import ATE
+from discreet.bounds import Bounds, Range
+from discreet.columns import Float
+from discreet.datasets import draw
+from discreet.errors import InvalidInput
+from discreet.plots import Row, plot_splits, plot_widths
+from discreet.release import Release
+from discreet.report import finding, guarantee_facts, guess, page, picture, save_report
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+N, SEED, DELTA = 20_000, 1, 1e-6
+EPSILONS = (0.25, 0.5, 1.0, 2.0)
+CHOSEN = 1.0
+DATA, BOUNDS, RELEASE, REPORT, PAGE = "clinic.parquet", "bounds.toml", "release.json", "report.html", "demo.html"
+OUTCOME, TREATMENT = "days", "treated"
+_SEX, _WARD = ["f", "m"], ["north", "east", "south", "west"]
+_PUBLIC = Bounds(
+    outcome=(0, 40),
+    covariates={"age": (18, 95), "severity": (0, 20), "sex": _SEX, "ward": _WARD},
+    propensity=(0.03, 0.97),
+)
+# PrivATE spends this share of its budget on the estimate (Table 1 of the paper) and the rest on its variance.
+_PRIVATE_SHARE = 0.9
+
+Progress = Callable[[str, int, int], None]
+
+
+class Open(NamedTuple):
+    """An analysis without any privacy."""
+
+    estimate: float
+    se: float
+    unadjusted: float
+    reach: float
+    """largest distance of one possible record's score from the estimate, for PrivATE's formula"""
+
+    def interval(self) -> tuple[float, float]:
+        """95 % interval."""
+        half = float(ndtri(0.975)) * self.se
+        return self.estimate - half, self.estimate + half
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demo:
+    """What the demonstration found."""
+
+    truth: float
+    n: int
+    open: Open
+    releases: dict[float, Release]
+    page: Path
+
+    @property
+    def chosen(self) -> Release:
+        """The release that the page tells about."""
+        return self.releases[CHOSEN]
+
+
+def run(
+    out: str | Path,
+    *,
+    n: int = N,
+    seed: int = SEED,
+    progress: Progress | None = None,
+) -> Demo:
+    """Generate a study, publish its effect at several budgets, and write a page about it.
+
+    Parameters
+    ----------
+    out : str or Path
+        A directory for the study, its bounds, a release and the pages; made if it does not exist.
+    n, seed : int
+        Size and seed of the study. The noise has no seed: it differs from run to run, as it has to.
+    progress : callable, optional
+        Told (what, steps done, steps in all).
+    """
+    out = _directory(Path(out))
+    tell = progress or (lambda what, done, total: None)
+    tell("generating a study", 0, len(EPSILONS) + 2)
+    study = draw("clinic", n, seed)
+    assert study.ate is not None
+    table = _table(study.X, study.T, study.Y)
+    pq.write_table(table, out / DATA)
+    _PUBLIC.save(out / BOUNDS)
+    tell("analysing it without privacy", 1, len(EPSILONS) + 2)
+    unprotected = open_analysis(table, _PUBLIC)
+    releases = {}
+    for step, epsilon in enumerate(EPSILONS):
+        tell(f"publishing at epsilon = {epsilon:g}", 2 + step, len(EPSILONS) + 2)
+        ate = ATE(epsilon=epsilon, delta=DELTA, bounds=_PUBLIC)
+        releases[epsilon] = ate.fit_table(str(out / DATA), outcome=OUTCOME, treatment=TREATMENT).release_
+    demo = Demo(truth=study.ate, n=n, open=unprotected, releases=releases, page=out / PAGE)
+    demo.chosen.save(out / RELEASE)
+    save_report(demo.chosen, out / REPORT, title="Effect of treatment on days in hospital")
+    demo.page.write_bytes(_page(demo).encode())
+    tell("done", len(EPSILONS) + 2, len(EPSILONS) + 2)
+    return demo
+
+
+def show(demo: Demo, console: "Console") -> None:
+    """Print what was found as a table, and where the page is."""
+    from rich.table import Table
+
+    table = Table(title="Effect of treatment on days in hospital", title_justify="left", title_style="bold")
+    for heading in ("", "estimate", "95 % interval", "width", "attacker is right"):
+        table.add_column(heading, justify="left" if not heading else "right")
+    for row in _rows(demo):
+        table.add_row(*row)
+    release = demo.chosen
+    console.print()
+    console.print(table)
+    console.print(f"True effect: [bold]{demo.truth:.2f}[/] days (known, because the study was generated).")
+    console.print(
+        "The last column: how often someone who knows every other record can tell, at most, which of two possible "
+        "records is yours. A coin is right 50 times in 100."
+    )
+    console.print(f"\n[bold]{release.guarantee.budget}[/]: {finding(release)}")
+    console.print(str(release.guarantee), style="dim", highlight=False)
+    console.print("\nThe page, with pictures:")
+    # Paths must be copied whole: no wrapping, no markup, no colours.
+    console.print(str(demo.page.resolve()), soft_wrap=True, markup=False, highlight=False)
+
+
+def open_analysis(table: Any, bounds: Bounds) -> Open:
+    """Doubly robust estimate with quadratic models and no privacy whatsoever."""
+    from sklearn.linear_model import LinearRegression, LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+
+    y, t = table[OUTCOME].to_numpy(), table[TREATMENT].to_numpy()
+    columns: list[Float] = []
+    for name, spec in zip(bounds.names, bounds.columns, strict=True):
+        codes = spec.encode(table[name])
+        columns += [codes] if isinstance(spec, Range) else [1.0 * (codes == k) for k in range(1, len(spec.levels))]
+    Z = make_pipeline(PolynomialFeatures(2, include_bias=False), StandardScaler()).fit_transform(
+        np.column_stack(columns)
+    )
+    pi = np.clip(LogisticRegression(max_iter=1000).fit(Z, t).predict_proba(Z)[:, 1], *bounds.propensity)
+    mu0, mu1 = (np.clip(LinearRegression().fit(Z[t == a], y[t == a]).predict(Z), *bounds.outcome) for a in (0, 1))
+    scores = mu1 - mu0 + t * (y - mu1) / pi - (1 - t) * (y - mu0) / (1 - pi)
+    estimate = float(scores.mean())
+    # The score is linear in the outcome, so its extremes are at the ends of the outcome's range.
+    possible = [
+        extreme
+        for end in bounds.outcome
+        for extreme in (mu1 - mu0 + (end - mu1) / pi, mu1 - mu0 - (end - mu0) / (1 - pi))
+    ]
+    return Open(
+        estimate=estimate,
+        se=float(scores.std(ddof=1) / np.sqrt(len(y))),
+        unadjusted=float(y[t == 1].mean() - y[t == 0].mean()),
+        reach=max(float(np.abs(scores - estimate).max()) for scores in possible),
+    )
+
+
+def formula_width(open_: Open, n: int, epsilon: float, delta: float) -> float:
+    """Width of PrivATE's 95 % interval by its published formula (equations 13, 15 and 16 of the paper).
+
+    Taken kindly: its supremum only runs over the covariates that occur, and its variance is left without noise.
+    """
+    epsilon1, delta1 = _PRIVATE_SHARE * epsilon, _PRIVATE_SHARE * delta
+    r = open_.reach * 5 * np.sqrt(2 * np.log(n) * np.log(2 / delta1)) / (epsilon1 * n)  # (13)
+    return float(2 * ndtri(0.975) * np.hypot(open_.se, r))  # (15) and (16)
+
+
+def _directory(out: Path) -> Path:
+    own = {DATA, BOUNDS, RELEASE, REPORT, PAGE}
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        strangers = {path.name for path in out.iterdir()} - own
+    except OSError:
+        raise InvalidInput(f"{str(out)!r} cannot be made or read as a directory: choose another for --out.") from None
+    if strangers:
+        raise InvalidInput(f"{str(out)!r} holds other files already: choose a new directory for --out.")
+    return out
+
+
+def _table(X: Float, t: Float, y: Float) -> Any:
+    return pa.table(
+        {
+            "age": X[:, 0],
+            "severity": X[:, 1],
+            "sex": [_SEX[int(code)] for code in X[:, 2]],
+            "ward": [_WARD[int(code)] for code in X[:, 3]],
+            TREATMENT: t.astype(np.int8),
+            OUTCOME: y,
+        }
+    )
+
+
+def _rows(demo: Demo) -> list[tuple[str, str, str, str, str]]:
+    low, high = demo.open.interval()
+    rows = [
+        ("no privacy", f"{demo.open.estimate:.2f}", f"{low:.2f} to {high:.2f}", f"{high - low:.2f}", "up to 100 in 100")
+    ]
+    for epsilon, release in sorted(demo.releases.items(), reverse=True):
+        low, high = release.interval()
+        label, right = f"discreet, ε = {epsilon:g}", f"{guess(release.guarantee)['times']} in 100"
+        rows.append((label, f"{release.estimate:.2f}", f"{low:.2f} to {high:.2f}", f"{high - low:.2f}", right))
+    return rows
+
+
+def _page(demo: Demo) -> str:
+    order = sorted(demo.releases, reverse=True)
+    rows = [
+        Row(
+            label="no privacy",
+            low=demo.open.interval()[0],
+            high=demo.open.interval()[1],
+            estimate=demo.open.estimate,
+            kind="open",
+        )
+    ]
+    for epsilon in order:
+        low, high = demo.releases[epsilon].interval()
+        rows.append(
+            Row(label=f"discreet, ε = {epsilon:g}", low=low, high=high, estimate=demo.releases[epsilon].estimate)
+        )
+    for epsilon in order:
+        half = formula_width(demo.open, demo.n, epsilon, DELTA) / 2
+        label, centre = f"PrivATE's formula, ε = {epsilon:g}", demo.open.estimate
+        rows.append(Row(label=label, low=centre - half, high=centre + half, kind="formula"))
+    low, high = demo.chosen.interval()
+    chosen_formula = formula_width(demo.open, demo.n, CHOSEN, DELTA)
+    splits = plot_splits({f"ε = {epsilon:g}": demo.releases[epsilon] for epsilon in order})
+    return page(
+        "demo.html",
+        title="discreet: a demonstration",
+        n=f"{demo.n:,}",
+        epsilon=f"{CHOSEN:g}",
+        truth=f"{demo.truth:.2f}",
+        unadjusted=f"{abs(demo.open.unadjusted):.2f} days {'shorter' if demo.open.unadjusted < 0 else 'longer'}",
+        estimate=f"{demo.chosen.estimate:.2f}",
+        low=f"{low:.2f}",
+        high=f"{high:.2f}",
+        covered=low <= demo.truth <= high,
+        price=f"{(high - low) / (2 * float(ndtri(0.975)) * demo.open.se):.1f}",
+        narrower=f"{chosen_formula / (high - low):,.0f}",
+        widths=picture(
+            plot_widths(rows, truth=demo.truth),
+            "95 % intervals without privacy, at several budgets, and by PrivATE's formula",
+        ),
+        splits=picture(
+            splits, "Shares of sampling, privacy noise and adjustment in the uncertainty, at several budgets"
+        ),
+        rows=_rows(demo),
+        guarantee=guarantee_facts(demo.chosen.guarantee),
+        guess=guess(demo.chosen.guarantee),
+        files={"data": DATA, "bounds": BOUNDS, "release": RELEASE, "report": REPORT},
+        outcome=OUTCOME,
+        treatment=TREATMENT,
+        delta=f"{DELTA:g}",
+    )

@@ -1,0 +1,96 @@
+"""The demonstration: it tells the truth, keeps to its own directory and writes everything that it speaks of."""
+
+import io
+
+import numpy as np
+import pytest
+from rich.console import Console
+from test_report import Page
+
+from discreet import demo
+from discreet.errors import InvalidInput
+from discreet.release import Release
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    steps = []
+    out = tmp_path_factory.mktemp("demo") / "new" / "directory"
+    result = demo.run(out, n=4_000, progress=lambda *step: steps.append(step))
+    assert [done for _, done, _ in steps] == list(range(len(demo.EPSILONS) + 3))
+    return result
+
+
+def test_every_release_is_real_and_states_its_budget(found):
+    assert list(found.releases) == list(demo.EPSILONS)
+    for epsilon, release in found.releases.items():
+        assert (release.guarantee.epsilon, release.guarantee.delta) == (epsilon, demo.DELTA)
+        assert release.guarantee.status == "proved"
+
+
+def test_the_analysis_without_privacy_finds_the_truth(found):
+    # Five standard errors: a false alarm once in two million.
+    assert abs(found.open.estimate - found.truth) < 5 * found.open.se
+    assert abs(found.open.unadjusted - found.truth) > 5 * found.open.se
+
+
+def test_the_formula_adds_the_published_noise_to_the_sampling_error():
+    open_ = demo.Open(estimate=0.0, se=0.3, unadjusted=0.0, reach=2.0)
+    n, epsilon, delta = 1_000, 0.5, 1e-5
+    r = 2.0 * 5 * np.sqrt(2 * np.log(n) * np.log(2 / (0.9 * delta))) / (0.9 * epsilon * n)
+    assert demo.formula_width(open_, n, epsilon, delta) == pytest.approx(2 * 1.959964 * np.sqrt(0.3**2 + r**2))
+
+
+def test_the_reach_is_that_of_the_most_extreme_record(found):
+    low, high = demo._PUBLIC.outcome
+    smallest = demo._PUBLIC.propensity[0]
+    assert 0 < found.open.reach <= (high - low) / smallest + abs(found.open.estimate)
+
+
+def test_the_page_shows_both_pictures_and_what_was_found(found):
+    page = Page(found.page.read_text())
+    assert page.tags.count("svg") == 2
+    for part in ("4,000 patients", "discreet ate clinic.parquet", "ε = 1", "PrivATE's formula", "true effect"):
+        assert part in page.text
+    assert "script" not in page.tags
+
+
+def test_the_files_that_the_page_speaks_of_are_there_and_agree(found):
+    folder = found.page.parent
+    assert {path.name for path in folder.iterdir()} == {
+        "clinic.parquet",
+        "bounds.toml",
+        "release.json",
+        "report.html",
+        "demo.html",
+    }
+    assert Release.load(folder / "release.json") == found.chosen
+
+
+def test_the_table_names_estimates_truth_guarantee_and_ends_with_the_page(found):
+    out = io.StringIO()
+    demo.show(found, Console(file=out, width=100))
+    text = out.getvalue()
+    for part in ("no privacy", "discreet, ε = 0.25", "True effect", "epsilon = 1, delta = 1e-06", "What is protected"):
+        assert part in text
+    assert text.rstrip().endswith(str(found.page.resolve()))
+
+
+def test_a_directory_with_other_files_is_left_alone(tmp_path):
+    (tmp_path / "thesis.tex").write_text("mine")
+    with pytest.raises(InvalidInput, match="holds other files already"):
+        demo.run(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_a_file_in_place_of_the_directory_is_refused(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(InvalidInput, match="cannot be made or read as a directory"):
+        demo.run(tmp_path / "file")
+
+
+def test_a_miss_is_admitted_and_not_hidden(found):
+    from dataclasses import replace
+
+    page = Page(demo._page(replace(found, truth=99.0)))
+    assert "lies outside this time" in " ".join(page.text.split())
