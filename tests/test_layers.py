@@ -17,6 +17,7 @@ ORDER = [
     "frames",
     "records",
     "tables",
+    "skeleton",
     "budget",
     "events",
     "conversions",

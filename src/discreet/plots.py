@@ -72,7 +72,7 @@ def plot_release(release: Release, ax: "Axes | None" = None) -> "Axes":
     ax : matplotlib Axes, optional
         Where to draw; a new figure if not given.
     """
-    _matplotlib()
+    require()
     if ax is None:
         from matplotlib import pyplot
 
@@ -210,15 +210,19 @@ _VARIABLES = {
 }
 
 
-def _matplotlib() -> None:
+def require() -> None:
+    """Refuse, in one sentence, if what pages and pictures need is not installed."""
     try:
+        import jinja2  # noqa: F401
         import matplotlib  # noqa: F401
     except ImportError:
-        raise MissingExtra("Pictures need matplotlib: install it with pip install 'discreet[plots]'.") from None
+        raise MissingExtra(
+            "Pictures and pages need matplotlib and Jinja2: install them with pip install 'discreet[plots]'."
+        ) from None
 
 
 def _figure(width: float, height: float) -> "Figure":
-    _matplotlib()
+    require()
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height))

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.bounds import Bounds, Range, Spec
-from discreet.errors import MissingExtra
 from discreet.guarantee import Guarantee
-from discreet.plots import release_figure, svg
+from discreet.plots import release_figure, require, svg
 from discreet.release import SOURCES, Release
 
 if TYPE_CHECKING:
@@ -132,10 +131,9 @@ def guarantee_facts(guarantee: Guarantee) -> dict[str, Any]:
 
 def page(template: str, **context: Any) -> str:
     """Fill a template; everything is escaped but the pictures that this package drew."""
-    try:
-        import jinja2
-    except ImportError:
-        raise MissingExtra("Pages need Jinja2: install it with pip install 'discreet[plots]'.") from None
+    require()
+    import jinja2
+
     templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,

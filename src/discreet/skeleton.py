@@ -1,0 +1,102 @@
+"""A bounds file to be filled in: the names of a file's columns, and nothing else that stands in it."""
+
+import glob
+from pathlib import Path
+
+import duckdb
+
+from discreet.bounds import _key
+from discreet.errors import InvalidInput
+from discreet.tables import _SUFFIXES
+
+_HEAD = """\
+# Public facts about the records. Fill them in from what is known about the subject, and never by looking at the
+# records: the smallest or largest value of a column is somebody's value. Remove the # in front of what you fill in.
+# Values outside a range are clipped to it. A guess that is too narrow costs accuracy, never privacy.
+
+# Range of the outcome.
+# outcome = {low = 0, high = 100}
+
+# Smallest and largest probability of treatment that anyone can have.
+propensity = {low = 0.05, high = 0.95}
+
+# The two labels of the treatment column, if they are not 0 and 1 or true and false.
+# treatment = {control = "placebo", treated = "drug"}
+
+# One part for each column to adjust for. Delete the parts of all other columns, such as outcome, treatment and names.
+# A column of numbers has low and high; a column of categories has the complete list of its levels. Further keys:
+#   fill = 50         what a missing value counts as (without it, missing values are refused)
+#   other = "second"  the level that values outside the list count as (without it, they are refused)
+"""
+_RANGE = "# low = 0\n# high = 100\n"
+_LEVELS = '# levels = ["first", "second"]\n'
+_NUMBERS = {"decimal", "double", "float"} | {
+    f"{sign}{size}" for sign in ("", "u") for size in ("tinyint", "smallint", "integer", "bigint", "hugeint")
+}
+
+
+def skeleton(path: str | Path, *, leave_out: tuple[str, ...] = ()) -> str:
+    """The text of a bounds file for a CSV or Parquet file, with every value left open.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file, or a pattern with ``*`` for several.
+    leave_out : tuple of str
+        Columns that are no covariates, such as the outcome and the treatment.
+
+    Privacy
+    -------
+    Of a CSV file only the first line is used; of a Parquet file the names and types that its schema declares.
+    """
+    columns = _columns(str(path))
+    unknown = [name for name in leave_out if name not in columns]
+    if unknown:
+        raise InvalidInput(f"{str(path)!r} has no column {unknown[0]!r}: check its spelling.")
+    parts = [_part(name, kind) for name, kind in columns.items() if name not in leave_out]
+    return "\n".join([_HEAD, *parts])
+
+
+def _part(name: str, kind: str | None) -> str:
+    head = f"[covariates.{_key(name)}]\n"
+    if kind in _NUMBERS:
+        return head + _RANGE
+    if kind in {"varchar", "enum"}:
+        return head + _LEVELS
+    if kind == "boolean":
+        return head + "# levels = [false, true]\n"
+    # A CSV file does not say what its columns hold, and guessing it would mean to look at records.
+    return f"{head}# either\n{_RANGE}# or\n{_LEVELS}"
+
+
+def _columns(path: str) -> dict[str, str | None]:
+    kind = next((kind for suffix, kind in _SUFFIXES.items() if path.lower().endswith(suffix)), None)
+    if kind is None:
+        raise InvalidInput(f"{path!r} is not a CSV or Parquet file by its name: it must end in {', '.join(_SUFFIXES)}.")
+    pattern = glob.escape(path) if Path(path).is_file() else path
+    if not glob.glob(pattern, recursive=True):
+        raise InvalidInput(f"There is no file {path!r}: check the path.")
+    try:
+        with duckdb.connect() as connection:
+            if kind == "Parquet":
+                source = connection.read_parquet(pattern, union_by_name=True)
+                return dict(zip(source.columns, (str(column.id) for column in source.types), strict=True))
+            source = connection.read_csv(
+                pattern, header=True, sep=",", quotechar='"', escapechar='"', comment="", skiprows=0, all_varchar=True
+            )
+            names: list[str] = list(source.columns)
+    except duckdb.Error:
+        # DuckDB's own sentence may quote a record.
+        raise InvalidInput(f"{path!r} is not readable as {kind}: check that it is complete.") from None
+    if any(_is_value(name) for name in names):
+        raise InvalidInput(f"{path!r} does not seem to start with the names of its columns: add a line that does.")
+    return dict.fromkeys(names)
+
+
+def _is_value(name: str) -> bool:
+    """Whether a supposed name is empty or a number: then the first line may be a record, and must not be copied."""
+    try:
+        float(name.replace(",", "."))
+    except ValueError:
+        return not name.strip()
+    return True
