@@ -17,7 +17,7 @@ def found(tmp_path_factory):
     steps = []
     out = tmp_path_factory.mktemp("demo") / "new" / "directory"
     result = demo.run(out, n=4_000, progress=lambda *step: steps.append(step))
-    assert [done for _, done, _ in steps] == list(range(len(demo.EPSILONS) + 3))
+    assert [done for _, done, _ in steps] == list(range(len(demo.EPSILONS) + 4))
     return result
 
 

@@ -127,7 +127,7 @@ def ate(
     estimator = ATE(
         epsilon=epsilon, delta=delta, bounds=public, propensity=_number_or_name(propensity), neighbours=neighbours
     )
-    with _progress() as progress:
+    with _progress("checking the records") as progress:
         estimator.fit_table(file, outcome=outcome, treatment=treatment, progress=progress)
     release: Release = estimator.release_
     # Shown first: should writing fail, what was paid for is not lost.
@@ -217,8 +217,7 @@ def demo_(
 ) -> None:
     """Publish a generated study at several budgets, and write a page about it."""
     _check_extra()
-    with _progress() as progress:
-        progress("getting ready", 0, 1)
+    with _progress("getting ready") as progress:
         from discreet import demo
 
         found = demo.run(out, progress=progress)
@@ -232,7 +231,7 @@ def _console(stderr: bool = False) -> "Console":
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[str, int, int], None]]:
+def _progress(first: str) -> Iterator[Callable[[str, int, int], None]]:
     """A bar on standard error, in terminals only, that disappears when the work is done."""
     from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
@@ -241,7 +240,7 @@ def _progress() -> Iterator[Callable[[str, int, int], None]]:
     text = TextColumn("{task.description}", markup=False)
     columns = (SpinnerColumn(), text, BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("checking the records", total=None)
+        task = bar.add_task(first, total=None)
         yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
 
 

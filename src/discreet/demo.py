@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -89,25 +90,26 @@ def run(
         Told (what, steps done, steps in all).
     """
     out = _directory(Path(out))
-    tell = progress or (lambda what, done, total: None)
-    tell("generating a study", 0, len(EPSILONS) + 2)
+    tell, steps = progress or (lambda what, done, total: None), len(EPSILONS) + 3
+    tell("generating a study", 0, steps)
     study = draw("clinic", n, seed)
     assert study.ate is not None
     table = _table(study.X, study.T, study.Y)
     pq.write_table(table, out / DATA)
     _PUBLIC.save(out / BOUNDS)
-    tell("analysing it without privacy", 1, len(EPSILONS) + 2)
+    tell("analysing it without privacy", 1, steps)
     unprotected = open_analysis(table, _PUBLIC)
     releases = {}
     for step, epsilon in enumerate(EPSILONS):
-        tell(f"publishing at epsilon = {epsilon:g}", 2 + step, len(EPSILONS) + 2)
+        tell(f"publishing at epsilon = {epsilon:g}", 2 + step, steps)
         ate = ATE(epsilon=epsilon, delta=DELTA, bounds=_PUBLIC)
         releases[epsilon] = ate.fit_table(str(out / DATA), outcome=OUTCOME, treatment=TREATMENT).release_
+    tell("drawing the pages", steps - 1, steps)
     demo = Demo(truth=study.ate, n=n, open=unprotected, releases=releases, page=out / PAGE)
     demo.chosen.save(out / RELEASE)
     save_report(demo.chosen, out / REPORT, title="Effect of treatment on days in hospital")
     demo.page.write_bytes(_page(demo).encode())
-    tell("done", len(EPSILONS) + 2, len(EPSILONS) + 2)
+    tell("done", steps, steps)
     return demo
 
 
@@ -123,16 +125,17 @@ def show(demo: Demo, console: "Console") -> None:
     release = demo.chosen
     console.print()
     console.print(table)
-    console.print(f"True effect: [bold]{demo.truth:.2f}[/] days (known, because the study was generated).")
-    console.print(
+    say = partial(console.print, highlight=False)
+    say(f"True effect: [bold]{demo.truth:.2f}[/] days (known, because the study was generated).")
+    say(
         "The last column: how often someone who knows every other record can tell, at most, which of two possible "
         "records is yours. A coin is right 50 times in 100."
     )
-    console.print(f"\n[bold]{release.guarantee.budget}[/]: {finding(release)}")
-    console.print(str(release.guarantee), style="dim", highlight=False)
-    console.print("\nThe page, with pictures:")
+    say(f"\n[bold]{release.guarantee.budget}[/]: {finding(release)}")
+    say(str(release.guarantee), style="dim")
+    say("\nThe page, with pictures:")
     # Paths must be copied whole: no wrapping, no markup, no colours.
-    console.print(str(demo.page.resolve()), soft_wrap=True, markup=False, highlight=False)
+    say(str(demo.page.resolve()), soft_wrap=True, markup=False)
 
 
 def open_analysis(table: Any, bounds: Bounds) -> Open:

@@ -111,6 +111,7 @@ def plot_widths(rows: Sequence[Row], truth: float | None = None) -> "Figure":
         )
     left.set(xlim=limits, ylim=(len(rows) - 0.4, -0.6), xlabel="95 % interval of the effect")
     left.set_yticks(range(len(rows)), [row.label for row in rows])
+    left.locator_params(axis="x", nbins=6)
     widths = [row.width for row in rows if row.width > 0]
     if widths and max(widths) > _WIDE * min(widths):
         right.set_xscale("log")
@@ -258,6 +259,7 @@ def _draw_interval(release: Release, ax: "Axes") -> None:
         ax.axvline(0, color=MUTED, linewidth=1.2, linestyle=(0, (4, 3)), zorder=0)
         ax.annotate("no effect", (0, 1), (0, 1), ("data", "axes fraction"), "offset points", ha="center", color=MUTED)
     ax.set(xlim=(left, right), ylim=(-1.0, 1.0), yticks=[])
+    ax.locator_params(axis="x", nbins=7)
     ax.set_xlabel("average effect of treatment, in the unit of the outcome (thick: 80 % interval, thin: 95 %)")
     _tidy(ax)
 

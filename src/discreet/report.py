@@ -47,7 +47,10 @@ def render(release: Release, *, title: str | None = None, extra_figures: "Sequen
     numbers = [("estimate", release.text(release.estimate))]
     numbers += [(f"{100 - 100 * alpha:g} % interval", release.interval_text(alpha)) for alpha in (0.2, 0.1, 0.05, 0.01)]
     numbers += [("standard error", f"{release.uncertainty.se:.4g}")]
-    numbers += [(f"of it, {SOURCES[name]}", f"{part:.4g}") for name, part in release.uncertainty.to_dict().items()]
+    parts = release.uncertainty.to_dict()
+    allowance = parts.pop("clipping")
+    numbers += [(f"of it, {SOURCES[name]}", f"{part:.4g}") for name, part in parts.items()]
+    numbers += [("allowance for clipping", f"{allowance:.4g}")]
     numbers += [("records", release.records)]
     numbers += [(name.replace("_", " "), f"{value:.4g}") for name, value in release.reference.items()]
     return page(
