@@ -63,10 +63,9 @@ def file_memory(rows: int) -> tuple[int, int, float]:
         table, bounds, release = (Path(folder) / name for name in ("study.parquet", "bounds.toml", "release.json"))
         write_parquet(table, rows)
         BOUNDS.save(bounds)
-        command = Path(sys.executable).with_name("discreet")
         options = ["--outcome", "y", "--treatment", "t", "--covariates", ",".join(NAMES), "--bounds", str(bounds)]
         options += ["--epsilon", "1", "--delta", "1e-6", "--out", str(release)]
-        peak, seconds = of_command([str(command), "ate", str(table), *options])
+        peak, seconds = of_command([sys.executable, "-m", "discreet", "ate", str(table), *options])
         return table.stat().st_size, peak, seconds
 
 
