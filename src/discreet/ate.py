@@ -33,6 +33,7 @@ from discreet.rounds import (
     measure_score,
     pilot_effect,
     refine_effect,
+    score_factors,
     score_rows,
 )
 from discreet.scores import aipw_score, aipw_score_bound
@@ -44,10 +45,10 @@ OBSERVATIONAL = Shares(
     gram=0.08,
     propensity=0.17,
     outcome=0.05,
-    effect=0.015,
+    effect=0.025,
     correction=0.20,
     looks=0.05,
-    score=0.35,
+    score=0.34,
 )
 KNOWN_DESIGN = Shares(location=0.05, pilot=0.02, marginals=0.03, gram=0.08, outcome=0.15, looks=0.05, score=0.62)
 MEANS = Shares(location=0.12, pilot=0.06, looks=0.07, score=0.75)
@@ -133,7 +134,8 @@ class ATE(BaseEstimator):  # type: ignore[misc]
             outcome, remainder = correct_outcome(gate, share["correction"], 0.4 * share["looks"], outcome)
             looks = 0.6 * share["looks"]
         ceiling = aipw_score_bound(2.2, min(low, 1.0 - high))
-        score = measure_score(gate, share["score"], looks, score_rows(outcome), outcome.effect, ceiling)
+        factors = None if known else score_factors(*model.arms())
+        score = measure_score(gate, share["score"], looks, score_rows(outcome), outcome.effect, ceiling, factors)
         adjustment = {
             "covariates": list(gate.bounds.names),
             "basis": str(size) if gate.bounds.p else "none",
@@ -208,7 +210,8 @@ class DifferenceInMeans(BaseEstimator):  # type: ignore[misc]
 
         low, high = gate.bounds.propensity if known else (where.treated, where.treated)
         ceiling = aipw_score_bound(4.0, min(low, 1.0 - high))
-        score = measure_score(gate, share["score"], share["looks"], rows, pilot, ceiling)
+        factors = None if known else score_factors(*_two_arms(where.treated))
+        score = measure_score(gate, share["score"], share["looks"], rows, pilot, ceiling, factors)
         # The released share of treated misses the true one by its noise, which matters as far as the prognosis is off.
         off = where.noise / min(where.treated, 1.0 - where.treated)
         remainder = 0.0 if known else where.treated_noise * off / (where.treated * (1.0 - where.treated))
@@ -219,6 +222,11 @@ class DifferenceInMeans(BaseEstimator):  # type: ignore[misc]
             "difference-in-means", gate, score, uncertainty, where, pilot, known, share, adjustment, notes
         )
         return self
+
+
+def _two_arms(treated: float) -> tuple[Float, Float]:
+    """A hundred records, so many of them treated as the share says, and that share as their propensity."""
+    return (np.arange(100) < 100.0 * treated).astype(np.float64), np.full(100, treated)
 
 
 def _shares(gate: Gate, shares: Shares) -> dict[str, float]:

@@ -20,7 +20,9 @@ MOST_PAIRS = 66
 # Products of a first and a second term (x z^2) are added for all pairs while they are this few.
 MOST_CURVED_PAIRS = 21
 # A record whose squared norm exceeds the expected one by this factor is weighted down.
-_ROOM = 1.3
+_ROOM = 1.15
+# A marginal more skewed than this is unrolled to normal scores first: products of long tails are all noise.
+_SKEWED = 1.0
 _INTERCEPT, _PAIR, _CURVED, _DECAY = 1.5, 0.6, 0.5, 0.3
 
 Column = Range | Levels
@@ -84,10 +86,10 @@ def clean_marginal(fractions: Float, sd: float, ordered: bool) -> Float:
     if ordered:
         loss = np.sum((fractions - _BELLS) ** 2, axis=1)
         best = int(np.argmin(loss))
-        if loss[best] + 6.0 * sd**2 < float(np.sum((fractions - shape) ** 2)):
+        if loss[best] + 16.0 * sd**2 < float(np.sum((fractions - shape) ** 2)):
             shape = _BELLS[best]
     apart = fractions - shape
-    # Noise alone exceeds its expectation: only what is clearly more than noise is kept.
+    # Noise alone exceeds its expectation now and then: only what is clearly more than noise is kept.
     noise = size * sd**2 * (1.0 + 2.0 * np.sqrt(2.0 / size))
     keep = max(0.0, 1.0 - noise / max(float(apart @ apart), 1e-300))
     values = np.maximum(shape + keep * apart, 0.02 / size)
@@ -96,7 +98,7 @@ def clean_marginal(fractions: Float, sd: float, ordered: bool) -> Float:
 
 def _bells() -> Float:
     edges = np.linspace(-1.0, 1.0, BINS + 1)
-    centre, width = np.meshgrid(np.linspace(-1.6, 1.6, 17), np.geomspace(0.06, 2.0, 16))
+    centre, width = np.meshgrid(np.linspace(-1.4, 1.4, 15), np.geomspace(0.1, 1.5, 14))
     below = ndtr((edges[None, :] - centre.reshape(-1, 1)) / width.reshape(-1, 1))
     mass = np.maximum(np.diff(below, axis=1), 1e-12)
     return np.asarray(mass / mass.sum(axis=1, keepdims=True))
@@ -125,6 +127,7 @@ class Basis:
     columns: tuple[Column, ...]
     marginals: tuple[Float, ...]
     size: Size
+    unrolled: tuple[Float | None, ...] = field(init=False, repr=False)
     own: tuple[Float, ...] = field(init=False, repr=False)
     products: tuple[tuple[int, int], ...] = field(init=False, repr=False)
     weight: Float = field(init=False, repr=False)
@@ -133,17 +136,20 @@ class Basis:
 
     def __post_init__(self) -> None:
         own: list[Float] = []
+        unrolled: list[Float | None] = []
         first: list[tuple[int, ...]] = []
         weight, group = [_INTERCEPT], [0]
         for column, marginal in zip(self.columns, self.marginals, strict=True):
             start = len(weight)
             if isinstance(column, Range):
-                own.append(_recurrence(marginal, self.size.degree))
+                unrolled.append(_normal_scores(marginal))
+                own.append(_recurrence(marginal, unrolled[-1], self.size.degree))
                 degrees = np.arange(1, self.size.degree + 1)
                 weight += list(degrees**-_DECAY)
                 group += [1 if degree == 1 else 2 for degree in degrees]
                 first.append((start,))
             else:
+                unrolled.append(None)
                 own.append(_contrasts(marginal))
                 weight += [1.0] * own[-1].shape[1]
                 group += [1] * own[-1].shape[1]
@@ -160,6 +166,7 @@ class Basis:
             weight += [_CURVED] * len(curved)
             group += [4] * len(curved)
         set_ = object.__setattr__  # a frozen fact that works out its own parts
+        set_(self, "unrolled", tuple(unrolled))
         set_(self, "own", tuple(own))
         set_(self, "first", tuple(first))
         set_(self, "products", tuple(products))
@@ -190,10 +197,11 @@ class Basis:
         at = 1
         for j, (column, own) in enumerate(zip(self.columns, self.own, strict=True)):
             if isinstance(column, Range):
+                u = _unroll(x[:, j], self.unrolled[j])
                 before: Float | float = 0.0
                 now: Float | float = 1.0
                 for shift, back, scale in own:
-                    before, now = now, ((x[:, j] - shift) * now - back * before) / scale
+                    before, now = now, ((u - shift) * now - back * before) / scale
                     features[:, at] = now
                     at += 1
             else:
@@ -219,12 +227,27 @@ def combine(features: Float, coefficients: Float) -> Float:
     return total
 
 
-def _recurrence(marginal: Float, degree: int) -> Float:
+def _normal_scores(marginal: Float) -> Float | None:
+    """Normal scores at the edges of the bins of a skewed marginal; None where it is not."""
+    centres = (2.0 * np.arange(len(marginal)) + 1.0) / len(marginal) - 1.0
+    apart = centres - marginal @ centres
+    variance = float(marginal @ apart**2)
+    if abs(float(marginal @ apart**3)) < _SKEWED * variance**1.5:
+        return None
+    below = np.clip(np.concatenate([[0.0], np.cumsum(marginal)]), 0.005, 0.995)
+    return np.asarray(ndtri(below))
+
+
+def _unroll(u: Float, scores: Float | None) -> Float:
+    return u if scores is None else np.interp(u, np.linspace(-1.0, 1.0, len(scores)), scores)
+
+
+def _recurrence(marginal: Float, scores: Float | None, degree: int) -> Float:
     """Three-term recurrence of the polynomials orthonormal to a histogram on [-1, 1] (Stieltjes), a row a degree."""
     nodes, weights = np.polynomial.legendre.leggauss(4)
     half = 1.0 / len(marginal)
     centres = -1.0 + half * (2.0 * np.arange(len(marginal)) + 1.0)
-    points = (centres[:, None] + half * nodes).ravel()
+    points = _unroll((centres[:, None] + half * nodes).ravel(), scores)
     mass = (marginal[:, None] * weights / 2.0).ravel()
     rows, back = [], 0.0
     before, now = np.zeros_like(points), np.ones_like(points)

@@ -22,11 +22,14 @@ from discreet.scores import aipw_score, balancing_weight
 from discreet.spread import BINS, Spread, bin_numbers
 
 # Weights of single records in the prognosis stop here: beyond, they add noise and no information.
-_MOST_WEIGHT = 8.0
+_MOST_WEIGHT = 5.0
 # How much of what clipping hides is feared to be bias, when a clip is chosen; and what the interval allows for.
-_FEAR, _ALLOW = 0.8, 0.5
+_FEAR, _ALLOW = 0.6, 0.5
 # Coefficients of the correction are a priori about the residual's size: only hopeless directions are shrunk.
 _PRIOR = 1.0
+
+# The remainder is worked out as if errors of the two models were unrelated; they are, but for what both miss.
+_CAUTION = 1.2
 
 RowMap = Callable[[Chunk], Float]
 
@@ -67,10 +70,12 @@ def locate(gate: Gate, share: float) -> Location:
     )
 
 
-def measure_spread(gate: Gate, name: str, share: float, rows: RowMap, ceiling: float) -> Spread:
-    """Distribution of a magnitude over half octaves below a public ceiling."""
+def measure_spread(
+    gate: Gate, name: str, share: float, rows: RowMap, ceiling: float, factors: Float | None = None
+) -> Spread:
+    """Distribution of a magnitude over half octaves below a public ceiling; ``factors`` as in `Spread.fit`."""
     (counts,) = gate.ask(Query(name, share, Cells((BINS,)), lambda c: bin_numbers(rows(c), ceiling)))
-    return Spread.fit(counts.value / gate.n, float(counts.sd) / gate.n, ceiling)
+    return Spread.fit(counts.value / gate.n, float(counts.sd) / gate.n, ceiling, factors)
 
 
 def pilot_effect(gate: Gate, share: float, where: Location) -> float:
@@ -168,7 +173,16 @@ class Propensity:
     @property
     def on_reference(self) -> Float:
         """Probabilities of the reference points."""
-        return np.asarray(expit(self.setting.reference.features @ self.theta))
+        return np.asarray(
+            expit(np.clip(self.setting.reference.features @ self.theta, logit(self.low), logit(self.high)))
+        )
+
+    def arms(self) -> tuple[Float, Float]:
+        """Treatments and propensities as they are spread over the reference points, each in proportion."""
+        e = np.sort(self.on_reference)[:: max(1, len(self.setting.reference.weight) // 400)]
+        # Ten records to a point, so many of them treated as its propensity says.
+        t = (np.arange(10)[None, :] + 0.5) / 10.0 < e[:, None]
+        return t.astype(np.float64).ravel(), np.repeat(e, 10)
 
 
 def fit_propensity(
@@ -176,8 +190,8 @@ def fit_propensity(
 ) -> Propensity:
     """Logistic model from the moments of (t - share of treated), which a wrong guess of the features' means spares.
 
-    ``calibrate`` spends two fifths of the share on the same moments of the fitted probabilities, which takes out what
-    the reference sample got wrong about the covariates.
+    ``calibrate`` spends a quarter of the share on the same moments of the fitted probabilities (held to the bulk of
+    their range, here and on the reference alike), which takes out what the reference got wrong about the covariates.
     """
     basis, features, reference, n = setting.basis, setting.features, setting.reference, gate.n
     ball = Ball(basis.radius * max(treated, 1.0 - treated), basis.m)
@@ -186,7 +200,7 @@ def fit_propensity(
         phi, weight = features(c)
         return phi * ((c.t - treated) * weight)[:, None]
 
-    (moments,) = gate.ask(Query("treatment moments", (0.6 if calibrate else 1.0) * share, ball, centred))
+    (moments,) = gate.ask(Query("treatment moments", (0.75 if calibrate else 1.0) * share, ball, centred))
     sampling = (
         treated * (1.0 - treated) / n * (reference.features * (reference.weight**2 * len(reference.weight))[:, None]).T
     )
@@ -202,13 +216,17 @@ def fit_propensity(
     if not calibrate:
         return model
 
+    reach = max(float(np.quantile(np.abs(model.of(reference.features) - treated), 0.95)), 0.05)
+
+    def bulk(phi: Float, weight: Float) -> Float:
+        return np.clip(model.of(phi) - treated, -reach, reach) * weight
+
     def expected(c: Chunk) -> Float:
         phi, weight = features(c)
-        return phi * ((model.of(phi) - treated) * weight)[:, None]
+        return phi * bulk(phi, weight)[:, None]
 
-    (seen,) = gate.ask(Query("expected treatment moments", 0.4 * share, ball, expected))
-    imagined = (reference.weight * (model.of(reference.features) - treated)) @ reference.features
-    target = target - seen.value / n + imagined
+    (seen,) = gate.ask(Query("expected treatment moments", 0.25 * share, Ball(basis.radius * reach, basis.m), expected))
+    target = target - seen.value / n + bulk(reference.features, reference.weight) @ reference.features
     noise += (float(seen.sd) / n) ** 2
     return solve()
 
@@ -275,7 +293,7 @@ def fit_outcome(gate: Gate, share: float, where: Location, pilot: float, model: 
 
 def refine_effect(gate: Gate, share: float, scale: float, outcome: Outcome) -> Outcome:
     """Move the constant effect by the orthogonal moment (t - e) residual."""
-    model, clip = outcome.propensity, 1.5 * scale
+    model, clip = outcome.propensity, scale
 
     def rows(c: Chunk) -> Float:
         e = model(c)
@@ -305,7 +323,8 @@ def correct_outcome(gate: Gate, share: float, look: float, outcome: Outcome) -> 
         e = model(c)
         return balancing_weight(c.t, e, _MOST_WEIGHT) * outcome.residual(c, e)
 
-    spread = measure_spread(gate, "spread of the residuals", look, residual, 4.0)
+    factors = balancing_weight(*model.arms(), _MOST_WEIGHT)
+    spread = measure_spread(gate, "spread of the residuals", look, residual, 4.0, factors)
     unit = gate.noise_sd(Ball(basis.radius, basis.m), share) / n
     clip, _ = spread.clip(unit, 1.0)
 
@@ -324,7 +343,7 @@ def correct_outcome(gate: Gate, share: float, look: float, outcome: Outcome) -> 
     held_back = gram.matrix - passed @ gram.matrix
     error = noise * passed @ passed.T + (held_back * prior) @ held_back.T
     error += gram.variance * float(step @ step) * np.eye(basis.m)
-    return better, float(np.sqrt(np.sum(model.covariance * error)))
+    return better, _CAUTION * float(np.sqrt(np.sum(model.covariance * error)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,10 +356,12 @@ class Score:
     hidden: float
 
 
-def measure_score(gate: Gate, share: float, look: float, rows: RowMap, centre: float, ceiling: float) -> Score:
+def measure_score(
+    gate: Gate, share: float, look: float, rows: RowMap, centre: float, ceiling: float, factors: Float | None = None
+) -> Score:
     """The last round: the score around a public centre, clipped where its spread says, with its free second moment."""
     n = gate.n
-    spread = measure_spread(gate, "spread of the score", look, lambda c: rows(c) - centre, ceiling)
+    spread = measure_spread(gate, "spread of the score", look, lambda c: rows(c) - centre, ceiling, factors)
     clip, hidden = spread.clip(gate.noise_sd(MeanSquare(1.0), share) / n, _FEAR)
     clip = min(clip, ceiling)
     (sums,) = gate.ask(Query("score", share, MeanSquare(clip), lambda c: rows(c) - centre))
@@ -348,6 +369,11 @@ def measure_score(gate: Gate, share: float, look: float, rows: RowMap, centre: f
     # The second moment is noisy: never below what a clip of this size would be chosen for.
     variance = max(float(square - mean**2), 0.004 * clip**2)
     return Score(centre + float(mean), variance, float(np.asarray(sums.sd)[0]) / n, _ALLOW * hidden)
+
+
+def score_factors(t: Float, e: Float) -> Float:
+    """What the score multiplies a residual by."""
+    return np.abs((t - e) / (e * (1.0 - e)))
 
 
 def score_rows(outcome: Outcome) -> RowMap:

@@ -16,7 +16,9 @@ from discreet.columns import Float, IntArray
 BINS = 32
 # Shapes that a magnitude may have: |Student t| with these degrees of freedom, the heavier ones only on evidence.
 _SHAPES = ((np.inf, 0.0), (6.0, 2.0), (3.0, 4.0), (1.8, 6.0))
-_OFFSETS = np.arange(-BINS // 2 + 1, 0.5, 0.125)
+# Scales and weights are told apart to an eighth of an octave.
+_STEPS = 8
+_SCALES = np.arange(-_STEPS * BINS // 2 + _STEPS, _STEPS // 2)
 # Counts are believed over the fitted shape where they stand this many noise standard deviations clear; out in the tail,
 # where a single false alarm would move the clip by octaves, they have to stand out further.
 _CLEAR, _CLEAR_TAIL = 3.0, 4.5
@@ -32,16 +34,29 @@ def _edges(ceiling: float) -> Float:
     return np.asarray(ceiling * 2.0 ** (-0.5 * np.arange(BINS - 1, -1, -1.0)))
 
 
-def _shape_cells() -> Float:
-    """Mass of every shape at every scale in every bin, relative to the ceiling."""
-    ratio = _edges(1.0)[None, :] / 2.0 ** _OFFSETS[:, None]
-    below = [2.0 * (ndtr(ratio) if np.isinf(df) else stdtr(df, ratio)) - 1.0 for df, _ in _SHAPES]
-    mass = np.diff(np.stack(below), axis=2, prepend=0.0)
+# Where the edges lie above each scale, in steps; and P(|t| < 2 ** (steps / 8)) for every shape.
+_ABOVE = -_STEPS // 2 * np.arange(BINS - 1, -1, -1)[None, :] - _SCALES[:, None]
+_REACH = int(np.max(np.abs(_ABOVE))) + 16 * _STEPS
+_GRID = 2.0 ** (np.arange(-_REACH, _REACH + 1) / _STEPS)
+_BELOW = np.stack([2.0 * (ndtr(_GRID) if np.isinf(df) else stdtr(df, _GRID)) - 1.0 for df, _ in _SHAPES])
+
+
+def _shape_cells(factors: Float | None) -> Float:
+    """Mass of every shape at every scale in every bin, for magnitudes multiplied by known factors."""
+    shifts, share = np.array([0]), np.array([1.0])
+    if factors is not None:
+        steps = np.clip(np.rint(_STEPS * np.log2(factors)), -8 * _STEPS, 8 * _STEPS).astype(int)
+        shifts, counts = np.unique(steps, return_counts=True)
+        share = counts / counts.sum()
+    below = np.zeros((len(_SHAPES), *_ABOVE.shape))
+    for shift, part in zip(shifts, share, strict=True):
+        below += part * _BELOW[:, np.clip(_ABOVE - shift + _REACH, 0, 2 * _REACH)]
+    mass = np.diff(below, axis=2, prepend=0.0)
     mass[:, :, -1] += 1.0 - mass.sum(axis=2)
     return np.asarray(mass)
 
 
-_CELLS = _shape_cells()
+_CELLS = _shape_cells(None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,11 +67,16 @@ class Spread:
     mass: Float
 
     @classmethod
-    def fit(cls, fractions: Float, sd: float, ceiling: float) -> Spread:
-        """Fit a shape by least squares (all bins have equal noise), then believe what stands clear of the noise."""
-        loss = np.sum((fractions - _CELLS) ** 2, axis=2) / sd**2 if sd > 0.0 else np.sum((fractions - _CELLS) ** 2, 2)
-        loss = loss + np.array([penalty for _, penalty in _SHAPES])[:, None] * (sd > 0.0)
-        shape = _CELLS[np.unravel_index(int(np.argmin(loss)), loss.shape)]
+    def fit(cls, fractions: Float, sd: float, ceiling: float, factors: Float | None = None) -> Spread:
+        """Fit a shape by least squares (all bins have equal noise), then believe what stands clear of the noise.
+
+        ``factors`` are public weights that the magnitude is known to carry, a sample of them: the shape is then that
+        of a simple magnitude times these weights.
+        """
+        cells = _CELLS if factors is None else _shape_cells(factors)
+        penalty = sd**2 * np.array([penalty for _, penalty in _SHAPES])[:, None]
+        loss = np.sum((fractions - cells) ** 2, axis=2) + penalty
+        shape = cells[np.unravel_index(int(np.argmin(loss)), loss.shape)]
         needed = np.where(shape > sd, _CLEAR, _CLEAR_TAIL) * sd
         believe = np.abs(fractions - shape) > needed
         mass = np.where(believe, np.maximum(fractions, 0.0), shape)
