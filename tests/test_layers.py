@@ -37,7 +37,7 @@ ORDER = [
     "plots",
     "fitted",
     "ate",
-    "plan",
+    "planning",
     "datasets",
     "report",
     "demo",

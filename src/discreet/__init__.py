@@ -7,9 +7,11 @@ __version__ = "0.1.0"
 
 # Public names are imported on first use, so that `import discreet` and `discreet --help` start at once.
 _HOME = {
+    "ATE": "ate",
     "Bounds": "bounds",
     "Budget": "budget",
     "BudgetExceeded": "errors",
+    "DifferenceInMeans": "ate",
     "DiscreetError": "errors",
     "Guarantee": "guarantee",
     "InvalidBudget": "errors",
@@ -19,14 +21,18 @@ _HOME = {
     "MissingExtra": "errors",
     "NotFitted": "errors",
     "Range": "columns",
+    "Release": "release",
     "Shares": "budget",
     "UnsupportedRelease": "errors",
+    "plan": "planning",
 }
 
 __all__ = [
+    "ATE",
     "Bounds",
     "Budget",
     "BudgetExceeded",
+    "DifferenceInMeans",
     "DiscreetError",
     "Guarantee",
     "InvalidBudget",
@@ -36,12 +42,15 @@ __all__ = [
     "MissingExtra",
     "NotFitted",
     "Range",
+    "Release",
     "Shares",
     "UnsupportedRelease",
     "__version__",
+    "plan",
 ]
 
 if TYPE_CHECKING:
+    from discreet.ate import ATE, DifferenceInMeans
     from discreet.bounds import Bounds
     from discreet.budget import Budget, Shares
     from discreet.columns import Levels, Range
@@ -56,9 +65,17 @@ if TYPE_CHECKING:
         UnsupportedRelease,
     )
     from discreet.guarantee import Guarantee
+    from discreet.planning import plan
+    from discreet.release import Release
+
+
+# Modules that are reached as attributes of the package, `discreet.testing.seeded_noise`.
+_ROOMS = {"datasets", "testing"}
 
 
 def __getattr__(name: str) -> object:
+    if name in _ROOMS:
+        return import_module(f"{__name__}.{name}")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

@@ -5,6 +5,7 @@ Everything here is a function of public numbers (bounds, released marginals) and
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -49,13 +50,13 @@ def size_for(strength: float, p: int) -> Size:
     covariates there are too many of them, and the basis is additive.
     """
     pairs = p * (p - 1) // 2
-    scaled = strength / np.sqrt(max(p, 2) / 6.0)
+    scaled = strength / math.sqrt(max(p, 2) / 6.0)
     if scaled < 200.0 or (pairs > MOST_PAIRS and strength / p < 100.0):
         return Size(degree=1, pairs=False, curved=False)
     return Size(
         degree=2 if scaled < 15_000.0 else 3,
         pairs=0 < pairs <= MOST_PAIRS,
-        curved=0 < pairs <= MOST_CURVED_PAIRS,
+        curved=0 < pairs <= MOST_CURVED_PAIRS and scaled >= 600.0,
     )
 
 

@@ -160,7 +160,7 @@ def plan_ate(
 ) -> None:
     """Interval width, noise and detectable effect of 'discreet ate', from public numbers alone."""
     from discreet.bounds import Bounds
-    from discreet.plan import plan
+    from discreet.planning import plan
 
     planned = plan(
         "ate",

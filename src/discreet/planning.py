@@ -1,0 +1,225 @@
+"""What a budget buys, before anything is spent: noise, interval width, detectable effect, and the epsilon for a width.
+
+Touches no data: noise scales depend on public numbers alone, and what they do not settle is assumed and said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import hypot, sqrt
+from typing import Literal
+
+import numpy as np
+from scipy.special import ndtri
+
+from discreet.accounting import calibrate_mu
+from discreet.ate import COUNT, KNOWN_DESIGN, MEANS, OBSERVATIONAL
+from discreet.basis import Basis, cells, size_for
+from discreet.bounds import Bounds
+from discreet.budget import Budget
+from discreet.errors import InvalidBudget, InvalidInput, MissingBounds
+from discreet.gate import noise_sd
+from discreet.geometry import Ball, Geometry, MeanSquare
+from discreet.guarantee import Neighbours
+from discreet.records import MIN_ROWS
+
+Estimator = Literal["ate", "difference-in-means"]
+# Scores and residuals are clipped at about this many standard deviations.
+_CLIP = 2.8
+# Logistic coefficients (unit features) that a shrunken propensity may miss, a priori: 0.2 each at most.
+_MISSED = 0.2
+_POWER = 0.8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to expect of a release.
+
+    Parameters
+    ----------
+    noise_sd : float
+        Standard deviation of the privacy noise in the estimate.
+    width : float
+        Expected width of the interval at level ``1 - alpha``.
+    detectable_effect : float
+        Smallest effect that the interval excludes zero for in four of five studies.
+    epsilon, delta, n, alpha
+        The budget (given, or solved for), the number of records, the level.
+    without_privacy : float
+        Width that the same assumptions give without any noise.
+    assumptions : tuple of str
+        What was assumed where public facts do not settle it.
+    """
+
+    estimator: Estimator
+    noise_sd: float
+    width: float
+    detectable_effect: float
+    without_privacy: float
+    epsilon: float
+    delta: float | None
+    n: int
+    alpha: float
+    assumptions: tuple[str, ...]
+
+    def summary(self) -> str:
+        """The plan in words."""
+        lines = [
+            f"{self.estimator}, {self.n:,} records, {Budget(epsilon=self.epsilon, delta=self.delta)}",
+            f"  expected width of the {1 - self.alpha:.0%} interval   {self.width:.4g}",
+            f"  the same without privacy              {self.without_privacy:.4g}",
+            f"  noise in the estimate (sd)            {self.noise_sd:.4g}",
+            f"  detectable effect ({_POWER:.0%} power)       {self.detectable_effect:.4g}",
+            *(f"  assumed: {assumption}" for assumption in self.assumptions),
+        ]
+        return "\n".join(lines)
+
+
+def plan(
+    estimator: Estimator,
+    *,
+    n: int,
+    bounds: Bounds,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    alpha: float = 0.05,
+    width: float | None = None,
+    propensity: float | None = None,
+    outcome_sd: float | None = None,
+    treated: float = 0.5,
+    neighbours: Neighbours = "replace-one",
+) -> Plan:
+    """Expected noise, interval width and detectable effect of a release; or the epsilon that a target width needs.
+
+    Parameters
+    ----------
+    estimator : {"ate", "difference-in-means"}
+    n : int
+        Number of records.
+    bounds : Bounds
+        Public facts.
+    epsilon, delta : float
+        The budget. Leave ``epsilon`` out and give ``width`` to solve for it.
+    alpha : float
+        One minus the level of the interval.
+    width : float, optional
+        Target width of the interval.
+    propensity : float, optional
+        Known probability of treatment (a randomised trial).
+    outcome_sd : float, optional
+        Standard deviation of the outcome given the covariates; a sixth of its range unless you know better.
+    treated : float
+        Expected share of treated.
+    neighbours : {"replace-one", "add-remove"}
+
+    Privacy
+    -------
+    No records are involved.
+    """
+    _check(estimator, n, bounds, alpha, treated)
+    sd = bounds.outcome_width / 6.0 if outcome_sd is None else outcome_sd
+    if not sd > 0.0:
+        raise InvalidInput("outcome_sd must be a positive number; leave it out for a sixth of the outcome's range.")
+    share = treated if propensity is None else propensity
+    draft = _Draft(estimator, n, bounds, delta, alpha, propensity is not None, share, sd, neighbours)
+    if epsilon is not None:
+        return draft.at(epsilon)
+    if width is None:
+        raise InvalidBudget("plan needs epsilon, or a width to find the epsilon for.")
+    return _solve(draft, width)
+
+
+def _check(estimator: str, n: int, bounds: Bounds, alpha: float, treated: float) -> None:
+    if estimator not in ("ate", "difference-in-means"):
+        raise InvalidInput("plan knows 'ate' and 'difference-in-means'; name one of them.")
+    if not isinstance(bounds, Bounds):
+        raise MissingBounds("plan needs bounds=Bounds(outcome=(low, high), ...), the same that fit will get.")
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < MIN_ROWS:
+        raise InvalidInput(f"n must be a whole number of at least {MIN_ROWS}; it is the number of records.")
+    if not 0.0 < alpha < 1.0:
+        raise InvalidInput("alpha must lie between 0 and 1; 0.05 stands for a 95 % interval.")
+    if not 0.0 < treated < 1.0:
+        raise InvalidInput("treated must lie between 0 and 1; it is the expected share of treated.")
+
+
+def _solve(draft: _Draft, width: float) -> Plan:
+    """Smallest epsilon (to a thousandth) whose expected width is at most the target."""
+    if not width > 0.0:
+        raise InvalidInput("width must be a positive number, in units of the outcome.")
+    low, high = 1e-3, 1e3
+    if draft.at(high).width > width:
+        least = draft.at(high).without_privacy
+        raise InvalidInput(f"no epsilon gives a width of {width:.4g}: {draft.n:,} records allow {least:.4g} at best.")
+    while high / low > 1.001:
+        middle = sqrt(low * high)
+        low, high = (low, middle) if draft.at(middle).width <= width else (middle, high)
+    return draft.at(high)
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    estimator: Estimator
+    n: int
+    bounds: Bounds
+    delta: float | None
+    alpha: float
+    known: bool
+    treated: float
+    sd: float
+    neighbours: Neighbours
+
+    def at(self, epsilon: float) -> Plan:
+        budget = Budget(epsilon=epsilon, delta=self.delta)
+        if self.estimator == "ate" and budget.pure:
+            raise InvalidBudget("ATE needs delta, e.g. delta=1e-6: its rounds add Gaussian noise.")
+        total = epsilon if budget.delta is None else calibrate_mu(epsilon, budget.delta)
+
+        def noise(geometry: Geometry, share: float) -> float:
+            kept = share if self.neighbours == "replace-one" else share * (1.0 - COUNT)
+            return noise_sd(geometry, kept, total, budget.pure, self.neighbours, self.n) / self.n
+
+        score_sd = self.sd / sqrt(self.treated * (1.0 - self.treated))
+        sampling = score_sd / sqrt(self.n)
+        if self.estimator == "difference-in-means":
+            privacy, nuisance = noise(MeanSquare(_CLIP * score_sd), MEANS["score"]), 0.0
+        elif self.known:
+            privacy, nuisance = noise(MeanSquare(_CLIP * score_sd), KNOWN_DESIGN["score"]), 0.0
+        else:
+            privacy = noise(MeanSquare(_CLIP * score_sd), OBSERVATIONAL["score"])
+            nuisance, inflation = self._nuisance(noise, self.n * total)
+            sampling *= inflation
+            privacy *= inflation
+        se = hypot(sampling, privacy, nuisance)
+        quantile = float(ndtri(1.0 - self.alpha / 2.0))
+        return Plan(
+            estimator=self.estimator,
+            noise_sd=privacy,
+            width=2.0 * quantile * se,
+            detectable_effect=(quantile + float(ndtri(_POWER))) * se,
+            without_privacy=2.0 * quantile * score_sd / sqrt(self.n),
+            epsilon=epsilon,
+            delta=self.delta,
+            n=int(self.n),
+            alpha=self.alpha,
+            assumptions=self._assumptions(),
+        )
+
+    def _nuisance(self, noise: Callable[[Geometry, float], float], strength: float) -> tuple[float, float]:
+        """Remainder, and by what factor the noise in the prognosis widens the score."""
+        columns = self.bounds.columns
+        marginals = tuple(np.full(cells(column), 1.0 / cells(column)) for column in columns)
+        basis = Basis(columns, marginals, size_for(strength, len(columns)))
+        prognosis = noise(Ball(_CLIP * self.sd * basis.radius, basis.m), OBSERVATIONAL["correction"])
+        reach = basis.radius * max(self.treated, 1.0 - self.treated)
+        treatment = noise(Ball(reach, basis.m), OBSERVATIONAL["propensity"])
+        slope = self.treated * (1.0 - self.treated)
+        missed = np.minimum(treatment / slope / basis.weight, _MISSED) / basis.weight
+        missed[0] = treatment / slope / basis.weight[0] ** 2
+        spread = prognosis**2 * float(np.sum(basis.weight**-2.0))
+        return prognosis * float(np.sqrt(np.sum(missed**2))), sqrt(1.0 + min(spread / self.sd**2, 4.0))
+
+    def _assumptions(self) -> tuple[str, ...]:
+        first = f"outcomes vary by about {self.sd:.4g} (sd) among people with the same covariates and treatment"
+        second = f"{self.treated:.0%} are treated, evenly over the covariates"
+        return (first, second, "no heavy tails and good overlap: poor overlap makes the interval wider")

@@ -1,0 +1,40 @@
+"""What the documentation shows runs, and what it points to exists."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import discreet
+from discreet.testing import seeded_noise
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+PAGES = [page for page in PAGES if "_build" not in page.parts]
+SHOWN = [page for page in PAGES if "```python" in page.read_text()]
+
+
+def name_of(page):
+    """The page as the test's name shows it."""
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", SHOWN, ids=name_of)
+def test_python_blocks_run_in_order(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    source = "\n".join(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL))
+    with seeded_noise(0):
+        exec(compile(source, page.name, "exec"), {"__name__": "documentation"})
+    assert capsys.readouterr().out.strip()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_to_files_lead_somewhere(page):
+    targets = re.findall(r"\]\((?!https?://|#)([^)#\s]+)", page.read_text())
+    missing = [target for target in targets if not (page.parent / target).exists()]
+    assert missing == []
+
+
+def test_the_citation_and_the_changes_name_this_version():
+    assert f"version: {discreet.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+    assert f"## {discreet.__version__}" in (ROOT / "CHANGELOG.md").read_text()
