@@ -115,12 +115,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     console = Console()
     if options.quick:
-        console.print(page(5_000, 200_000, 1, "python -m benchmarks.run --quick", console), markup=False)
+        console.print(
+            page(5_000, 200_000, 1, "python -m benchmarks.run --quick", console), markup=False, soft_wrap=True
+        )
         return
     text = page(SPEED_ROWS, MEMORY_ROWS, REPEATS, "python -m benchmarks.run", console)
     PAGE.parent.mkdir(parents=True, exist_ok=True)
     PAGE.write_text(text)
-    console.print(text, markup=False)
+    console.print(text, markup=False, soft_wrap=True)
 
 
 if __name__ == "__main__":
