@@ -16,7 +16,6 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 napoleon_google_docstring = False
 napoleon_custom_sections = [("Privacy", "notes_style")]
-napoleon_use_ivar = True
 
 html_theme = "furo"
 html_title = f"discreet {release}"
