@@ -20,8 +20,8 @@ BINS = 24
 MOST_PAIRS = 66
 # Products of a first and a second term (x z^2) are added for all pairs while they are this few.
 MOST_CURVED_PAIRS = 21
-# A record whose squared norm exceeds the expected one by this factor is weighted down.
-_ROOM = 1.15
+# A record whose squared norm exceeds this part of the expected one is weighted down: noise falls with it.
+_ROOM = 0.75
 # A marginal more skewed than this is unrolled to normal scores first: products of long tails are all noise.
 _SKEWED = 1.0
 _INTERCEPT, _PAIR, _CURVED, _DECAY = 1.5, 0.6, 0.5, 0.3
@@ -56,7 +56,7 @@ def size_for(strength: float, p: int) -> Size:
     return Size(
         degree=2 if scaled < 15_000.0 else 3,
         pairs=0 < pairs <= MOST_PAIRS,
-        curved=0 < pairs <= MOST_CURVED_PAIRS and scaled >= 600.0,
+        curved=0 < pairs <= MOST_CURVED_PAIRS,
     )
 
 

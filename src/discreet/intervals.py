@@ -18,11 +18,12 @@ def folded_critical(bias: float, alpha: float) -> float:
     """
     if bias <= 0.0:
         return float(ndtri(1.0 - alpha / 2.0))
-    # Both tails matter only while the bias is small; the bracket holds because the far tail is below the near one.
+    # The bracket starts at zero, not at the critical value without bias: beside a tiny bias that one is the root itself,
+    # and rounding would put it on either side.
     return float(
         brentq(
             lambda c: ndtr(c - bias) - ndtr(-c - bias) - (1.0 - alpha),
-            float(ndtri(1.0 - alpha / 2.0)),
+            0.0,
             bias + float(ndtri(1.0 - alpha / 2.0)) + 1.0,
         )
     )

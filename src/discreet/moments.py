@@ -52,8 +52,8 @@ class Reference:
 def _correlation(basis: Basis, gram: Float, sd: float) -> Float:
     """Correlations between the covariates' first features, shrunk by how large they are beside their noise."""
     p = len(basis.columns)
-    if p == 1:
-        return np.eye(1)
+    if p < 2:
+        return np.eye(p)
     lead = [features[0] for features in basis.first]
     weight = basis.weight[lead]
     block = gram[np.ix_(lead, lead)] / np.outer(weight, weight)

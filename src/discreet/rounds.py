@@ -24,7 +24,7 @@ from discreet.spread import BINS, Spread, bin_numbers
 # Weights of single records in the prognosis stop here: beyond, they add noise and no information.
 _MOST_WEIGHT = 5.0
 # How much of what clipping hides is feared to be bias, when a clip is chosen; and what the interval allows for.
-_FEAR, _ALLOW = 0.6, 0.4
+_FEAR, _ALLOW = 0.4, 0.3
 # Coefficients of the correction are a priori about the residual's size: only hopeless directions are shrunk.
 _PRIOR = 1.0
 
