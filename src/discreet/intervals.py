@@ -18,8 +18,8 @@ def folded_critical(bias: float, alpha: float) -> float:
     """
     if bias <= 0.0:
         return float(ndtri(1.0 - alpha / 2.0))
-    # The bracket starts at zero, not at the critical value without bias: beside a tiny bias that one is the root itself,
-    # and rounding would put it on either side.
+    # The bracket starts at zero: the critical value without bias is the root itself beside a tiny bias, and rounding
+    # would put it on either side.
     return float(
         brentq(
             lambda c: ndtr(c - bias) - ndtr(-c - bias) - (1.0 - alpha),

@@ -22,6 +22,8 @@ __all__ = ["CHUNK_ROWS", "MIN_ROWS", "ArrayRecords", "Chunk", "Float", "IntArray
 CHUNK_ROWS = 4_096
 # Fewer records than this cannot support an estimate at any budget.
 MIN_ROWS = 10
+# Encoded chunks of tables up to this many numbers (64 MB) are kept from pass to pass; larger ones are encoded anew.
+KEPT_NUMBERS = 8_000_000
 
 
 class Chunk(NamedTuple):
@@ -76,6 +78,7 @@ class ArrayRecords:
     n: int
     bounds: Bounds
     held: Held = field(repr=False)
+    kept: list[Chunk] = field(default_factory=list, repr=False)
 
     @classmethod
     def of(cls, Y: Any, T: Any, X: Any = None, *, bounds: Bounds, propensity: Any = None) -> "ArrayRecords":
@@ -112,8 +115,13 @@ class ArrayRecords:
         """Add up ``kernel(chunk)``, an int64 array; ``on_rows`` is told the number of rows just finished."""
         return add_up(self._chunks(), kernel, on_rows, n=self.n)
 
-    def _chunks(self) -> Iterator[Chunk]:
-        return chunks(self.held, self.bounds, _names(self.bounds))
+    def _chunks(self) -> Iterable[Chunk]:
+        if not self.kept:
+            made = chunks(self.held, self.bounds, _names(self.bounds))
+            if self.n * (self.bounds.p + 3) > KEPT_NUMBERS:
+                return made
+            self.kept.extend(made)
+        return self.kept
 
 
 class Names(NamedTuple):

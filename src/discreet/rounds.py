@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit
@@ -17,7 +18,7 @@ from discreet.columns import Float, Range
 from discreet.gate import Gate, Query
 from discreet.geometry import Ball, Cells, Gram, Interval, MeanSquare
 from discreet.moments import LOGIT_CAP, Reference, SteadyGram, shrink
-from discreet.records import Chunk
+from discreet.records import CHUNK_ROWS, Chunk
 from discreet.scores import aipw_score, balancing_weight
 from discreet.spread import BINS, Spread, bin_numbers
 
@@ -30,6 +31,9 @@ _PRIOR = 1.0
 
 # The remainder is worked out as if errors of the two models were unrelated; they are, but for what both miss.
 _CAUTION = 1.1
+
+# Features of up to this many numbers (128 MB) are kept.
+_KEPT_NUMBERS = 16_000_000
 
 RowMap = Callable[[Chunk], Float]
 
@@ -107,16 +111,38 @@ def build_basis(gate: Gate, share: float, size: Size) -> Basis:
 
 
 class Features:
-    """Weighted features of a chunk, kept for the queries of the same pass."""
+    """Weighted features of a chunk, kept for the queries of a pass and, while there is room, for later passes."""
 
     def __init__(self, basis: Basis) -> None:
         self.basis = basis
-        self._last: tuple[Chunk, tuple[Float, Float]] | None = None
+        self._kept: dict[int, _Kept] = {}
 
     def __call__(self, chunk: Chunk) -> tuple[Float, Float]:
-        if self._last is None or self._last[0] is not chunk:
-            self._last = chunk, self.basis(chunk.x)
-        return self._last[1]
+        kept = self._of(chunk)
+        return kept.features, kept.weight
+
+    def combine(self, chunk: Chunk, coefficients: Float) -> Float:
+        """Features times coefficients; ``coefficients`` must not change afterwards."""
+        kept = self._of(chunk)
+        if id(coefficients) not in kept.sums:
+            kept.sums[id(coefficients)] = coefficients, combine(kept.features, coefficients)
+        return kept.sums[id(coefficients)][1]
+
+    def _of(self, chunk: Chunk) -> _Kept:
+        # What is kept refers to its chunk (and coefficients), so that no id is used again while it is here.
+        kept = self._kept.get(id(chunk))
+        if kept is None:
+            if len(self._kept) * CHUNK_ROWS * self.basis.m > _KEPT_NUMBERS:
+                self._kept.clear()
+            kept = self._kept[id(chunk)] = _Kept(chunk, *self.basis(chunk.x), {})
+        return kept
+
+
+class _Kept(NamedTuple):
+    chunk: Chunk
+    features: Float
+    weight: Float
+    sums: dict[int, tuple[Float, Float]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,18 +190,15 @@ class Propensity:
         return cls(setting, np.zeros(m), np.zeros((m, m)), low, high, known=True)
 
     def __call__(self, c: Chunk) -> Float:
-        return self.of(self.setting.features(c)[0]) if c.e is None else c.e
+        return self._trimmed(self.setting.features.combine(c, self.theta)) if c.e is None else c.e
 
-    def of(self, phi: Float) -> Float:
-        """Probability from features."""
-        return np.asarray(expit(np.clip(combine(phi, self.theta), logit(self.low), logit(self.high))))
+    def _trimmed(self, linear: Float) -> Float:
+        return np.asarray(expit(np.clip(linear, logit(self.low), logit(self.high))))
 
     @property
     def on_reference(self) -> Float:
         """Probabilities of the reference points."""
-        return np.asarray(
-            expit(np.clip(self.setting.reference.features @ self.theta, logit(self.low), logit(self.high)))
-        )
+        return self._trimmed(self.setting.reference.features @ self.theta)
 
     def arms(self) -> tuple[Float, Float]:
         """Treatments and propensities as they are spread over the reference points, each in proportion."""
@@ -216,17 +239,15 @@ def fit_propensity(
     if not calibrate:
         return model
 
-    reach = max(float(np.quantile(np.abs(model.of(reference.features) - treated), 0.95)), 0.05)
-
-    def bulk(phi: Float, weight: Float) -> Float:
-        return np.clip(model.of(phi) - treated, -reach, reach) * weight
+    imagined = model.on_reference - treated
+    reach = max(float(np.quantile(np.abs(imagined), 0.95)), 0.05)
 
     def expected(c: Chunk) -> Float:
         phi, weight = features(c)
-        return phi * bulk(phi, weight)[:, None]
+        return phi * (np.clip(model(c) - treated, -reach, reach) * weight)[:, None]
 
     (seen,) = gate.ask(Query("expected treatment moments", 0.25 * share, Ball(basis.radius * reach, basis.m), expected))
-    target = target - seen.value / n + bulk(reference.features, reference.weight) @ reference.features
+    target = target - seen.value / n + (np.clip(imagined, -reach, reach) * reference.weight) @ reference.features
     noise += (float(seen.sd) / n) ** 2
     return solve()
 
@@ -243,8 +264,8 @@ class Outcome:
 
     def prognosis(self, c: Chunk, e: Float) -> Float:
         """Prognosis of each record."""
-        phi, _ = self.propensity.setting.features(c)
-        return self.centre + combine(phi, self.coefficients) + (1.0 - self.treated - e) * self.effect
+        explained = self.propensity.setting.features.combine(c, self.coefficients)
+        return self.centre + explained + (1.0 - self.treated - e) * self.effect
 
     def residual(self, c: Chunk, e: Float) -> Float:
         """What prognosis and constant effect leave unexplained, in either arm."""
