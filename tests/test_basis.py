@@ -1,0 +1,182 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.integrate import quad
+
+from discreet.basis import BINS, Basis, Size, cell_numbers, cells, clean_marginal, combine, reference_points, size_for
+from discreet.bounds import Levels, Range
+from discreet.records import CHUNK_ROWS
+
+RICH = Size(degree=3, pairs=True, curved=True)
+ADDITIVE = Size(degree=3, pairs=False, curved=False)
+UNIFORM = np.full(BINS, 1 / BINS)
+CENTRES = (2 * np.arange(BINS) + 1) / BINS - 1
+BELL = np.exp(-0.5 * (CENTRES / 0.4) ** 2)
+BELL /= BELL.sum()
+SKEWED = np.exp(-3.0 * (CENTRES + 1))
+SKEWED /= SKEWED.sum()
+COLUMNS = (Range(0, 1), Range(-3, 3), Levels(("a", "b", "c")))
+MARGINALS = (UNIFORM, BELL, np.array([0.5, 0.3, 0.2]))
+
+
+def points(n, seed=0):
+    """Covariates as bounds encode them: ranges on [-1, 1] with both ends, levels as their positions."""
+    rng = np.random.default_rng(seed)
+    x = np.column_stack([rng.uniform(-1, 1, n), rng.uniform(-1, 1, n), rng.integers(0, 3, n)])
+    x[:2, :2] = [[-1, 1], [1, -1]]
+    return x
+
+
+@pytest.mark.parametrize("marginal", [UNIFORM, BELL, SKEWED], ids=["uniform", "bell", "skewed"])
+def test_polynomials_are_orthonormal_under_their_marginal(marginal):
+    basis = Basis((Range(0, 1),), (marginal,), ADDITIVE)
+    # The histogram as a density: piecewise uniform, so that fine equal steps within each bin integrate it.
+    fine = np.linspace(-1, 1, 400 * BINS + 1)
+    middle = (fine[1:] + fine[:-1]) / 2
+    mass = np.repeat(marginal / 400, 400)
+    features, _ = basis(middle[:, None])
+    plain = features / basis.weight
+    gram = (plain * mass[:, None]).T @ plain
+    # A skewed marginal is unrolled to normal scores, where four nodes to a bin are no longer exact.
+    np.testing.assert_allclose(gram, np.eye(basis.m), atol=2e-3)
+
+
+def test_polynomials_are_exact_for_a_uniform_marginal():
+    basis = Basis((Range(0, 1),), (UNIFORM,), ADDITIVE)
+
+    def feature(u, k):
+        return float(basis(np.array([[u]]))[0][0, k] / basis.weight[k])
+
+    for k in range(basis.m):
+        # Legendre polynomials, up to their sign and norm.
+        legendre = np.polynomial.legendre.Legendre.basis(k)
+        inner = quad(lambda u, k=k, legendre=legendre: feature(u, k) * legendre(u) / 2, -1, 1)[0]
+        assert abs(inner) == pytest.approx(1 / math.sqrt(2 * k + 1), rel=1e-9)
+
+
+@pytest.mark.parametrize("frequency", [[0.5, 0.5], [0.3, 0.3, 0.4], [0.25] * 4, [0.4, 0.2, 0.2, 0.1, 0.1]])
+def test_contrasts_of_levels_are_orthonormal_under_their_frequencies(frequency):
+    levels = len(frequency)
+    basis = Basis((Levels(tuple(range(levels))),), (np.array(frequency),), ADDITIVE)
+    features, _ = basis(np.arange(levels, dtype=float)[:, None])
+    plain = features / basis.weight
+    np.testing.assert_allclose((plain * np.array(frequency)[:, None]).T @ plain, np.eye(levels), atol=1e-12)
+
+
+def test_a_rare_level_stays_bounded():
+    basis = Basis((Levels(("a", "b")),), (np.array([1.0, 0.0]),), ADDITIVE)
+    features, _ = basis(np.array([[0.0], [1.0]]))
+    assert np.isfinite(features).all()
+    assert np.abs(features).max() < 10
+
+
+def test_products_are_products_of_first_terms():
+    basis = Basis(COLUMNS, MARGINALS, Size(degree=1, pairs=True, curved=False))
+    features, _ = basis(points(50))
+    plain = features / basis.weight
+    # Constant, two ranges, two contrasts; then range x range and each range x each contrast.
+    assert basis.m == 1 + 2 + 2 + 1 + 2 + 2
+    np.testing.assert_allclose(plain[:, 5], plain[:, 1] * plain[:, 2], rtol=1e-12)
+    np.testing.assert_allclose(plain[:, 6], plain[:, 1] * plain[:, 3], rtol=1e-12)
+
+
+@pytest.mark.parametrize("marginals", [MARGINALS, (SKEWED, SKEWED, MARGINALS[2])], ids=["even", "skewed"])
+def test_features_do_not_depend_on_the_place_of_a_record_bit_for_bit(marginals):
+    basis = Basis(COLUMNS, marginals, RICH)
+    x = points(CHUNK_ROWS)
+    coefficients = np.random.default_rng(1).normal(size=basis.m)
+    features, weight = basis(x)
+    total = combine(features, coefficients)
+    shuffled = np.random.default_rng(2).permutation(CHUNK_ROWS)
+    # Chunks are column by column in memory; rows handed over one by one are not.
+    for rows in (shuffled, [0], [17], np.arange(1, 8), np.arange(5, CHUNK_ROWS, 3)):
+        for part in (np.asfortranarray(x[rows]), np.ascontiguousarray(x[rows])):
+            again, other = basis(part)
+            np.testing.assert_array_equal(again, features[rows])
+            np.testing.assert_array_equal(other, weight[rows])
+            np.testing.assert_array_equal(combine(again, coefficients), total[rows])
+
+
+@given(st.lists(st.tuples(st.floats(-1, 1), st.floats(-1, 1), st.integers(0, 2)), min_size=1, max_size=20))
+def test_weighted_features_stay_within_the_radius(rows):
+    basis = Basis(COLUMNS, (SKEWED, BELL, np.array([0.98, 0.01, 0.01])), RICH)
+    features, weight = basis(np.array(rows, dtype=float))
+    assert np.all((weight > 0) & (weight <= 1))
+    norms = np.linalg.norm(features, axis=1)
+    # Both w phi and sqrt(w) phi, as docs/proofs/ate.md says; the gate does not rely on it.
+    assert np.all(np.sqrt(weight) * norms <= basis.radius * (1 + 1e-12))
+    assert np.all(weight * norms <= basis.radius * (1 + 1e-12))
+
+
+def test_without_covariates_there_is_a_constant():
+    basis = Basis((), (), RICH)
+    features, weight = basis(np.empty((4, 0)))
+    assert basis.m == 1
+    np.testing.assert_array_equal(features, np.full((4, 1), basis.weight[0]))
+    assert len(set(weight)) == 1
+    assert 0 < weight[0] <= 1
+
+
+def test_combine_is_a_matrix_product():
+    rng = np.random.default_rng(3)
+    features, coefficients = rng.normal(size=(30, 7)), rng.normal(size=7)
+    np.testing.assert_allclose(combine(features, coefficients), features @ coefficients, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("marginal", [BELL, SKEWED, UNIFORM], ids=["bell", "skewed", "uniform"])
+def test_a_histogram_without_noise_is_returned_as_it_is(marginal):
+    # Cells that are all but empty are raised a little, so only the others are compared closely.
+    clean = clean_marginal(marginal, 0.0, ordered=True)
+    assert clean.sum() == pytest.approx(1)
+    np.testing.assert_allclose(clean, marginal, atol=0.03 / BINS)
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_a_clean_marginal_is_nearer_to_the_truth_than_the_noisy_one(ordered):
+    rng = np.random.default_rng(4)
+    before = after = 0.0
+    for _ in range(50):
+        noisy = BELL + rng.normal(0, 0.02, BINS)
+        clean = clean_marginal(noisy, 0.02, ordered)
+        assert clean.min() > 0
+        assert clean.sum() == pytest.approx(1)
+        before += np.sum((noisy - BELL) ** 2)
+        after += np.sum((clean - BELL) ** 2)
+    assert after < before
+
+
+def test_pure_noise_is_cleaned_to_equal_cells():
+    rng = np.random.default_rng(5)
+    far = [np.abs(clean_marginal(UNIFORM + rng.normal(0, 1, BINS), 1.0, False) - UNIFORM).max() for _ in range(50)]
+    assert np.median(far) < 1e-9
+
+
+def test_cell_numbers_cover_the_range_and_nothing_else():
+    columns = (Range(0, 1), Levels(("a", "b", "c")))
+    x = np.array([[-1.0, 0.0], [1.0, 2.0], [0.0, 1.0], [np.nextafter(1.0, 0.0), 0.0]])
+    np.testing.assert_array_equal(cell_numbers(x, columns), [[0, 0], [BINS - 1, 2], [BINS // 2, 1], [BINS - 1, 0]])
+    assert [cells(column) for column in columns] == [BINS, 3]
+
+
+@given(st.floats(1e-3, 1e9), st.floats(1.0, 100.0), st.integers(0, 120))
+def test_a_basis_only_grows_with_strength(strength, factor, p):
+    small, large = size_for(strength, p), size_for(strength * factor, p)
+    assert small.degree <= large.degree
+    assert small.pairs <= large.pairs
+    assert small.curved <= large.curved
+    assert not (large.pairs and p < 2)
+    assert str(large)
+
+
+def test_reference_points_have_the_marginals_and_the_correlation():
+    columns = (Range(0, 1), Range(0, 1), Levels((0, 1, 2)))
+    correlation = np.array([[1.0, 0.7, 0.0], [0.7, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    x = reference_points(columns, (UNIFORM, BELL, MARGINALS[2]), correlation, 6_000)
+    # Evenly spread points: far nearer than 1 / sqrt(6000).
+    assert np.abs(np.histogram(x[:, 1], BINS, (-1, 1))[0] / 6_000 - BELL).max() < 0.01
+    assert np.abs(np.bincount(x[:, 2].astype(int)) / 6_000 - MARGINALS[2]).max() < 0.01
+    assert np.corrcoef(x[:, 0], x[:, 1])[0, 1] == pytest.approx(0.7, abs=0.05)
+    np.testing.assert_array_equal(x, reference_points(columns, (UNIFORM, BELL, MARGINALS[2]), correlation, 6_000))

@@ -1,0 +1,97 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from discreet.spread import BINS, Spread, bin_numbers
+
+CEILING = 4.0
+RNG = np.random.default_rng(0)
+
+
+def histogram(values, ceiling=CEILING):
+    return np.bincount(bin_numbers(values, ceiling), minlength=BINS) / len(values)
+
+
+def normal(scale, n=200_000, seed=1):
+    return np.random.default_rng(seed).normal(0, scale, n)
+
+
+@given(st.lists(st.floats(allow_nan=False), min_size=1, max_size=30))
+def test_every_magnitude_has_a_bin_and_larger_ones_have_higher_bins(values):
+    numbers = bin_numbers(np.array(values), CEILING)
+    assert numbers.min() >= 0
+    assert numbers.max() <= BINS - 1
+    order = np.argsort(np.abs(values), kind="stable")
+    assert np.all(np.diff(numbers[order]) >= 0)
+
+
+def test_bins_are_half_octaves_below_the_ceiling():
+    values = CEILING * 2.0 ** (-0.5 * np.arange(5)) * (1 - 1e-9)
+    np.testing.assert_array_equal(bin_numbers(values, CEILING), BINS - 1 - np.arange(5))
+    np.testing.assert_array_equal(bin_numbers(-values, CEILING), BINS - 1 - np.arange(5))
+
+
+@pytest.mark.parametrize("scale", [0.001, 0.03, 0.2, 1.0])
+@pytest.mark.parametrize("sd", [1e-9, 0.003, 0.02])
+def test_the_scale_of_a_normal_is_recovered(scale, sd):
+    fractions = histogram(normal(scale)) + RNG.normal(0, sd, BINS)
+    # Scales are told apart to an eighth of an octave, and interpolated within half octaves: a tenth is what to expect.
+    assert Spread.fit(fractions, sd, CEILING).scale == pytest.approx(scale, rel=0.25 if sd > 0.01 else 0.12)
+
+
+def test_known_factors_are_taken_out_of_the_shape_and_left_in_the_magnitude():
+    factors = np.repeat([1.0, 8.0], 500)
+    values = normal(0.1) * np.resize(factors, 200_000)
+    spread = Spread.fit(histogram(values), 0.003, CEILING, factors)
+    np.testing.assert_allclose(spread.mass, histogram(values), atol=0.02)
+
+
+def test_mass_is_a_distribution_even_under_much_noise():
+    for seed in range(50):
+        noise = np.random.default_rng(seed).normal(0, 3.0, BINS)
+        spread = Spread.fit(histogram(normal(0.1, 1000)) + noise, 3.0, CEILING)
+        assert spread.mass.min() >= 0
+        assert spread.mass.sum() == pytest.approx(1)
+        assert 0 < spread.scale <= CEILING
+        level, excess = spread.clip(1.0, 1.0)
+        assert level > 0
+        assert excess >= 0
+
+
+def test_what_stands_clear_of_the_noise_is_believed():
+    values = np.concatenate([normal(0.01, 95_000), np.full(5_000, 3.0)])
+    spread = Spread.fit(histogram(values), 0.001, CEILING)
+    assert 1 - spread.below(2.0) == pytest.approx(0.05, abs=0.005)
+
+
+def test_below_and_excess_agree_with_a_normal():
+    spread = Spread.fit(histogram(normal(0.2)), 1e-6, CEILING)
+    levels = 0.2 * np.array([0.5, 1.0, 2.0])
+    # Within half octaves mass is spread evenly over the logarithm, which is a few per cent off.
+    for level in levels:
+        assert spread.below(level) == pytest.approx(2 * norm.cdf(level / 0.2) - 1, abs=0.03)
+    z = levels / 0.2
+    np.testing.assert_allclose(spread.excess(levels), 2 * 0.2 * (norm.pdf(z) - z * norm.sf(z)), atol=0.012)
+    assert np.all(np.diff(spread.excess(np.linspace(0, 1, 30))) <= 0)
+
+
+def test_below_is_a_distribution_function():
+    spread = Spread.fit(histogram(normal(0.2)), 1e-6, CEILING)
+    values = [spread.below(level) for level in [0.0, *np.geomspace(1e-6, CEILING, 50)]]
+    assert values == sorted(values)
+    assert values[0] == 0
+    assert values[-1] == pytest.approx(1)
+
+
+def test_the_clip_shrinks_as_noise_grows_and_grows_as_hidden_mass_is_feared():
+    spread = Spread.fit(histogram(normal(0.2)), 1e-6, CEILING)
+    by_noise = [spread.clip(noise, 1.0) for noise in (1e-4, 1e-3, 1e-2, 1e-1, 1.0)]
+    levels, excesses = [level for level, _ in by_noise], [excess for _, excess in by_noise]
+    assert levels == sorted(levels, reverse=True)
+    assert levels[0] > levels[-1]
+    assert excesses == sorted(excesses)
+    by_fear = [spread.clip(1e-2, weight)[0] for weight in (0.1, 0.5, 1.0, 4.0)]
+    assert by_fear == sorted(by_fear)
+    assert by_fear[0] < by_fear[-1]
