@@ -54,8 +54,8 @@ KNOWN_DESIGN = Shares(location=0.05, pilot=0.02, marginals=0.03, gram=0.08, outc
 MEANS = Shares(location=0.12, pilot=0.06, looks=0.07, score=0.75)
 # Under add-remove the number of records is released too, and everything else gets a little less.
 COUNT = 0.02
-# Where n mu is this large (for six covariates), the propensity is calibrated on the records themselves.
-_CALIBRATE = 1500.0
+# Where n mu passes these (for six covariates), the propensity is calibrated on the records, once more for each.
+_CALIBRATE = (1500.0, 8000.0, 32_000.0)
 
 
 class ATE(BaseEstimator):  # type: ignore[misc]
@@ -127,8 +127,8 @@ class ATE(BaseEstimator):  # type: ignore[misc]
             outcome = fit_outcome(gate, share["outcome"], where, pilot, model)
         else:
             low, high = _trimmed(gate.bounds, where.treated, strength)
-            calibrate = strength / sqrt(max(gate.bounds.p, 2) / 6.0) >= _CALIBRATE
-            model = fit_propensity(gate, share["propensity"], setting, where.treated, (low, high), calibrate)
+            calibrations = sum(strength / sqrt(max(gate.bounds.p, 2) / 6.0) >= level for level in _CALIBRATE)
+            model = fit_propensity(gate, share["propensity"], setting, where.treated, (low, high), calibrations)
             outcome = fit_outcome(gate, share["outcome"], where, pilot, model)
             outcome = refine_effect(gate, share["effect"], where.spread.scale, outcome)
             outcome, remainder = correct_outcome(gate, share["correction"], 0.4 * share["looks"], outcome)

@@ -229,18 +229,22 @@ def combine(features: Float, coefficients: Float) -> Float:
 
 
 def _normal_scores(marginal: Float) -> Float | None:
-    """Normal scores at the edges of the bins of a skewed marginal; None where it is not."""
+    """Normal scores of the bins of a skewed marginal, at the middle of their ranks; None where it is not."""
     centres = (2.0 * np.arange(len(marginal)) + 1.0) / len(marginal) - 1.0
     apart = centres - marginal @ centres
     variance = float(marginal @ apart**2)
     if abs(float(marginal @ apart**3)) < _SKEWED * variance**1.5:
         return None
-    below = np.clip(np.concatenate([[0.0], np.cumsum(marginal)]), 0.005, 0.995)
-    return np.asarray(ndtri(below))
+    middle = np.cumsum(marginal) - marginal / 2.0
+    return np.asarray(ndtri(np.clip(middle, 0.005, 0.995)))
 
 
 def _unroll(u: Float, scores: Float | None) -> Float:
-    return u if scores is None else np.interp(u, np.linspace(-1.0, 1.0, len(scores)), scores)
+    # Between the bins' centres, and level at both ends, where a spike would otherwise be torn apart.
+    if scores is None:
+        return u
+    half = 1.0 / len(scores)
+    return np.interp(u, np.linspace(-1.0 + half, 1.0 - half, len(scores)), scores)
 
 
 def _recurrence(marginal: Float, scores: Float | None, degree: int) -> Float:

@@ -91,10 +91,11 @@ class SteadyGram:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Posterior:
-    """Coefficients from noisy moments and a generous covariance of their error."""
+    """Coefficients from noisy moments, a generous covariance of their error, and the prior scales behind it."""
 
     mean: Float
     covariance: Float
+    scales: Float
 
 
 def shrink(
@@ -109,10 +110,11 @@ def shrink(
     m, group = basis.m, basis.group
     inverse = np.linalg.inv(noise)
     groups = [np.flatnonzero(group == k) for k in np.unique(group) if k > 0]
-    # All members of a group together may explain no more than half of the cap: a flat logistic curve invites more.
+    # All members of a group together may explain a part of the cap only: a flat logistic curve invites more.
     most = np.full(m, cap)
     for members in groups:
-        most[members] = cap / 2.0 / float(np.sum(basis.weight[members] ** 2))
+        part = 0.5 if group[members[0]] == 1 else 0.15
+        most[members] = part * cap / float(np.sum(basis.weight[members] ** 2))
     scales = np.where(group == 0, cap, np.where(group == 1, 1e-1, 1e-2) * most)
     mean = np.zeros(m)
     threshold = 2.0 * np.log(m + 1.0) + 1.0
@@ -149,6 +151,19 @@ def shrink(
     precision = slope @ inverse @ slope
     for members in groups:
         spread = 1.0 / float(np.mean(np.diag(precision)[members]))
-        above = scales[members] + np.sqrt(1.0 / len(members)) * (scales[members] + spread)
+        above = scales[members] + np.sqrt(0.5 / len(members)) * (scales[members] + spread)
         scales[members] = np.maximum(scales[members], np.minimum(above, most[members]))
-    return Posterior(mean, np.asarray(np.linalg.inv(precision + np.diag(1.0 / scales))))
+    return Posterior(mean, np.asarray(np.linalg.inv(precision + np.diag(1.0 / scales))), scales)
+
+
+def newton_step(residual: Float, slope: Float, noise: Float, prior: Float) -> tuple[Float, Float]:
+    """Move of the coefficients that noisy residual moments ask for, and the covariance of what is then left.
+
+    ``prior`` is how far (squared) each coefficient may still have to go; no step moves the linear predictor by more
+    than about one unit, since the slope is that of the reference and not of the records.
+    """
+    left = slope @ np.linalg.inv(noise)
+    covariance = np.asarray(np.linalg.inv(left @ slope + np.diag(1.0 / prior)))
+    step = covariance @ (left @ residual)
+    length = 2.0 * np.sqrt(max(float(step @ slope @ step), 1e-300))
+    return step * min(1.0, 1.0 / length), covariance

@@ -17,7 +17,7 @@ from discreet.basis import Basis, Size, cell_numbers, cells, clean_marginal, com
 from discreet.columns import Float, Range
 from discreet.gate import Gate, Query
 from discreet.geometry import Ball, Cells, Gram, Interval, MeanSquare
-from discreet.moments import LOGIT_CAP, Reference, SteadyGram, shrink
+from discreet.moments import LOGIT_CAP, Reference, SteadyGram, newton_step, shrink
 from discreet.records import CHUNK_ROWS, Chunk
 from discreet.scores import aipw_score, balancing_weight
 from discreet.spread import BINS, Spread, bin_numbers
@@ -32,6 +32,8 @@ _PRIOR = 1.0
 # The remainder is worked out as if errors of the two models were unrelated; they are, but for what both miss.
 _CAUTION = 1.1
 
+# Relative error of the reference's moments; and how far (squared) a coefficient may be off after a look at them.
+_DOUBT, _LEFT = 0.01, 0.0005
 # Features of up to this many numbers (128 MB) are kept.
 _KEPT_NUMBERS = 16_000_000
 
@@ -209,12 +211,12 @@ class Propensity:
 
 
 def fit_propensity(
-    gate: Gate, share: float, setting: Setting, treated: float, trim: tuple[float, float], calibrate: bool
+    gate: Gate, share: float, setting: Setting, treated: float, trim: tuple[float, float], calibrations: int
 ) -> Propensity:
     """Logistic model from the moments of (t - share of treated), which a wrong guess of the features' means spares.
 
-    ``calibrate`` spends a quarter of the share on the same moments of the fitted probabilities (held to the bulk of
-    their range, here and on the reference alike), which takes out what the reference got wrong about the covariates.
+    ``calibrations`` rounds spend a quarter of the share on the same moments of the fitted probabilities, and take
+    Newton steps that make up for what the reference got wrong.
     """
     basis, features, reference, n = setting.basis, setting.features, setting.reference, gate.n
     ball = Ball(basis.radius * max(treated, 1.0 - treated), basis.m)
@@ -223,33 +225,38 @@ def fit_propensity(
         phi, weight = features(c)
         return phi * ((c.t - treated) * weight)[:, None]
 
-    (moments,) = gate.ask(Query("treatment moments", (0.75 if calibrate else 1.0) * share, ball, centred))
+    (moments,) = gate.ask(Query("treatment moments", (0.75 if calibrations else 1.0) * share, ball, centred))
     sampling = (
         treated * (1.0 - treated) / n * (reference.features * (reference.weight**2 * len(reference.weight))[:, None]).T
     )
     sampling = sampling @ reference.features
-    target, noise = moments.value / n, (float(moments.sd) / n) ** 2
+    wanted, own_noise = moments.value / n, (float(moments.sd) / n) ** 2
 
-    def solve() -> Propensity:
-        covariance = noise * np.eye(basis.m) + sampling
-        fitted = shrink(target, lambda theta: reference.response(theta, treated), covariance, basis, LOGIT_CAP)
-        return Propensity(setting, fitted.mean, fitted.covariance, *trim)
+    # The reference is not the records, and its moments are doubted. Without the doubt a large budget would chase
+    # moments that no model reaches on the reference; calibration then looks at the records themselves.
+    covariance = own_noise * np.eye(basis.m) + sampling + _DOUBT**2 * reference.gram
+    fitted = shrink(wanted, lambda theta: reference.response(theta, treated), covariance, basis, LOGIT_CAP)
+    model = Propensity(setting, fitted.mean, fitted.covariance, *trim)
+    for _ in range(calibrations):
+        seen, noise = _fitted_moments(gate, 0.25 * share / calibrations, model, treated)
+        _, slope = reference.response(model.theta, treated)
+        spread = (own_noise + noise) * np.eye(basis.m) + sampling
+        step, left = newton_step(wanted - seen, slope, spread, np.maximum(fitted.scales, _LEFT))
+        model = Propensity(setting, model.theta + step, left, *trim)
+    return model
 
-    model = solve()
-    if not calibrate:
-        return model
 
-    imagined = model.on_reference - treated
-    reach = max(float(np.quantile(np.abs(imagined), 0.95)), 0.05)
+def _fitted_moments(gate: Gate, share: float, model: Propensity, treated: float) -> tuple[Float, float]:
+    """Treatment moments that the model expects on the records, and the variance of their noise."""
+    features, basis = model.setting.features, model.setting.basis
+    reach = max(model.high - treated, treated - model.low)
 
     def expected(c: Chunk) -> Float:
         phi, weight = features(c)
-        return phi * (np.clip(model(c) - treated, -reach, reach) * weight)[:, None]
+        return phi * ((model(c) - treated) * weight)[:, None]
 
-    (seen,) = gate.ask(Query("expected treatment moments", 0.25 * share, Ball(basis.radius * reach, basis.m), expected))
-    target = target - seen.value / n + (np.clip(imagined, -reach, reach) * reference.weight) @ reference.features
-    noise += (float(seen.sd) / n) ** 2
-    return solve()
+    (seen,) = gate.ask(Query("expected treatment moments", share, Ball(basis.radius * reach, basis.m), expected))
+    return seen.value / gate.n, (float(seen.sd) / gate.n) ** 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
