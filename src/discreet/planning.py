@@ -122,7 +122,7 @@ def plan(
     if not sd > 0.0:
         raise InvalidInput("outcome_sd must be a positive number; leave it out for a sixth of the outcome's range.")
     share = treated if propensity is None else propensity
-    draft = _Draft(estimator, n, bounds, delta, alpha, propensity is not None, share, sd, neighbours)
+    draft = _Draft(estimator, int(n), bounds, delta, alpha, propensity is not None, share, sd, neighbours)
     if epsilon is not None:
         return draft.at(epsilon)
     if width is None:
