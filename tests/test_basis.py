@@ -30,8 +30,11 @@ def points(n, seed=0):
     return x
 
 
-@pytest.mark.parametrize("marginal", [UNIFORM, BELL, SKEWED], ids=["uniform", "bell", "skewed"])
-def test_polynomials_are_orthonormal_under_their_marginal(marginal):
+# A skewed marginal is unrolled to normal scores, where a few nodes to a bin are no longer exact.
+@pytest.mark.parametrize(
+    ("marginal", "off"), [(UNIFORM, 1e-4), (BELL, 1e-4), (SKEWED, 0.05)], ids=["uniform", "bell", "skewed"]
+)
+def test_polynomials_are_orthonormal_under_their_marginal(marginal, off):
     basis = Basis((Range(0, 1),), (marginal,), ADDITIVE)
     # The histogram as a density: piecewise uniform, so that fine equal steps within each bin integrate it.
     fine = np.linspace(-1, 1, 400 * BINS + 1)
@@ -40,8 +43,7 @@ def test_polynomials_are_orthonormal_under_their_marginal(marginal):
     features, _ = basis(middle[:, None])
     plain = features / basis.weight
     gram = (plain * mass[:, None]).T @ plain
-    # A skewed marginal is unrolled to normal scores, where four nodes to a bin are no longer exact.
-    np.testing.assert_allclose(gram, np.eye(basis.m), atol=2e-3)
+    np.testing.assert_allclose(gram, np.eye(basis.m), atol=off)
 
 
 def test_polynomials_are_exact_for_a_uniform_marginal():
