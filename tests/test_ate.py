@@ -418,3 +418,15 @@ def test_input_arrays_are_left_as_they_were():
     np.testing.assert_array_equal(y, Y)
     np.testing.assert_array_equal(t, T)
     np.testing.assert_array_equal(x, FRAME[["age", "bp"]].to_numpy())
+
+
+def test_a_frame_may_name_the_column_of_a_known_propensity() -> None:
+    study = draw("correlated", 400, 3)
+    frame = pd.DataFrame(study.X, columns=[f"c{j}" for j in range(6)]).assign(y=study.Y, t=study.T, e=0.5)
+    with seeded_noise(1):
+        named = ATE(epsilon=1, delta=1e-5, bounds=study.bounds, propensity="e").fit_table(
+            frame, outcome="y", treatment="t", covariates=[f"c{j}" for j in range(6)]
+        )
+    with seeded_noise(1):
+        plain = ATE(epsilon=1, delta=1e-5, bounds=study.bounds, propensity=0.5).fit(study.Y, study.T, X=study.X)
+    assert named.ate_ == plain.ate_

@@ -1,6 +1,7 @@
 """Input that cannot be used: one sentence that names the argument and the reason, nothing spent, no data shown."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ import pytest
 
 from discreet import ATE, Bounds, DifferenceInMeans, Levels, Range, Release
 from discreet import gate as gate_module
+from discreet.datasets import draw
 from discreet.errors import DiscreetError, InvalidBudget, InvalidInput, MissingBounds, NotFitted, UnsupportedRelease
 from discreet.testing import seeded_noise
 
@@ -340,3 +342,29 @@ def test_a_failed_fit_leaves_an_earlier_release_alone(monkeypatch):
     with pytest.raises(InvalidInput, match="One arm is empty"):
         estimator.fit(Y, np.ones(N), X=X)
     assert estimator.release_ is release
+
+
+def test_a_file_takes_a_propensity_by_number_or_column_only(tmp_path: Path) -> None:
+    study = draw("correlated", 400, 3)
+    path = tmp_path / "study.parquet"
+    pd.DataFrame(study.X, columns=list("abcdef")).assign(y=study.Y, t=study.T).to_parquet(path)
+    estimator = ATE(epsilon=1, delta=1e-5, bounds=study.bounds, propensity=[0.5] * 400)
+    with pytest.raises(InvalidInput, match="propensity must be a number or the name of a column"):
+        estimator.fit_table(path, outcome="y", treatment="t", covariates=list("abcdef"))
+
+
+@pytest.mark.parametrize("table", [{"y": [1]}, np.zeros((20, 3))])
+def test_what_is_no_table_is_refused(table: object) -> None:
+    bounds = Bounds(outcome=(0, 1))
+    with pytest.raises(InvalidInput, match="table must be a path, or a frame in memory"):
+        ATE(epsilon=1, delta=1e-5, bounds=bounds).fit_table(table, outcome="y", treatment="t")
+
+
+def test_covariates_must_be_listed_where_the_bounds_have_no_names() -> None:
+    study = draw("correlated", 400, 3)
+    frame = pd.DataFrame(study.X, columns=list("abcdef")).assign(y=study.Y, t=study.T)
+    estimator = ATE(epsilon=1, delta=1e-5, bounds=study.bounds)
+    with pytest.raises(InvalidInput, match="covariates must list the columns"):
+        estimator.fit_table(frame, outcome="y", treatment="t")
+    with pytest.raises(InvalidInput, match="put the name in a list"):
+        estimator.fit_table(frame, outcome="y", treatment="t", covariates="a")

@@ -118,7 +118,7 @@ def test_the_plan_is_near_what_a_fit_then_has():
         ({"treated": 1.0}, "treated must lie between 0 and 1", InvalidInput),
         ({"outcome_sd": 0.0}, "outcome_sd must be a positive number", InvalidInput),
         ({"outcome_sd": math.nan}, "outcome_sd must be a positive number", InvalidInput),
-        ({"epsilon": None}, "plan needs epsilon, or a width", InvalidBudget),
+        ({"epsilon": None}, "plan needs either epsilon, or a width", InvalidBudget),
         ({"epsilon": 0.0}, "epsilon must be positive", InvalidBudget),
         ({"epsilon": "1"}, "epsilon must be a finite number", InvalidBudget),
         ({"delta": 2.0}, "delta must lie between 0 and 1", InvalidBudget),
@@ -133,3 +133,18 @@ def test_what_cannot_be_planned_is_refused(given, message, error):
     full = {"estimator": "ate", "n": 5_000, "bounds": BOUNDS, "epsilon": 1.0, "delta": 1e-6} | given
     with pytest.raises(error, match=message):
         plan(full.pop("estimator"), **full)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"propensity": 1.5}, "propensity must lie between 0 and 1"),
+        ({"propensity": "half"}, "propensity must lie between 0 and 1"),
+        ({"outcome_sd": "x"}, "outcome_sd must be a positive number"),
+        ({"neighbours": "twins"}, "neighbours must be"),
+        ({"width": 0.5}, "either epsilon, or a width"),
+    ],
+)
+def test_arguments_that_make_no_plan_are_refused(wrong: dict, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        plan("ate", **{"n": 1000, "bounds": Bounds(outcome=(0, 1)), "epsilon": 1.0, "delta": 1e-5} | wrong)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import narwhals as nw
+
 from discreet.bounds import Bounds
 from discreet.budget import Budget
 from discreet.errors import InvalidInput, MissingBounds, NotFitted
@@ -70,13 +72,27 @@ def fit_table(
             propensity=self.propensity,
         )
         return self._fit(source, progress)
+    if isinstance(covariates, str):
+        raise InvalidInput("covariates takes a list of column names: put the name in a list.")
+    try:
+        frame = nw.from_native(table, eager_only=True)
+    except TypeError:
+        raise InvalidInput(
+            "table must be a path, or a frame in memory (pandas, polars, Arrow): collect a lazy one; arrays go to fit."
+        ) from None
+    if covariates is None and not self.bounds.named and self.bounds.p:
+        raise InvalidInput("covariates must list the columns, in order: the bounds give their covariates no names.")
     names = list(self.bounds.names) if covariates is None else list(covariates)
-    present: list[Any] = list(table.column_names if hasattr(table, "column_names") else table.columns)
-    missing = [name for name in (outcome, treatment, *names) if name not in present]
-    if missing:
-        raise InvalidInput(f"table has no column {missing[0]!r}; check the names of outcome, treatment, covariates.")
-    X = table.select(names) if hasattr(table, "select") else table[names]
-    return self.fit(table[outcome], table[treatment], X=X if names else None, progress=progress)
+    by_column = [self.propensity] if isinstance(self.propensity, str) else []
+    for name in (outcome, treatment, *names, *by_column):
+        if name not in frame.columns:
+            raise InvalidInput(f"table has no column {name!r}; check outcome, treatment, covariates and propensity.")
+    propensity = frame[self.propensity].to_native() if by_column else self.propensity
+    X = frame.select(names).to_native() if names else None
+    records = ArrayRecords.of(
+        frame[outcome].to_native(), frame[treatment].to_native(), X, bounds=self.bounds, propensity=propensity
+    )
+    return self._fit(records, progress)
 
 
 def check(self: Any) -> None:

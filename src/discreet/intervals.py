@@ -17,14 +17,14 @@ def folded_critical(bias: float, alpha: float) -> float:
     stays below ``bias`` standard errors.
     """
     if bias <= 0.0:
-        return float(ndtri(1.0 - alpha / 2.0))
+        return -float(ndtri(alpha / 2.0))
     # The bracket starts at zero: the critical value without bias is the root itself beside a tiny bias, and rounding
     # would put it on either side.
     return float(
         brentq(
             lambda c: ndtr(c - bias) - ndtr(-c - bias) - (1.0 - alpha),
             0.0,
-            bias + float(ndtri(1.0 - alpha / 2.0)) + 1.0,
+            bias - float(ndtri(alpha / 2.0)) + 1.0,
         )
     )
 

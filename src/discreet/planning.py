@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import hypot, sqrt
-from typing import Literal
+from math import hypot, inf, sqrt
+from numbers import Real
+from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy.special import ndtri
@@ -117,36 +118,43 @@ def plan(
     -------
     No records are involved.
     """
-    _check(estimator, n, bounds, alpha, treated)
-    sd = bounds.outcome_width / 6.0 if outcome_sd is None else outcome_sd
-    if not sd > 0.0:
-        raise InvalidInput("outcome_sd must be a positive number; leave it out for a sixth of the outcome's range.")
+    _check(estimator, n, bounds, neighbours)
+    _between(alpha, "alpha", "0.05 stands for a 95 % interval")
+    _between(treated, "treated", "it is the expected share of treated")
+    if propensity is not None:
+        _between(propensity, "propensity", "it is the known probability of treatment")
+    if (epsilon is None) == (width is None):
+        raise InvalidBudget("plan needs either epsilon, or a width to find the epsilon for; give one of them.")
+    sd = bounds.outcome_width / 6.0 if outcome_sd is None else _positive(outcome_sd, "outcome_sd")
     share = treated if propensity is None else propensity
     draft = _Draft(estimator, int(n), bounds, delta, alpha, propensity is not None, share, sd, neighbours)
-    if epsilon is not None:
-        return draft.at(epsilon)
-    if width is None:
-        raise InvalidBudget("plan needs epsilon, or a width to find the epsilon for.")
-    return _solve(draft, width)
+    return _solve(draft, _positive(width, "width")) if epsilon is None else draft.at(epsilon)
 
 
-def _check(estimator: str, n: int, bounds: Bounds, alpha: float, treated: float) -> None:
+def _check(estimator: str, n: int, bounds: Bounds, neighbours: str) -> None:
     if estimator not in ("ate", "difference-in-means"):
         raise InvalidInput("plan knows 'ate' and 'difference-in-means'; name one of them.")
     if not isinstance(bounds, Bounds):
         raise MissingBounds("plan needs bounds=Bounds(outcome=(low, high), ...), the same that fit will get.")
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < MIN_ROWS:
         raise InvalidInput(f"n must be a whole number of at least {MIN_ROWS}; it is the number of records.")
-    if not 0.0 < alpha < 1.0:
-        raise InvalidInput("alpha must lie between 0 and 1; 0.05 stands for a 95 % interval.")
-    if not 0.0 < treated < 1.0:
-        raise InvalidInput("treated must lie between 0 and 1; it is the expected share of treated.")
+    if neighbours not in get_args(Neighbours):
+        raise InvalidInput("neighbours must be 'replace-one' or 'add-remove'; say which data sets are compared.")
+
+
+def _between(value: Any, name: str, meaning: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < float(value) < 1.0:
+        raise InvalidInput(f"{name} must lie between 0 and 1; {meaning}.")
+
+
+def _positive(value: Any, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < float(value) < inf:
+        raise InvalidInput(f"{name} must be a positive number, in units of the outcome.")
+    return float(value)
 
 
 def _solve(draft: _Draft, width: float) -> Plan:
     """Smallest epsilon (to a thousandth) whose expected width is at most the target."""
-    if not width > 0.0:
-        raise InvalidInput("width must be a positive number, in units of the outcome.")
     low, high = 1e-3, 1e3
     if draft.at(high).width > width:
         least = draft.at(high).without_privacy

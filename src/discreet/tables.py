@@ -78,6 +78,10 @@ class FileRecords:
             propensity=float(propensity) if isinstance(propensity, Real) else propensity,
         )
         columns = list(records._wanted())
+        if propensity is not None and not isinstance(propensity, str | Real):
+            raise InvalidInput(
+                "propensity must be a number or the name of a column of the file: name one of its columns."
+            )
         if len(set(columns)) < 2 + bounds.p + isinstance(propensity, str):
             raise InvalidInput("outcome, treatment, covariates and propensity must be different columns: choose again.")
         return replace(records, n=admit(records._chunks()))
