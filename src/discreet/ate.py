@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import hypot, sqrt
 from typing import Any, Literal
 
 import numpy as np
@@ -24,6 +24,7 @@ from discreet.rounds import (
     Location,
     Propensity,
     Score,
+    arm_factors,
     build_basis,
     correct_outcome,
     fit_outcome,
@@ -33,8 +34,9 @@ from discreet.rounds import (
     measure_score,
     pilot_effect,
     refine_effect,
-    score_factors,
+    score_factor,
     score_rows,
+    small_sample_error,
 )
 from discreet.scores import aipw_score, aipw_score_bound
 
@@ -123,18 +125,18 @@ class ATE(BaseEstimator):  # type: ignore[misc]
         setting = measure_gram(gate, share["gram"], build_basis(gate, share["marginals"], size))
         if known:
             low, high = gate.bounds.propensity
-            model, remainder, looks = Propensity.by_design(setting, low, high), 0.0, share["looks"]
+            model, remainder, looks, off = Propensity.by_design(setting, low, high), 0.0, share["looks"], 0.0
             outcome = fit_outcome(gate, share["outcome"], where, pilot, model)
         else:
             low, high = _trimmed(gate.bounds, where.treated, strength)
             calibrations = sum(strength / sqrt(max(gate.bounds.p, 2) / 6.0) >= level for level in _CALIBRATE)
             model = fit_propensity(gate, share["propensity"], setting, where.treated, (low, high), calibrations)
             outcome = fit_outcome(gate, share["outcome"], where, pilot, model)
-            outcome = refine_effect(gate, share["effect"], where.spread.scale, outcome)
+            outcome, off = refine_effect(gate, share["effect"], where.spread.scale, outcome)
             outcome, remainder = correct_outcome(gate, share["correction"], 0.4 * share["looks"], outcome)
             looks = 0.6 * share["looks"]
         ceiling = aipw_score_bound(2.2, min(low, 1.0 - high))
-        factors = None if known else score_factors(*model.arms())
+        factors = None if known else model.factors(score_factor)
         score = measure_score(gate, share["score"], looks, score_rows(outcome), outcome.effect, ceiling, factors)
         adjustment = {
             "covariates": list(gate.bounds.names),
@@ -142,8 +144,9 @@ class ATE(BaseEstimator):  # type: ignore[misc]
             "terms": setting.basis.m,
             "trim": [low, high],
         }
-        uncertainty = _uncertainty(gate, score, remainder)
-        notes = _notes(size, gate.bounds.p, known, (low, high), uncertainty)
+        small = small_sample_error(gate, where)
+        uncertainty = _uncertainty(gate, score, hypot(remainder, score.lost * off, small))
+        notes = _notes(size, gate.bounds.p, known, (low, high), uncertainty, small > 0.5 * remainder)
         self.release_ = _release("ate", gate, score, uncertainty, where, pilot, known, share, adjustment, notes)
         return self
 
@@ -210,7 +213,7 @@ class DifferenceInMeans(BaseEstimator):  # type: ignore[misc]
 
         low, high = gate.bounds.propensity if known else (where.treated, where.treated)
         ceiling = aipw_score_bound(4.0, min(low, 1.0 - high))
-        factors = None if known else score_factors(*_two_arms(where.treated))
+        factors = None if known else arm_factors(np.array([where.treated]), score_factor)
         score = measure_score(gate, share["score"], share["looks"], rows, pilot, ceiling, factors)
         # The released share of treated misses the true one by its noise, which matters as far as the prognosis is off.
         off = where.noise / min(where.treated, 1.0 - where.treated)
@@ -222,11 +225,6 @@ class DifferenceInMeans(BaseEstimator):  # type: ignore[misc]
             "difference-in-means", gate, score, uncertainty, where, pilot, known, share, adjustment, notes
         )
         return self
-
-
-def _two_arms(treated: float) -> tuple[Float, Float]:
-    """A hundred records, so many of them treated as the share says, and that share as their propensity."""
-    return (np.arange(100) < 100.0 * treated).astype(np.float64), np.full(100, treated)
 
 
 def _shares(gate: Gate, shares: Shares) -> dict[str, float]:
@@ -275,7 +273,8 @@ def _release(
     public += ["the probability of treatment"] if known else []
     return Release(
         kind=kind,
-        estimate=unit * score.mean,
+        # No effect can exceed the outcome's range.
+        estimate=unit * min(max(score.mean, -2.0), 2.0),
         uncertainty=uncertainty,
         n=gate.n,
         guarantee=gate.guarantee(proof="ate.md", public=tuple(public)),
@@ -287,7 +286,9 @@ def _release(
     )
 
 
-def _notes(size: Size, p: int, known: bool, trim: tuple[float, float], uncertainty: Uncertainty) -> tuple[str, ...]:
+def _notes(
+    size: Size, p: int, known: bool, trim: tuple[float, float], uncertainty: Uncertainty, scarce: bool
+) -> tuple[str, ...]:
     notes = []
     if known:
         notes.append("The interval relies on the stated probabilities of treatment; covariates only narrow it.")
@@ -300,7 +301,12 @@ def _notes(size: Size, p: int, known: bool, trim: tuple[float, float], uncertain
             reason = "this budget and number of records support" if size.degree == 1 else "so many covariates allow"
             notes.append(f"Joint effects of two covariates are not adjusted for: {reason} a plain adjustment only.")
         notes.append(f"Fitted probabilities of treatment are held between {trim[0]:.3g} and {trim[1]:.3g}.")
-        if uncertainty.share()["nuisance"] > 0.5:
+        if uncertainty.share()["nuisance"] > 0.5 and scarce:
+            notes.append(
+                "The smaller arm has too few records for this budget, and the interval is wide because of it: "
+                "more records or a larger epsilon would narrow it most."
+            )
+        elif uncertainty.share()["nuisance"] > 0.5:
             notes.append(
                 "Most of the width is noise in the adjustment: more records, a larger epsilon or fewer covariates "
                 "would narrow it most."

@@ -78,7 +78,7 @@ class Bounds:
             outcome = Range(*_pair(self.outcome), fill=self.outcome_fill)
         with _naming("propensity"):
             low, high = (finite(end, "each end") for end in _pair(self.propensity))
-            if not 0 < low < high < 1:
+            if not 1e-6 <= low < high <= 1 - 1e-6:
                 raise InvalidInput("It needs 0 < low < high < 1: use (0.05, 0.95) if you are not sure.")
         treatment = self.treatment
         if treatment is not None:

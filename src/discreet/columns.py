@@ -184,7 +184,7 @@ def arrow(values: Values, name: str) -> Any:
     if isinstance(values, np.ndarray):
         try:
             values = pa.array(values.astype(object) if values.dtype.kind == "T" else values, from_pandas=True)
-        except (pa.ArrowException, ValueError, TypeError):
+        except (pa.ArrowException, ValueError, TypeError, OverflowError):
             # Arrow's own sentence quotes the value that it stumbled over.
             raise one_kind(name) from None
     return values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values

@@ -6,6 +6,7 @@ Functions, not a parent class: an estimator lists the ones it has.
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import narwhals as nw
@@ -103,6 +104,13 @@ def check(self: Any) -> None:
             "Declare them; do not compute them from the data."
         )
     self._check_budget(Budget(epsilon=self.epsilon, delta=self.delta))
+    if self.neighbours == "add-remove" and not isinstance(self.propensity, str | Real | None):
+        raise InvalidInput(
+            "propensity must be a number or a column's name under neighbours='add-remove': the estimator keeps it, and "
+            "the length of an array would tell the number of records."
+        )
+    # An earlier release does not belong to the parameters of this fit.
+    self.__dict__.pop("release_", None)
 
 
 def open_gate(self: Any, records: Records, progress: Progress | None) -> Gate:
@@ -114,7 +122,9 @@ def open_gate(self: Any, records: Records, progress: Progress | None) -> Gate:
         done += rows
         if progress is not None:
             passes, within = divmod(done - 1, records.n)
-            progress(f"pass {passes + 1}", within + 1, records.n)
+            # Under add-remove the number of records is private, for those who watch the bar as well.
+            private = self.neighbours == "add-remove"
+            progress(f"pass {passes + 1}", *((0, 1) if private else (within + 1, records.n)))
 
     budget = Budget(epsilon=self.epsilon, delta=self.delta)
     return Gate(records, budget=budget, neighbours=self.neighbours, on_rows=on_rows)

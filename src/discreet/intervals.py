@@ -64,7 +64,10 @@ class Uncertainty:
 
     def share(self) -> dict[str, float]:
         """Share of each source in the variance (the squared clipping allowance counted with them)."""
-        parts = {name: value**2 for name, value in self.to_dict().items()}
+        # Relative to the largest, so that no declared range is too wide to be squared.
+        plain = self.to_dict()
+        most = max(plain.values()) or 1.0
+        parts = {name: (value / most) ** 2 for name, value in plain.items()}
         total = sum(parts.values()) or 1.0
         return {name: value / total for name, value in parts.items()}
 

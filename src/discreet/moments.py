@@ -151,7 +151,7 @@ def shrink(
     precision = slope @ inverse @ slope
     for members in groups:
         spread = 1.0 / float(np.mean(np.diag(precision)[members]))
-        above = scales[members] + np.sqrt(0.5 / len(members)) * (scales[members] + spread)
+        above = scales[members] + np.sqrt(1.0 / len(members)) * (scales[members] + spread)
         scales[members] = np.maximum(scales[members], np.minimum(above, most[members]))
     return Posterior(mean, np.asarray(np.linalg.inv(precision + np.diag(1.0 / scales))), scales)
 

@@ -20,7 +20,7 @@ from discreet.geometry import Ball, Cells, Gram, Interval, MeanSquare
 from discreet.moments import LOGIT_CAP, Reference, SteadyGram, newton_step, shrink
 from discreet.records import CHUNK_ROWS, Chunk
 from discreet.scores import aipw_score, balancing_weight
-from discreet.spread import BINS, Spread, bin_numbers
+from discreet.spread import BINS, Factors, Spread, bin_numbers
 
 # Weights of single records in the prognosis stop here: beyond, they add noise and no information.
 _MOST_WEIGHT = 5.0
@@ -30,7 +30,7 @@ _FEAR, _ALLOW = 0.4, 0.3
 _PRIOR = 1.0
 
 # The remainder is worked out as if errors of the two models were unrelated; they are, but for what both miss.
-_CAUTION = 1.1
+_CAUTION = 1.2
 
 # Relative error of the reference's moments; and how far (squared) a coefficient may be off after a look at them.
 _DOUBT, _LEFT = 0.01, 0.0005
@@ -77,7 +77,7 @@ def locate(gate: Gate, share: float) -> Location:
 
 
 def measure_spread(
-    gate: Gate, name: str, share: float, rows: RowMap, ceiling: float, factors: Float | None = None
+    gate: Gate, name: str, share: float, rows: RowMap, ceiling: float, factors: Factors | None = None
 ) -> Spread:
     """Distribution of a magnitude over half octaves below a public ceiling; ``factors`` as in `Spread.fit`."""
     (counts,) = gate.ask(Query(name, share, Cells((BINS,)), lambda c: bin_numbers(rows(c), ceiling)))
@@ -202,12 +202,14 @@ class Propensity:
         """Probabilities of the reference points."""
         return self._trimmed(self.setting.reference.features @ self.theta)
 
-    def arms(self) -> tuple[Float, Float]:
-        """Treatments and propensities as they are spread over the reference points, each in proportion."""
-        e = np.sort(self.on_reference)[:: max(1, len(self.setting.reference.weight) // 400)]
-        # Ten records to a point, so many of them treated as its propensity says.
-        t = (np.arange(10)[None, :] + 0.5) / 10.0 < e[:, None]
-        return t.astype(np.float64).ravel(), np.repeat(e, 10)
+    def factors(self, of: Callable[[Float, Float], Float]) -> Factors:
+        """Values of a weight ``of(t, e)`` over the reference points, each with its probability in either arm."""
+        return arm_factors(self.on_reference, of)
+
+
+def arm_factors(e: Float, of: Callable[[Float, Float], Float]) -> Factors:
+    """Values of a weight ``of(t, e)`` in either arm, each with its probability."""
+    return np.concatenate([of(np.ones_like(e), e), of(np.zeros_like(e), e)]), np.concatenate([e, 1.0 - e])
 
 
 def fit_propensity(
@@ -319,8 +321,8 @@ def fit_outcome(gate: Gate, share: float, where: Location, pilot: float, model: 
     return Outcome(model, where.centre, where.treated, coefficients, pilot + step)
 
 
-def refine_effect(gate: Gate, share: float, scale: float, outcome: Outcome) -> Outcome:
-    """Move the constant effect by the orthogonal moment (t - e) residual."""
+def refine_effect(gate: Gate, share: float, scale: float, outcome: Outcome) -> tuple[Outcome, float]:
+    """Move the constant effect by the orthogonal moment (t - e) residual; returns the noise that it then has, too."""
     model, clip = outcome.propensity, scale
 
     def rows(c: Chunk) -> Float:
@@ -329,9 +331,9 @@ def refine_effect(gate: Gate, share: float, scale: float, outcome: Outcome) -> O
 
     (moment,) = gate.ask(Query("effect moment", share, Interval(-clip, clip), rows))
     e = np.array([outcome.treated]) if model.known else model.on_reference
-    step = float(moment.value) / gate.n / float(np.mean(e * (1.0 - e)))
-    effect = outcome.effect + float(np.clip(step, -3.0 * scale, 3.0 * scale))
-    return replace(outcome, effect=effect)
+    varies = float(np.mean(e * (1.0 - e)))
+    step = float(np.clip(float(moment.value) / gate.n / varies, -3.0 * scale, 3.0 * scale))
+    return replace(outcome, effect=outcome.effect + step), float(moment.sd) / gate.n / varies
 
 
 def correct_outcome(gate: Gate, share: float, look: float, outcome: Outcome) -> tuple[Outcome, float]:
@@ -351,7 +353,7 @@ def correct_outcome(gate: Gate, share: float, look: float, outcome: Outcome) -> 
         e = model(c)
         return balancing_weight(c.t, e, _MOST_WEIGHT) * outcome.residual(c, e)
 
-    factors = balancing_weight(*model.arms(), _MOST_WEIGHT)
+    factors = model.factors(lambda t, e: balancing_weight(t, e, _MOST_WEIGHT))
     spread = measure_spread(gate, "spread of the residuals", look, residual, 4.0, factors)
     unit = gate.noise_sd(Ball(basis.radius, basis.m), share) / n
     clip, _ = spread.clip(unit, 1.0)
@@ -376,16 +378,20 @@ def correct_outcome(gate: Gate, share: float, look: float, outcome: Outcome) -> 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Mean and variance of the clipped score, the noise of the mean, and what clipping may have hidden."""
+    """Mean and variance of the clipped score, the noise of the mean, and what clipping may have hidden.
+
+    ``lost`` is the part of the score's size that was clipped: by so much the mean stays behind when its centre is off.
+    """
 
     mean: float
     variance: float
     noise: float
     hidden: float
+    lost: float
 
 
 def measure_score(
-    gate: Gate, share: float, look: float, rows: RowMap, centre: float, ceiling: float, factors: Float | None = None
+    gate: Gate, share: float, look: float, rows: RowMap, centre: float, ceiling: float, factors: Factors | None = None
 ) -> Score:
     """The last round: the score around a public centre, clipped where its spread says, with its free second moment."""
     n = gate.n
@@ -396,10 +402,22 @@ def measure_score(
     mean, square = sums.value / n
     # The second moment is noisy: never below what a clip of this size would be chosen for.
     variance = max(float(square - mean**2), 0.004 * clip**2)
-    return Score(centre + float(mean), variance, float(np.asarray(sums.sd)[0]) / n, _ALLOW * hidden)
+    noise = float(np.asarray(sums.sd)[0]) / n
+    return Score(centre + float(mean), variance, noise, _ALLOW * hidden, min(1.0, hidden / spread.mean))
 
 
-def score_factors(t: Float, e: Float) -> Float:
+def small_sample_error(gate: Gate, where: Location) -> float:
+    """Allowance for what first-order formulas miss where the budget is small for the smaller arm (a public rule).
+
+    It falls with the third power of n mu times the smaller arm's share, and is negligible from a few hundred on.
+    """
+    strength = gate.n * (gate.budget.epsilon if gate.pure else gate.mu)
+    smaller = 2.0 * strength * min(where.treated, 1.0 - where.treated)
+    # Half of the outcome's range says all there is to say.
+    return min(where.spread.scale * (60.0 / max(smaller, 1.0)) ** 3, 1.0)
+
+
+def score_factor(t: Float, e: Float) -> Float:
     """What the score multiplies a residual by."""
     return np.abs((t - e) / (e * (1.0 - e)))
 

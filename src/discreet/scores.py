@@ -22,6 +22,12 @@ def aipw_score_bound(outcome_width: float, min_propensity: float) -> float:
 
 
 def balancing_weight(t: Float, propensity: Float, most: float) -> Float:
-    """Weight that turns a record's residual into one of f* = (1 - e) mu_1 + e mu_0; at most ``most``."""
+    """Weight that turns a record's residual into one of f* = (1 - e) mu_1 + e mu_0.
+
+    The rarer arm's weight is held to ``most``, and both are then divided by their expectation, so that what both arms
+    have in common passes in full; that expectation is not taken below 0.3, where it would only amplify noise.
+    """
     odds = propensity / (1.0 - propensity)
-    return np.minimum(np.where(t > 0.0, 1.0 / odds, odds), most)
+    treated, control = np.minimum(1.0 / odds, most), np.minimum(odds, most)
+    expected = propensity * treated + (1.0 - propensity) * control
+    return np.where(t > 0.0, treated, control) / np.maximum(expected, 0.3)

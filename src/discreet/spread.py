@@ -22,7 +22,12 @@ _SCALES = np.arange(-_STEPS * BINS // 2 + _STEPS, _STEPS // 2)
 # Counts are believed over the fitted shape where they stand this many noise standard deviations clear; out in the tail,
 # where a single false alarm would move the clip by octaves, they have to stand out further.
 _CLEAR, _CLEAR_TAIL = 3.0, 4.5
-_TRIES = np.geomspace(1.8, 14.0, 40)
+# A score is small in the large arm and large in the small one, so that the clip may lie far above the common size.
+_TRIES = np.geomspace(1.8, 400.0, 100)
+
+
+# Values, and the mass of each.
+Factors = tuple[Float, Float]
 
 
 def bin_numbers(values: Float, ceiling: float) -> IntArray:
@@ -41,13 +46,14 @@ _GRID = 2.0 ** (np.arange(-_REACH, _REACH + 1) / _STEPS)
 _BELOW = np.stack([2.0 * (ndtr(_GRID) if np.isinf(df) else stdtr(df, _GRID)) - 1.0 for df, _ in _SHAPES])
 
 
-def _shape_cells(factors: Float | None) -> Float:
+def _shape_cells(factors: Factors | None) -> Float:
     """Mass of every shape at every scale in every bin, for magnitudes multiplied by known factors."""
     shifts, share = np.array([0]), np.array([1.0])
     if factors is not None:
-        steps = np.clip(np.rint(_STEPS * np.log2(factors)), -8 * _STEPS, 8 * _STEPS).astype(int)
-        shifts, counts = np.unique(steps, return_counts=True)
-        share = counts / counts.sum()
+        values, mass = factors
+        steps = np.clip(np.rint(_STEPS * np.log2(values)), -8 * _STEPS, 8 * _STEPS).astype(int)
+        shifts, which = np.unique(steps, return_inverse=True)
+        share = np.bincount(which, weights=mass) / mass.sum()
     below = np.zeros((len(_SHAPES), *_ABOVE.shape))
     for shift, part in zip(shifts, share, strict=True):
         below += part * _BELOW[:, np.clip(_ABOVE - shift + _REACH, 0, 2 * _REACH)]
@@ -67,11 +73,11 @@ class Spread:
     mass: Float
 
     @classmethod
-    def fit(cls, fractions: Float, sd: float, ceiling: float, factors: Float | None = None) -> Spread:
+    def fit(cls, fractions: Float, sd: float, ceiling: float, factors: Factors | None = None) -> Spread:
         """Fit a shape by least squares (all bins have equal noise), then believe what stands clear of the noise.
 
-        ``factors`` are public weights that the magnitude is known to carry, a sample of them: the shape is then that
-        of a simple magnitude times these weights.
+        ``factors`` are public weights that the magnitude is known to carry, and how common each is: the shape is then
+        that of a simple magnitude times these weights.
         """
         cells = _CELLS if factors is None else _shape_cells(factors)
         penalty = sd**2 * np.array([penalty for _, penalty in _SHAPES])[:, None]
@@ -103,6 +109,11 @@ class Spread:
         points = low[:, None] * (self.edges / low)[:, None] ** ((np.arange(8) + 0.5) / 8.0)
         over = np.maximum(points[None] - levels[:, None, None], 0.0).mean(axis=2)
         return np.asarray(over @ self.mass)
+
+    @property
+    def mean(self) -> float:
+        """Mean magnitude."""
+        return float(self.excess(np.zeros(1))[0])
 
     def clip(self, noise: float, weight: float) -> tuple[float, float]:
         """Level that balances noise (``noise`` times it) and what clipping may hide (``weight`` times the excess).
