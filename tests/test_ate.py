@@ -71,8 +71,12 @@ def assert_sound(estimator):
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
 @pytest.mark.parametrize("propensity", [None, 0.5, E], ids=["estimated", "constant", "array"])
 def test_every_design_and_relation_gives_one_sound_release(relation, propensity):
-    estimator = fitted(ate(propensity=propensity, neighbours=relation))
-    assert_sound(estimator)
+    estimator = ate(propensity=propensity, neighbours=relation)
+    if relation == "add-remove" and isinstance(propensity, np.ndarray):
+        with pytest.raises(ValueError, match="propensity must be a number or a column's name"):
+            fitted(estimator)
+        return
+    assert_sound(fitted(estimator))
     release = estimator.release_
     assert release.kind == "ate"
     assert release.design == ("observational" if propensity is None else "known propensity")

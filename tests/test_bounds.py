@@ -53,7 +53,7 @@ def all_bounds(draw: st.DrawFn) -> Bounds:
     return Bounds(
         outcome=(low, high),
         covariates=covariates,
-        propensity=draw(st.sampled_from([(0.05, 0.95), (1e-9, 0.3), (0.5, 0.6)])),
+        propensity=draw(st.sampled_from([(0.05, 0.95), (1e-5, 0.3), (0.5, 0.6)])),
         treatment=draw(st.sampled_from([None, (0, 1), ("control", "treated"), (True, False)])),
         outcome_fill=draw(st.sampled_from([None, low, high])),
     )

@@ -57,7 +57,8 @@ def test_the_bound_is_attained_in_either_arm(least):
 def test_balancing_weights_stop_at_their_limit(t, e, most):
     (weight,) = balancing_weight(*of(t, e), most)
     odds = e / (1 - e)
-    assert weight == pytest.approx(min(1 / odds if t else odds, most))
+    treated, control = min(1 / odds, most), min(odds, most)
+    assert weight == pytest.approx((treated if t else control) / max(e * treated + (1 - e) * control, 0.3))
 
 
 @given(shares, values, values)

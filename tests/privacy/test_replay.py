@@ -92,13 +92,18 @@ RECORDS = {
 }
 
 
+def known(data, relation):
+    """Each record's propensity; one for all where the number of records is private."""
+    return data.e if relation == "replace-one" else 0.3
+
+
 def estimators(relation, epsilon):
     given = {"epsilon": epsilon, "bounds": BOUNDS, "neighbours": relation}
     return {
         "observational": lambda data: ATE(delta=1e-6, **given),
-        "known": lambda data: ATE(delta=1e-6, propensity=data.e, **given),
+        "known": lambda data: ATE(delta=1e-6, propensity=known(data, relation), **given),
         "means": lambda data: DifferenceInMeans(delta=1e-6, **given),
-        "known means": lambda data: DifferenceInMeans(delta=1e-6, propensity=data.e, **given),
+        "known means": lambda data: DifferenceInMeans(delta=1e-6, propensity=known(data, relation), **given),
         "pure means": lambda data: DifferenceInMeans(**given),
     }
 
