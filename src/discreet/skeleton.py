@@ -48,7 +48,7 @@ def skeleton(path: str | Path, *, leave_out: tuple[str, ...] = ()) -> str:
     Privacy
     -------
     Of a CSV file only the first line is used. It must hold the names of the columns: a file without them would have a
-    record copied, unless ``leave_out`` names columns that it lacks. Of a Parquet file, the names and types of its schema.
+    record copied, unless ``leave_out`` names columns that it lacks. Of a Parquet file, its schema.
     """
     columns = _columns(str(path))
     unknown = [name for name in leave_out if name not in columns]
