@@ -79,8 +79,8 @@ def epsilons(cell: Cell) -> tuple[float, ...]:
     return EPSILONS if cell.design.startswith("private-ci") and cell.n == SIZES[0] else EPSILONS[:2]
 
 
-def run(cells: Sequence[Cell], *, replications: int, processes: int) -> dict[Cell, list[Summary]]:
-    """Compute what the cache lacks, then summarise the first ``replications`` studies of every cell."""
+def run(cells: Sequence[Cell], *, replications: dict[int, int], processes: int) -> dict[Cell, list[Summary]]:
+    """Compute what the cache lacks, then summarise the first studies of every cell: ``replications`` by its size."""
     settings = (BASE_SEED, NOISE_SEED, DELTA, ALPHAS, EPSILONS, SIZES)
     folders = {"ours": f"discreet-{estimator_code(settings)}", "others": f"others-{comparator_code(settings)}"}
     caches = {
@@ -90,13 +90,13 @@ def run(cells: Sequence[Cell], *, replications: int, processes: int) -> dict[Cel
     jobs = [
         (cell, replication, missing)
         for cell in cells
-        for replication in range(replications)
+        for replication in range(replications[cell.n])
         if (missing := tuple(kind for kind, cache in caches[cell].items() if replication not in cache.rows))
     ]
-    for cell, rows in _progress(jobs, processes, total=len(cells) * replications):
+    for cell, rows in _progress(jobs, processes, total=sum(replications[cell.n] for cell in cells)):
         for kind, row in rows.items():
             caches[cell][kind].add(row)
-    return {cell: summarise(cell, caches[cell]["ours"], caches[cell]["others"], replications) for cell in cells}
+    return {cell: summarise(cell, caches[cell]["ours"], caches[cell]["others"], replications[cell.n]) for cell in cells}
 
 
 def one_study(job: tuple[Cell, int, tuple[str, ...]]) -> tuple[Cell, dict[str, dict[str, Any]]]:

@@ -33,11 +33,12 @@ from evidence.targets import Table, Verdict
 _ALPHA = 0.05
 
 
-def provenance(command: str, replications: int) -> str:
+def provenance(command: str, replications: dict[int, int]) -> str:
     """When, with what and how."""
     packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "opendp", "lightgbm"))
+    studies = ", ".join(f"{count} at n = {n:,}" for n, count in replications.items())
     return (
-        f"Written by `{command}` on {date.today().isoformat()}; do not edit. {replications} studies per cell, drawn "
+        f"Written by `{command}` on {date.today().isoformat()}; do not edit. Studies per cell: {studies}; drawn "
         f"with seeds from {BASE_SEED:,} on; noise with seeds from {NOISE_SEED:,} on. δ = {DELTA:g}, replace-one.\n"
         f"discreet {discreet.__version__}, Python {platform.python_version()}, {packages}."
     )
@@ -69,7 +70,7 @@ def page(
         _grid(["target", "wanted", "figure", ""], ([v.target, v.limit, v.figure, v.word] for v in verdicts)),
         "## Coverage",
         "Share of intervals that contain the true effect, at nominal 80 / 90 / 95 %. One standard error at 95 % is "
-        f"{(0.95 * 0.05 / _replications(table)) ** 0.5:.3f}.",
+        f"{(0.95 * 0.05 / _replications(table)) ** 0.5:.3f} at the smaller size.",
         *_by_size(table, designs, _coverage_rows, _COVERAGE_HEAD),
         "## Widths of 95 % intervals",
         "Mean width, and in brackets the ratio to the non-private yardstick, which the third column names.",

@@ -17,7 +17,7 @@ from evidence.cache import CACHE, ROOT
 from evidence.coverage import DESIGNS, SIZES, STRESS, Cell, run
 from evidence.targets import Table, Verdict, judge
 
-REPLICATIONS = 200
+REPLICATIONS = 500
 QUICK_REPLICATIONS = 4
 QUICK_DESIGNS = ("private-ci-1", "clinic", "binary-outcome")
 
@@ -32,13 +32,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     folder = options.out or (ROOT / "docs" / "evidence" if whole else CACHE / "partial")
 
     cells = [Cell(design, n) for n in sizes for design in chosen]
-    table = Table(lines=run(cells, replications=replications, processes=options.processes))
+    by_size = {n: replications if n == SIZES[0] else options.large or replications for n in sizes}
+    table = Table(lines=run(cells, replications=by_size, processes=options.processes))
     verdicts = [*judge(table), *limits.without_noise()]
     catheter = limits.catheter(seeds=5 if options.quick else limits.RHC_SEEDS)
     verdicts.append(limits.catheter_verdict(catheter))
 
     folder.mkdir(parents=True, exist_ok=True)
-    head = report.provenance(_command(options, replications), replications)
+    head = report.provenance(_command(options, replications), by_size)
     designs, stress = ([d for d in chosen if d in group] for group in (DESIGNS, STRESS))
     (folder / "ate.md").write_text(report.page(table, designs, stress, verdicts, catheter, head))
     report.write_csv(folder / "ate.csv", (line for lines in table.lines.values() for line in lines))
@@ -48,6 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m evidence.run", description="Coverage, widths and limits of ATE.")
     parser.add_argument("--replications", type=int, help=f"studies per design and size (default {REPLICATIONS})")
+    parser.add_argument("--large", type=int, help="studies per design of the larger size, if fewer are wanted there")
     parser.add_argument("--designs", nargs="+", choices=(*DESIGNS, *STRESS), help="only these (default: all)")
     parser.add_argument("--quick", action="store_true", help="a minute's check that everything runs; proves nothing")
     parser.add_argument("--processes", type=int, default=2, help="processes, one thread each (default 2)")
@@ -61,7 +63,10 @@ def _command(options: argparse.Namespace, replications: int) -> str:
         words.append("--quick")
     if options.designs:
         words.append("--designs " + " ".join(options.designs))
-    return " ".join([*words, f"--replications {replications}"])
+    words.append(f"--replications {replications}")
+    if options.large:
+        words.append(f"--large {options.large}")
+    return " ".join(words)
 
 
 def _print(verdicts: list[Verdict], folder: Path) -> None:
