@@ -31,6 +31,7 @@ ORDER = [
     "spread",
     "moments",
     "scores",
+    "survey",
     "rounds",
     "intervals",
     "release",

@@ -21,24 +21,20 @@ from discreet.intervals import Uncertainty
 from discreet.records import Chunk, Records
 from discreet.release import Release
 from discreet.rounds import (
-    Location,
     Propensity,
     Score,
     arm_factors,
-    build_basis,
     correct_outcome,
     fit_outcome,
     fit_propensity,
-    locate,
-    measure_gram,
     measure_score,
-    pilot_effect,
     refine_effect,
     score_factor,
     score_rows,
     small_sample_error,
 )
 from discreet.scores import aipw_score, aipw_score_bound
+from discreet.survey import Location, build_basis, locate, measure_gram, pilot_effect
 
 OBSERVATIONAL = Shares(
     location=0.04,

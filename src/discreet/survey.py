@@ -1,0 +1,159 @@
+"""First rounds through the gate: where the outcome and the covariates are, and how they vary together.
+
+Like those of `rounds`, each turns a share of the budget into public numbers. Diameters: docs/proofs/ate.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from discreet.basis import Basis, Size, cell_numbers, cells, clean_marginal, combine
+from discreet.columns import Float, Range
+from discreet.gate import Gate, Query
+from discreet.geometry import Ball, Cells, Gram, Interval, MeanSquare
+from discreet.moments import Reference, SteadyGram
+from discreet.records import CHUNK_ROWS, Chunk
+from discreet.spread import BINS, Factors, Spread, bin_numbers
+
+# Features of up to this many numbers (128 MB) are kept.
+_KEPT_NUMBERS = 16_000_000
+
+RowMap = Callable[[Chunk], Float]
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where and how wide the outcome is, and how many are treated."""
+
+    treated: float
+    treated_noise: float
+    centre: float
+    noise: float
+    spread: Spread
+
+
+def locate(gate: Gate, share: float) -> Location:
+    """Share of treated, centre and spread of the outcome, in three passes that zoom in."""
+    n = gate.n
+    treated, outcome = gate.ask(
+        Query("share of treated", 0.3 * share, Interval(0.0, 1.0), lambda c: c.t),
+        Query("outcome, first look", 0.3 * share, MeanSquare(1.0), lambda c: c.y),
+    )
+    low, high = gate.bounds.propensity
+    centre = float(np.clip(outcome.value[0] / n, -1.0, 1.0))
+    noise = float(np.asarray(outcome.sd)[0]) / n
+    wide = float(np.sqrt(np.clip(outcome.value[1] / n - centre**2, max(2.0 * noise, 1e-6), 1.0)))
+    (again,) = gate.ask(
+        Query("centre of the outcome", 0.15 * share, Interval(-3.0 * wide, 3.0 * wide), lambda c: c.y - centre)
+    )
+    centre += float(again.value) / n
+    spread = measure_spread(gate, "spread of the outcome", 0.25 * share, lambda c: c.y - centre, 2.0)
+    return Location(
+        treated=float(np.clip(float(treated.value) / n, low, high)),
+        treated_noise=float(treated.sd) / n,
+        centre=centre,
+        noise=float(again.sd) / n,
+        spread=spread,
+    )
+
+
+def measure_spread(
+    gate: Gate, name: str, share: float, rows: RowMap, ceiling: float, factors: Factors | None = None
+) -> Spread:
+    """Distribution of a magnitude over half octaves below a public ceiling; ``factors`` as in `Spread.fit`."""
+    (counts,) = gate.ask(Query(name, share, Cells((BINS,)), lambda c: bin_numbers(rows(c), ceiling)))
+    return Spread.fit(counts.value / gate.n, float(counts.sd) / gate.n, ceiling, factors)
+
+
+def pilot_effect(gate: Gate, share: float, where: Location) -> float:
+    """Difference of the arms' means, residuals clipped: a first, confounded guess that only centres what follows."""
+    clip = 2.5 * where.spread.scale
+
+    def rows(c: Chunk) -> Float:
+        residual = np.clip(c.y - where.centre, -clip, clip)
+        return np.column_stack([c.t * residual, (1.0 - c.t) * residual])
+
+    (sums,) = gate.ask(Query("arm means", share, Ball(clip, 2), rows))
+    means = sums.value / gate.n / np.maximum([where.treated, 1.0 - where.treated], 0.02)
+    return float(np.clip(means[0] - means[1], -3.0 * where.spread.scale, 3.0 * where.spread.scale))
+
+
+def build_basis(gate: Gate, share: float, size: Size) -> Basis:
+    """Marginals of all covariates in one release, and the basis orthonormal to them."""
+    columns = gate.bounds.columns
+    if not columns:
+        return Basis((), (), size)
+    sizes = tuple(cells(column) for column in columns)
+    (counts,) = gate.ask(Query("marginals", share, Cells(sizes), lambda c: cell_numbers(c.x, columns)))
+    parts = np.split(counts.value / gate.n, np.cumsum(sizes)[:-1])
+    marginals = tuple(
+        clean_marginal(part, float(counts.sd) / gate.n, isinstance(column, Range))
+        for part, column in zip(parts, columns, strict=True)
+    )
+    return Basis(columns, marginals, size)
+
+
+class Features:
+    """Weighted features of a chunk, kept for the queries of a pass and, while there is room, for later passes."""
+
+    def __init__(self, basis: Basis) -> None:
+        self.basis = basis
+        self._kept: dict[int, _Kept] = {}
+
+    def __call__(self, chunk: Chunk) -> tuple[Float, Float]:
+        kept = self._of(chunk)
+        return kept.features, kept.weight
+
+    def combine(self, chunk: Chunk, coefficients: Float) -> Float:
+        """Features times coefficients; ``coefficients`` must not change afterwards."""
+        kept = self._of(chunk)
+        if id(coefficients) not in kept.sums:
+            kept.sums[id(coefficients)] = coefficients, combine(kept.features, coefficients)
+        return kept.sums[id(coefficients)][1]
+
+    def _of(self, chunk: Chunk) -> _Kept:
+        # What is kept refers to its chunk (and coefficients), so that no id is used again while it is here.
+        kept = self._kept.get(id(chunk))
+        if kept is None:
+            if len(self._kept) * CHUNK_ROWS * self.basis.m > _KEPT_NUMBERS:
+                self._kept.clear()
+            kept = self._kept[id(chunk)] = _Kept(chunk, *self.basis(chunk.x), {})
+        return kept
+
+
+class _Kept(NamedTuple):
+    chunk: Chunk
+    features: Float
+    weight: Float
+    sums: dict[int, tuple[Float, Float]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Setting:
+    """What all later rounds share: the features and what is known of their distribution."""
+
+    features: Features
+    reference: Reference
+    gram: SteadyGram
+
+    @property
+    def basis(self) -> Basis:
+        return self.features.basis
+
+
+def measure_gram(gate: Gate, share: float, basis: Basis) -> Setting:
+    """Second moments of the features."""
+    features = Features(basis)
+
+    def rows(c: Chunk) -> Float:
+        phi, weight = features(c)
+        return phi * np.sqrt(weight)[:, None]
+
+    (gram,) = gate.ask(Query("second moments", share, Gram(basis.radius, basis.m), rows))
+    released, sd = gram.value / gate.n, float(gram.sd) / gate.n
+    reference = Reference.draw(basis, released, sd)
+    return Setting(features, reference, SteadyGram.of(released, sd, reference, basis))
