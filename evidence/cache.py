@@ -14,7 +14,7 @@ CACHE = ROOT / ".evidence-cache"
 SOURCE = ROOT / "src" / "discreet"
 
 # What a release looks like to people does not change a number.
-_PRESENTATION = {"__main__", "cli", "demo", "planning", "plots", "report", "skeleton"}
+_PRESENTATION = {"__main__", "cli", "demo", "papers", "planning", "plots", "report", "skeleton"}
 
 
 def estimator_code(settings: object) -> str:

@@ -14,7 +14,7 @@ from rich.table import Table as Printed
 
 from evidence import limits, report
 from evidence.cache import CACHE, ROOT
-from evidence.coverage import DESIGNS, SIZES, STRESS, Cell, run
+from evidence.coverage import DESIGNS, SIZES, STRESS, Cell, fill, run
 from evidence.targets import Table, Verdict, judge
 
 REPLICATIONS = 500
@@ -33,6 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     cells = [Cell(design, n) for n in sizes for design in chosen]
     by_size = {n: replications if n == SIZES[0] else options.large or replications for n in sizes}
+    if options.comparators:
+        fill(cells, replications=by_size, processes=options.processes, kinds=("others",))
+        return
     table = Table(lines=run(cells, replications=by_size, processes=options.processes))
     verdicts = [*judge(table), *limits.without_noise()]
     catheter = limits.catheter(seeds=5 if options.quick else limits.RHC_SEEDS)
@@ -52,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--large", type=int, help="studies per design of the larger size, if fewer are wanted there")
     parser.add_argument("--designs", nargs="+", choices=(*DESIGNS, *STRESS), help="only these (default: all)")
     parser.add_argument("--quick", action="store_true", help="a minute's check that everything runs; proves nothing")
+    parser.add_argument("--comparators", action="store_true", help="only prepare the other methods; write no page")
     parser.add_argument("--processes", type=int, default=2, help="processes, one thread each (default 2)")
     parser.add_argument("--out", type=Path, help="folder of the page (default docs/evidence for a whole run)")
     return parser

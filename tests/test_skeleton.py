@@ -96,13 +96,14 @@ def test_any_column_name_makes_valid_toml(name):
     assert tomllib.loads(_part(name, None)) == {"covariates": {name: {}}}
 
 
-@pytest.mark.parametrize("line", ["57,f,1.5", "f,1e3,north", "f,nan,north"])
+@pytest.mark.parametrize("line", ["57,female,1.5", "female,1e3,north", "female,nan,north"])
 def test_a_first_line_that_may_be_a_record_is_not_copied(tmp_path, line):
     csv = tmp_path / "study.csv"
     csv.write_text(f"{line}\n1,2,3\n")
     with pytest.raises(InvalidInput, match="does not seem to start with the names") as refusal:
         skeleton(csv)
-    assert "57" not in str(refusal.value)
+    said = str(refusal.value).replace(str(csv), "")
+    assert not any(value in said for value in line.split(","))
 
 
 @pytest.mark.parametrize(
@@ -118,4 +119,4 @@ def test_files_that_cannot_be_read_are_refused_without_quoting_them(tmp_path, na
         (tmp_path / name).write_bytes(content)
     with pytest.raises(InvalidInput, match=sentence) as refusal:
         skeleton(tmp_path / name)
-    assert "31337" not in str(refusal.value)
+    assert "31337" not in str(refusal.value).replace(str(tmp_path), "")

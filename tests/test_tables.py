@@ -178,7 +178,7 @@ def test_what_cannot_be_used_is_refused_at_the_door(
     with pytest.raises(InvalidInput, match=reason) as refusal:
         in_file(write(frame, tmp_path / f"it.{suffix}"))
     assert "secret" not in str(refusal.value)
-    assert "77" not in str(refusal.value)
+    assert "77" not in str(refusal.value).replace(str(tmp_path), "")
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
