@@ -40,8 +40,10 @@ ORDER = [
     "ate",
     "planning",
     "datasets",
+    "papers",
     "report",
     "demo",
+    "reproduce",
     "cli",
 ]
 # The front door imports everything, lazily.

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 
 
 # Modules that are reached as attributes of the package, `discreet.testing.seeded_noise`.
-_ROOMS = {"datasets", "testing"}
+_ROOMS = {"datasets", "papers", "testing"}
 
 
 def __getattr__(name: str) -> object:

@@ -1,9 +1,12 @@
 """The only module that draws noise.
 
-Noise is integer noise on integer sums, from OpenDP's exact samplers: no floating-point number is ever drawn, so none of
-its bits can tell anything. Simulations may draw fast seeded noise instead, inside ``discreet.testing.seeded_noise``.
+Noise is integer noise on integer sums, from OpenDP's exact samplers: no floating-point number is drawn for a proved
+release, so none of its bits can tell anything. Simulations may draw fast seeded noise instead, inside
+``discreet.testing.seeded_noise``. Published mechanisms that ask for floating-point noise get it from
+`published_gaussian`, and are never called proved.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -66,6 +69,27 @@ def discrete_laplace(sums: IntArray, scale: float) -> IntArray:
     if generator is not None:
         return _rounded(sums, generator.laplace(0.0, scale, sums.shape))
     return _exact("laplace", sums, scale)
+
+
+def published_gaussian(size: int | tuple[int, ...], sd: float) -> NDArray[np.float64]:
+    """Floating-point Gaussian noise, for `discreet.papers` alone.
+
+    Parameters
+    ----------
+    size
+        Shape of the draw.
+    sd
+        Standard deviation, any number that is not negative.
+
+    Privacy
+    -------
+    None that is proved: the bits of a float may tell what it was added to.
+    """
+    if not 0 <= sd < math.inf:
+        raise InvalidInput("sd must be a finite number that is not negative; check how the noise was calibrated.")
+    generator = _generator.get()
+    # Fresh entropy of the operating system: nobody can ask for these numbers again.
+    return (generator if generator is not None else np.random.default_rng()).normal(0.0, sd, size)
 
 
 def drawing_is_seeded() -> bool:

@@ -1,0 +1,34 @@
+"""Published systems as their authors wrote them, beside what discreet can prove about them.
+
+A guarantee that only a paper states has ``status="claimed"``, and fitting warns; where an option has a proof of its
+own, its guarantee names the file.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+_HOME = {
+    "PropensityIPTW": "propensity",
+    "UnprovedClaim": "claims",
+}
+
+__all__ = ["PropensityIPTW", "UnprovedClaim", "baselines"]
+
+if TYPE_CHECKING:
+    from discreet.papers import baselines
+    from discreet.papers.claims import UnprovedClaim
+    from discreet.papers.propensity import PropensityIPTW
+
+
+def __getattr__(name: str) -> object:
+    if name == "baselines":
+        return import_module(f"{__name__}.{name}")
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

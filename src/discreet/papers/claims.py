@@ -1,0 +1,34 @@
+"""What a published claim of privacy looks like here: a warning, and a guarantee that says "claimed"."""
+
+import warnings
+
+from discreet.budget import Budget
+from discreet.events import ClaimedEvent
+from discreet.guarantee import Guarantee
+from discreet.noise import drawing_is_seeded
+
+
+class UnprovedClaim(UserWarning):
+    """A method was fitted whose privacy rests on its authors' claim."""
+
+
+def warn_of_claim(method: str, measured: str) -> None:
+    """Warn that the guarantee of a method is its authors' alone; ``measured`` says what is known about it.
+
+    Call it from ``fit`` itself, so that the warning points at the line that called ``fit``.
+    """
+    warnings.warn(f"{method}: the guarantee is claimed, not proved. {measured}", UnprovedClaim, stacklevel=3)
+
+
+def claimed_guarantee(name: str, budget: Budget, *, unit: str = "one record", public: tuple[str, ...] = ()) -> Guarantee:
+    """The authors' (epsilon, delta), as one event of which nothing but the claim is known."""
+    event = ClaimedEvent(name=name, epsilon=budget.epsilon, delta=budget.delta or 0.0)
+    return Guarantee(
+        epsilon=budget.epsilon,
+        delta=budget.delta or 0.0,
+        neighbours="replace-one",
+        unit=unit,
+        status="test" if drawing_is_seeded() else "claimed",
+        public=public,
+        events=(event,),
+    )
