@@ -24,6 +24,7 @@ ORDER = [
     "accounting",
     "guarantee",
     "noise",
+    "lattice",
     "geometry",
     "gate",
     "testing",

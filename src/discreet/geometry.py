@@ -8,7 +8,6 @@ that float64 holds exactly, so a record contributes the same integers wherever i
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -16,16 +15,28 @@ import numpy as np
 from discreet.columns import Float, IntArray
 from discreet.errors import InvalidInput
 from discreet.guarantee import Neighbours
+from discreet.lattice import (
+    LARGEST,
+    SMALLEST,
+    count_of,
+    finite_number,
+    floats,
+    freeze,
+    halves,
+    into_ball,
+    norm_bits,
+    size_of,
+    up,
+    whole,
+)
 
 # No coordinate of one record exceeds 2**ROOM grid steps: times 4,096 rows, chunk sums stay exact in float64.
 ROOM = 40
-# Numbers outside these would overflow or vanish when they are squared.
-_SMALLEST, _LARGEST = 1e-150, 1e150
-# Takes back more than floating-point arithmetic can add to a norm.
-_SAFE = 1 - 2.0**-40
 _GOLDEN = (1 + math.sqrt(5)) / 2
 # lambda C: (s, lambda s^2) is no wider than s alone (docs/proofs/gate.md, lemma 5).
 _FREE: float = _GOLDEN**2.5 / 2
+# A statistic stays below two to this power, in steps: there is room for the noise.
+_STATISTIC_BITS = 61
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -71,8 +82,8 @@ class Interval:
     high: float
 
     def __post_init__(self) -> None:
-        _freeze(self, low=_finite("low", self.low), high=_finite("high", self.high))
-        if not (self.high - self.low >= _SMALLEST and max(-self.low, self.high) <= _LARGEST):
+        freeze(self, low=finite_number("low", self.low), high=finite_number("high", self.high))
+        if not (self.high - self.low >= SMALLEST and max(-self.low, self.high) <= LARGEST):
             raise InvalidInput("Interval needs low < high, of a size between 1e-150 and 1e150; rescale the map.")
 
     @property
@@ -98,10 +109,10 @@ class Interval:
         diameter = 2 * edge if replace else edge
 
         def add(values: Any) -> IntArray:
-            inside = np.fmin(np.fmax(_floats(values), self.low), self.high)
+            inside = np.fmin(np.fmax(floats(values), self.low), self.high)
             steps = np.rint((inside - middle) * (edge / radius))
             # Integers, so that the bound is exact whatever was rounded on the way.
-            return _whole(np.clip(steps, -edge, edge, out=steps).sum(keepdims=True))
+            return whole(np.clip(steps, -edge, edge, out=steps).sum(keepdims=True))
 
         return Grid(l2=diameter, l1=diameter, units=radius / edge, shift=middle, numbers=1, full=1, add=add)
 
@@ -118,7 +129,7 @@ class Ball:
     dimension: int
 
     def __post_init__(self) -> None:
-        _freeze(self, radius=_size("radius", self.radius), dimension=_count("dimension", self.dimension))
+        freeze(self, radius=size_of("radius", self.radius), dimension=count_of("dimension", self.dimension))
 
     @property
     def columns(self) -> int:
@@ -135,16 +146,16 @@ class Ball:
 
     def grid(self, room: int, neighbours: Neighbours) -> Grid:
         """On integers up to 2**room."""
-        bits = min(room, _norm_bits(self.dimension))
+        bits = min(room, norm_bits(self.dimension))
         diameter = 2.0**room * (2 if neighbours == "replace-one" else 1)
 
         def add(values: Any) -> IntArray:
-            steps = _into_ball(values, self.radius, bits)
-            return _whole(np.ones(len(steps)) @ steps) << (room - bits)
+            steps = into_ball(values, self.radius, bits)
+            return whole(np.ones(len(steps)) @ steps) << (room - bits)
 
         return Grid(
             l2=diameter,
-            l1=_up(diameter * math.sqrt(self.dimension)),
+            l1=up(diameter * math.sqrt(self.dimension)),
             units=self.radius / 2.0**room,
             numbers=self.dimension,
             full=self.dimension,
@@ -163,7 +174,7 @@ class Cells:
     sizes: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        _freeze(self, sizes=tuple(_count("sizes", size) for size in self.sizes))
+        freeze(self, sizes=tuple(count_of("sizes", size) for size in self.sizes))
         if not self.sizes:
             raise InvalidInput("Cells needs at least one factor; give sizes=(number of cells, ...).")
 
@@ -197,7 +208,7 @@ class Cells:
 
         edge = 2.0**room
         return Grid(
-            l2=_up(edge * self.l2(neighbours)),
+            l2=up(edge * self.l2(neighbours)),
             l1=edge * self.l1(neighbours),
             units=1 / edge,
             numbers=self.dimension,
@@ -221,7 +232,7 @@ class MeanSquare:
     bound: float
 
     def __post_init__(self) -> None:
-        _freeze(self, bound=_size("bound", self.bound))
+        freeze(self, bound=size_of("bound", self.bound))
 
     @property
     def dimension(self) -> int:
@@ -244,11 +255,11 @@ class MeanSquare:
         rounding = 2 if neighbours == "replace-one" else 1
 
         def add(values: Any) -> IntArray:
-            s = _floats(values)
+            s = floats(values)
             inside = np.fmin(np.fmax(np.where(np.isnan(s), 0.0, s), -self.bound), self.bound)
             steps = np.rint(inside * (edge / self.bound))
             squares = np.rint(steps * steps * (_FREE / edge))
-            return _whole(np.array([steps.sum(), squares.sum()]))
+            return whole(np.array([steps.sum(), squares.sum()]))
 
         return Grid(
             l2=edge * self.l2(neighbours) / self.bound + rounding,
@@ -276,7 +287,7 @@ class Gram:
     dimension: int
 
     def __post_init__(self) -> None:
-        _freeze(self, radius=_size("radius", self.radius), dimension=_count("dimension", self.dimension))
+        freeze(self, radius=size_of("radius", self.radius), dimension=count_of("dimension", self.dimension))
 
     @property
     def columns(self) -> int:
@@ -296,16 +307,16 @@ class Gram:
     def grid(self, room: int, neighbours: Neighbours) -> Grid:
         """On integers up to 2**room."""
         d = self.dimension
-        bits = min(room // 2, _norm_bits(d))
-        once, _ = _halves(d)
+        bits = min(room // 2, norm_bits(d))
+        once, _ = halves(d)
 
         def add(values: Any) -> IntArray:
-            steps = _into_ball(values, self.radius, bits)
-            return _whole((steps.T @ steps).ravel()[once])
+            steps = into_ball(values, self.radius, bits)
+            return whole((steps.T @ steps).ravel()[once])
 
         edge = 4.0**bits
         return Grid(
-            l2=_up(edge * self.l2(neighbours) / self.radius**2),
+            l2=up(edge * self.l2(neighbours) / self.radius**2),
             l1=math.inf,
             units=self.radius**2 / edge,
             # Numbers with less noise weigh more in the lattice's slack: both halves count.
@@ -316,80 +327,69 @@ class Gram:
 
     def natural(self, noisy: Float) -> Float:
         """The release in the shape that it is published in."""
-        _, places = _halves(self.dimension)
+        _, places = halves(self.dimension)
         return noisy[places]
 
 
-Geometry: TypeAlias = Interval | Ball | Cells | MeanSquare | Gram
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """One vector of a whole data set, such as the minimiser of an objective; NaN counts as 0. Released: that vector.
+
+    It is no sum of records, so the gate cannot enforce how far one record moves it: whoever asks has to prove that
+    replacing a record moves it by an L2 distance of at most ``move``. The gate's records are a single one, which holds
+    the vector; its coordinates are clipped to the radius.
+    """
+
+    move: float
+    radius: float
+    dimension: int
+
+    def __post_init__(self) -> None:
+        freeze(self, move=size_of("move", self.move), radius=size_of("radius", self.radius))
+        freeze(self, dimension=count_of("dimension", self.dimension))
+
+    @property
+    def columns(self) -> int:
+        """How many columns the map returns."""
+        return self.dimension
+
+    def l2(self, neighbours: Neighbours) -> float:
+        """Largest L2 distance between the vectors of neighbours: what was proved about them."""
+        if neighbours != "replace-one":
+            raise InvalidInput("Statistic has no add-remove distance: use neighbours='replace-one'.")
+        return self.move
+
+    def l1(self, neighbours: Neighbours) -> float:
+        """Largest L1 distance between the vectors of neighbours."""
+        return self.l2(neighbours) * math.sqrt(self.dimension)
+
+    def grid(self, room: int, neighbours: Neighbours) -> Grid:
+        """On integers such that the vector moves by about 2**room steps. Proof: docs/proofs/gate.md, lemma 14."""
+        room = min(room, _STATISTIC_BITS - math.ceil(math.log2(max(1.0, self.radius / self.l2(neighbours)))))
+        unit = math.ldexp(self.move, -room)
+        # One step for rounding to integers, and what float64 cannot tell apart so far from zero.
+        off = math.sqrt(self.dimension) * (1 + self.radius / unit * 2.0**-50)
+        diameter = up(2.0**room + 2 * off)
+
+        def add(values: Any) -> IntArray:
+            vector = floats(values)
+            if len(vector) != 1:
+                raise InvalidInput("Statistic takes one record, which holds the vector: release sums otherwise.")
+            inside = np.clip(np.where(np.isnan(vector), 0.0, vector), -self.radius, self.radius)
+            return whole(np.rint(inside[0] / unit))
+
+        return Grid(
+            l2=diameter,
+            l1=up(diameter * math.sqrt(self.dimension)),
+            units=unit,
+            numbers=self.dimension,
+            full=self.dimension,
+            add=add,
+        )
+
+    def natural(self, noisy: Float) -> Float:
+        """The release in the shape that it is published in."""
+        return noisy
 
 
-def _into_ball(values: Any, radius: float, bits: int) -> Float:
-    """Integers whose rows have norms of at most 2**bits; the norms are exact. Proof: docs/proofs/gate.md, lemma 6."""
-    v = _floats(values)
-    # Written so that NaN takes the long way too. Both ways give a record inside the cube the same integers.
-    if not (v.max() <= radius and v.min() >= -radius):
-        v = np.nan_to_num(v)
-        peak = np.abs(v).max(axis=1, keepdims=True)
-        v = np.where(peak > radius, v / np.where(peak > 0, peak, 1.0) * radius, v)
-    edge = 2.0**bits
-    steps: Float = v * (edge / radius)
-    np.rint(steps, out=steps)
-    # At most 2**53, so no order of addition and no fused multiplication can round it.
-    squares = np.einsum("ij,ij->i", steps, steps)
-    if squares.max() > edge * edge:
-        shrink = edge * _SAFE / np.sqrt(np.maximum(squares, edge * edge))
-        steps *= np.where(squares > edge * edge, shrink, 1.0)[:, None]
-        np.trunc(steps, out=steps)
-    return steps
-
-
-@lru_cache(maxsize=64)
-def _halves(d: int) -> tuple[IntArray, IntArray]:
-    """Where each number of a symmetric matrix stands, the diagonal first, and which number stands where."""
-    rows, others = np.triu_indices(d, 1)
-    once = np.concatenate([np.arange(d) * (d + 1), rows * d + others])
-    places = np.empty((d, d), dtype=np.int64)
-    places.flat[once] = np.arange(once.size)
-    places.T.flat[once] = np.arange(once.size)
-    return once, places
-
-
-def _norm_bits(dimension: int) -> int:
-    # dimension * 4**bits must not exceed 2**53.
-    return (53 - (dimension - 1).bit_length()) // 2
-
-
-def _floats(values: Any) -> Float:
-    return np.asarray(values, dtype=np.float64)
-
-
-def _whole(sums: Float) -> IntArray:
-    return sums.astype(np.int64)
-
-
-def _up(value: float) -> float:
-    return math.nextafter(value, math.inf)
-
-
-def _freeze(geometry: object, **values: object) -> None:
-    for name, value in values.items():
-        object.__setattr__(geometry, name, value)
-
-
-def _finite(argument: str, value: float) -> float:
-    if isinstance(value, bool) or not math.isfinite(value):
-        raise InvalidInput(f"{argument} must be a finite number; declare it or compute it from earlier releases.")
-    return float(value)
-
-
-def _size(argument: str, value: float) -> float:
-    value = _finite(argument, value)
-    if not _SMALLEST <= value <= _LARGEST:
-        raise InvalidInput(f"{argument} must lie between 1e-150 and 1e150; rescale the map.")
-    return value
-
-
-def _count(argument: str, value: int) -> int:
-    if isinstance(value, bool) or int(value) != value or value < 1:
-        raise InvalidInput(f"{argument} must be a positive integer.")
-    return int(value)
+Geometry: TypeAlias = Interval | Ball | Cells | MeanSquare | Gram | Statistic

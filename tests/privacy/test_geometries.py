@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from discreet.bounds import Bounds
 from discreet.budget import Budget
 from discreet.gate import CAPACITY_BITS, SUM_BITS, Gate, Query
-from discreet.geometry import ROOM, Ball, Cells, Gram, Interval, MeanSquare, _norm_bits
+from discreet.geometry import ROOM, Ball, Cells, Gram, Interval, MeanSquare
+from discreet.lattice import norm_bits
 from discreet.records import CHUNK_ROWS, Chunk
 from discreet.testing import frozen_noise, record_sums
 
@@ -251,5 +252,5 @@ def test_rounding_a_second_moment_is_paid_for_on_every_pair_of_a_small_grid(neig
 
 @pytest.mark.parametrize("dimension", [1, 2, 3, 60, 64, 65, 1_000, 8_192, 8_193, 10**6])
 def test_norms_are_exact_in_float64_in_any_dimension(dimension):
-    bits = _norm_bits(dimension)
+    bits = norm_bits(dimension)
     assert dimension * 4**bits <= 2**53 < dimension * 4 ** (bits + 2)

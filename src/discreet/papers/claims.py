@@ -20,7 +20,9 @@ def warn_of_claim(method: str, measured: str) -> None:
     warnings.warn(f"{method}: the guarantee is claimed, not proved. {measured}", UnprovedClaim, stacklevel=3)
 
 
-def claimed_guarantee(name: str, budget: Budget, *, unit: str = "one record", public: tuple[str, ...] = ()) -> Guarantee:
+def claimed_guarantee(
+    name: str, budget: Budget, *, unit: str = "one record", public: tuple[str, ...] = ()
+) -> Guarantee:
     """The authors' (epsilon, delta), as one event of which nothing but the claim is known."""
     event = ClaimedEvent(name=name, epsilon=budget.epsilon, delta=budget.delta or 0.0)
     return Guarantee(
