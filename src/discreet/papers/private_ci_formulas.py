@@ -1,0 +1,119 @@
+"""PrivATE's equations, one function each; numbers in brackets are the paper's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log, sqrt
+from typing import Any
+
+import numpy as np
+
+from discreet.bounds import Bounds, Levels
+from discreet.columns import Float
+from discreet.papers.private_ci_nuisances import Surfaces, outcome_in_units
+from discreet.scores import aipw_score, aipw_score_bound
+
+# SciPy's own step for the gradients that it takes by differences; here all coordinates are evaluated in one call.
+_STEP = 1e-8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exact:
+    """What PrivATE computes before it draws noise. Not private: never part of a release.
+
+    Parameters
+    ----------
+    n
+        Number of records that were averaged over.
+    tau, sigma2
+        The AIPW estimate (3) and its variance times n (8).
+    gamma
+        Gross-error sensitivity (5) of the estimate, at the influence function (6).
+    """
+
+    n: int
+    tau: float
+    sigma2: float
+    gamma: float
+
+    @property
+    def gamma_sigma(self) -> float:
+        """Gross-error sensitivity (5) of the variance, at its influence function (9).
+
+        The squared deviation lies between 0 and gamma squared, so no second search is needed.
+        """
+        return max(self.gamma**2 - self.sigma2, self.sigma2)
+
+    def estimate_noise(self, epsilon: float, delta: float) -> float:
+        """Standard deviation r of the noise in Theorem 4.3 (7), (13)."""
+        return self.gamma * noise_factor(self.n, epsilon, delta)
+
+    def variance_noise(self, epsilon: float, delta: float) -> float:
+        """Standard deviation of the noise in Theorem 4.5 (11), before truncation."""
+        return self.gamma_sigma * noise_factor(self.n, epsilon, delta)
+
+
+def noise_factor(n: int, epsilon: float, delta: float) -> float:
+    """What Theorems 4.3 and 4.5 multiply a gross-error sensitivity by, to get the standard deviation of the noise."""
+    return 5.0 * sqrt(2.0 * log(n) * log(2.0 / delta)) / (epsilon * n)
+
+
+def augmented_variance(sigma2_dp: float, gamma: float, n: int, epsilon1: float, delta1: float) -> float:
+    """V_DP of Theorem 4.6 (16)."""
+    return sigma2_dp + gamma**2 * 50.0 * log(n) / (n * epsilon1**2) * log(2.0 / delta1)
+
+
+def influence(y: Float, a: Float, x: Float, surfaces: Surfaces) -> Float:
+    """The score Gamma of section 4.3; less its mean it is the influence function (6)."""
+    pi, prognosis = surfaces(x)
+    return aipw_score(y, a, pi, prognosis)
+
+
+def searched_sensitivity(surfaces: Surfaces, tau: float, bounds: Bounds, *, starts: int, rng: Any) -> float:
+    """The supremum of |Gamma - tau| over all records that the bounds allow (5), as the paper looks for it.
+
+    L-BFGS-B runs from random points, so many for each arm, over ranges and outcome; levels stay where a point has them.
+    A local search can only miss the supremum: what it returns is a lower bound.
+    """
+    from scipy.optimize import minimize
+    from sklearn import config_context
+
+    levels = [len(spec.levels) if isinstance(spec, Levels) else 0 for spec in bounds.columns]
+    moves = np.array([not count for count in levels])
+    box = [(-1.0, 1.0)] * (int(moves.sum()) + 1)
+    best = 0.0
+    for arm in (0.0, 1.0):
+        for _ in range(starts):
+            x = np.array([rng.randint(count) if count else rng.uniform(-1.0, 1.0) for count in levels])
+            start = np.append(x[moves], rng.uniform(-1.0, 1.0))
+
+            def objective(z: Float, arm: float = arm, x: Float = x) -> tuple[float, Float]:
+                points, steps = _with_neighbours(z)
+                rows = np.tile(x, (len(points), 1))
+                rows[:, moves] = points[:, :-1]
+                y = outcome_in_units(points[:, -1], bounds)
+                size = np.abs(influence(y, np.full(len(points), arm), rows, surfaces) - tau)
+                return -float(size[0]), -(size[1:] - size[0]) / steps
+
+            # Thousands of predictions for a few points each: scikit-learn would spend most of the time on checks.
+            with config_context(assume_finite=True, skip_parameter_validation=True):
+                found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=box)
+            best = max(best, -float(found.fun))
+    return best
+
+
+def closed_sensitivity(tau: float, bounds: Bounds) -> float:
+    """A bound on |Gamma - tau| when predicted outcomes are clipped to their range: R_y / kappa + |tau|."""
+    return score_bound(bounds) + abs(tau)
+
+
+def score_bound(bounds: Bounds) -> float:
+    """Largest |Gamma| of one record when predicted outcomes are clipped. Proof: docs/proofs/private_ci.md, lemma 1."""
+    low, high = bounds.propensity
+    return aipw_score_bound(bounds.outcome_width, min(low, 1.0 - high))
+
+
+def _with_neighbours(z: Float) -> tuple[Float, Float]:
+    """A point, then one step from it along each coordinate, always inside the box; and the steps."""
+    steps = np.where(z + _STEP > 1.0, -_STEP, _STEP)
+    return np.vstack([z, z + np.diag(steps)]), steps
