@@ -8,15 +8,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 _HOME = {
+    "PrivATE": "private_ci",
     "PropensityIPTW": "propensity",
     "UnprovedClaim": "claims",
 }
 
-__all__ = ["PropensityIPTW", "UnprovedClaim", "baselines"]
+__all__ = ["PrivATE", "PropensityIPTW", "UnprovedClaim", "baselines"]
 
 if TYPE_CHECKING:
     from discreet.papers import baselines
     from discreet.papers.claims import UnprovedClaim
+    from discreet.papers.private_ci import PrivATE
     from discreet.papers.propensity import PropensityIPTW
 
 

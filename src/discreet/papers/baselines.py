@@ -1,0 +1,206 @@
+"""What published intervals are compared with: intervals that are not private, and a private difference of means.
+
+The first four are those of the comparison in "PrivATE: Differentially Private Confidence Intervals for Average
+Treatment Effects" (section 5, supplement D). None of them is private: they take exact statistics of the records. Of the
+bootstrap the paper says only that it runs on the private estimate and that each query has a budget of its own: here
+every replicate is a private estimate (Theorem 4.3) with an equal part of the budget, and scores are resampled with
+their nuisances held fixed.
+
+Nor does the paper say how it ran the private difference of means of Guha and Reiter (2024), which was written for
+binary outcomes. `SubsampledDifference` is the idea behind it, subsample and aggregate, for any bounded outcome, with
+noise through the gate instead of Laplace noise.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+from sklearn.base import BaseEstimator
+
+from discreet import fitted
+from discreet.bounds import Bounds
+from discreet.budget import Budget
+from discreet.columns import Float
+from discreet.errors import InvalidInput, MissingBounds
+from discreet.gate import Gate, Query
+from discreet.geometry import MeanSquare
+from discreet.intervals import Uncertainty
+from discreet.noise import published_gaussian
+from discreet.papers.private_ci_formulas import Exact, noise_factor
+from discreet.papers.rows import Rows
+from discreet.release import Release
+
+
+class Interval(NamedTuple):
+    """The two ends of a confidence interval."""
+
+    low: float
+    high: float
+
+
+def standard(exact: Exact, alpha: float) -> Interval:
+    """Without any privacy: the AIPW estimate and its own standard error."""
+    return _normal(exact.tau, exact.sigma2 / exact.n, alpha)
+
+
+def naive(exact: Exact, tau_dp: float, alpha: float) -> Interval:
+    """Around a private estimate, as if it had no noise: the variance is neither private nor large enough."""
+    return _normal(tau_dp, exact.sigma2 / exact.n, alpha)
+
+
+def valid_naive(exact: Exact, tau_dp: float, epsilon1: float, delta1: float, alpha: float) -> Interval:
+    """Around a private estimate, with the variance of its noise added to a variance that is not private (Table 2)."""
+    return _normal(tau_dp, exact.sigma2 / exact.n + exact.estimate_noise(epsilon1, delta1) ** 2, alpha)
+
+
+def bootstrap(
+    scores: Float,
+    alpha: float,
+    *,
+    replicates: int = 100,
+    gamma: float = 0.0,
+    budget: Budget | None = None,
+    random_state: Any = None,
+) -> Interval:
+    """Percentiles of resampled means; with a budget, each of them is a private estimate.
+
+    Parameters
+    ----------
+    scores : array of shape (n,)
+        AIPW scores.
+    alpha : float
+        One minus the level of confidence.
+    replicates : int
+        How often the scores are resampled.
+    gamma : float
+        Gross-error sensitivity of the estimate, which scales the noise.
+    budget : Budget, optional
+        What all replicates together are claimed to spend.
+    random_state : int or None
+        Seeds the resampling, never the noise.
+    """
+    from sklearn.utils import check_random_state
+
+    _check_alpha(alpha)
+    if isinstance(replicates, bool) or not isinstance(replicates, int) or replicates < 2:
+        raise InvalidInput("replicates must be an integer of at least 2; 100 is common.")
+    n = len(scores)
+    counts = check_random_state(random_state).multinomial(n, np.full(n, 1 / n), size=replicates)
+    means = counts @ scores / n
+    if budget is not None:
+        if budget.delta is None:
+            raise InvalidInput("budget needs a delta for Theorem 4.3: add delta=1e-5 or the like.")
+        sd = gamma * noise_factor(n, budget.epsilon / replicates, budget.delta / replicates)
+        means = means + published_gaussian(replicates, sd)
+    low, high = np.quantile(means, [alpha / 2, 1 - alpha / 2])
+    return Interval(float(low), float(high))
+
+
+class SubsampledDifference(BaseEstimator):  # type: ignore[misc]
+    """Difference of the arms' means in a randomised trial, by subsample and aggregate.
+
+    Records are dealt into groups; each group's difference of means is one bounded number, and their mean is released
+    with the spread between groups. `discreet.DifferenceInMeans` needs far less noise: this is a yardstick.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The budget; without a delta the noise is Laplace noise.
+    bounds : Bounds
+        Public facts; only outcome and treatment are used.
+    groups : int, default 25
+        Number of groups. More of them mean less noise, and more groups without treated or without control records,
+        which count as a difference of 0.
+    random_state : int or None
+        Seeds the dealing, never the noise.
+
+    Attributes
+    ----------
+    release_ : Release
+        The only thing that fitting leaves behind; it may be published.
+
+    Privacy
+    -------
+    Protects every record under replace-one. Public: the bounds, the number of records, the groups. Proof:
+    docs/proofs/propensity.md.
+    """
+
+    ate_interval, summary, plot = fitted.ate_interval, fitted.summary, fitted.plot
+    ate_, guarantee_ = property(fitted.ate_), property(fitted.guarantee_)
+
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        bounds: Bounds,
+        delta: float | None = None,
+        groups: int = 25,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.delta = delta
+        self.groups = groups
+        self.random_state = random_state
+
+    def fit(self, Y: Any, T: Any, *, X: Any = None) -> SubsampledDifference:
+        """Estimate from arrays or frames; covariates are checked against the bounds and ignored."""
+        if not isinstance(self.bounds, Bounds):
+            raise MissingBounds(
+                "SubsampledDifference needs bounds=Bounds(outcome=(low, high)). "
+                "Declare them; do not compute them from the data."
+            )
+        self.__dict__.pop("release_", None)
+        budget = Budget(epsilon=self.epsilon, delta=self.delta)
+        rows = Rows.of(Y, T, X, self.bounds)
+        if isinstance(self.groups, bool) or not isinstance(self.groups, int) or not 2 <= self.groups <= rows.n // 2:
+            raise InvalidInput("groups must be an integer between 2 and half of the number of records: choose another.")
+        differences = group_differences(rows, self.groups, self.random_state)
+        # One group is one record of the derived data set (docs/proofs/propensity.md, lemma 4).
+        derived = Rows(y=differences, t=np.zeros(self.groups), x=np.empty((self.groups, 0)), bounds=self.bounds)
+        gate = Gate(derived, budget=budget)
+        (sums,) = gate.ask(Query("differences between arms", 1.0, MeanSquare(2.0), lambda chunk: chunk.y))
+        mean, square = (float(value) / self.groups for value in sums.value)
+        noise, square_noise = (float(sd) / self.groups for sd in np.asarray(sums.sd))
+        # One standard deviation of its noise is added to the second moment: a variance below zero says nothing.
+        variance = max(square + square_noise - mean**2, 0.0)
+        unit = self.bounds.outcome_width / 2
+        self.release_ = Release(
+            kind="difference-in-means",
+            estimate=unit * min(max(mean, -2.0), 2.0),
+            uncertainty=Uncertainty(sampling=unit * sqrt(variance / self.groups), privacy=unit * noise),
+            n=rows.n,
+            guarantee=gate.guarantee(
+                proof="propensity.md", public=("the declared bounds", "the number of records", "the groups")
+            ),
+            bounds=self.bounds,
+            design="known propensity",
+            adjustment={"covariates": [], "basis": "none", "groups": self.groups},
+            notes=("Treatment is taken to be randomised: no covariate is adjusted for.",),
+        )
+        return self
+
+
+def group_differences(rows: Rows, groups: int, random_state: Any = None) -> Float:
+    """Each group's difference of means, of outcomes on [-1, 1]; 0 for a group that lacks an arm."""
+    from sklearn.utils import check_random_state
+
+    group = check_random_state(random_state).permutation(np.arange(rows.n) % groups)
+    treated, control = (np.bincount(group, weights=arm, minlength=groups) for arm in (rows.t, 1 - rows.t))
+    sums = (np.bincount(group, weights=arm * rows.y, minlength=groups) for arm in (rows.t, 1 - rows.t))
+    mean1, mean0 = (total / np.maximum(count, 1) for total, count in zip(sums, (treated, control), strict=True))
+    return np.where((treated > 0) & (control > 0), mean1 - mean0, 0.0)
+
+
+def _normal(centre: float, variance: float, alpha: float) -> Interval:
+    _check_alpha(alpha)
+    half = float(ndtri(1 - alpha / 2)) * sqrt(variance)
+    return Interval(centre - half, centre + half)
+
+
+def _check_alpha(alpha: float) -> None:
+    if not 0 < alpha < 1:
+        raise InvalidInput("alpha must lie between 0 and 1; 0.05 asks for a 95 % interval.")

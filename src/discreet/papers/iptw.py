@@ -1,0 +1,77 @@
+"""Average effects by inverse probability of treatment weighting, and what noise in the weights does to them.
+
+Lee, Gresele, Park and Muandet, "Private Causal Inference using Propensity Scores", equations (2) and (5) to (7),
+lemmas 3 and 4, theorem 5. Symbols are theirs: n records (x, t, y), weights w, noise z ~ N(0, sigma^2 I).
+
+Where the text cannot be taken at its word. Lemma 4 sums y where its proof needs |y| (`published=False` takes |y|), and
+bounds z'x by |z_1 + ... + z_d|, which does not follow (`published=False` uses the norm of z, for both draws). Theorem 5
+applies Hoeffding's inequality to a variable in an interval of length xi: right for lemma 4's xi, four times too
+optimistic in the exponent for |tau| <= xi; and it says nothing unless tau + g > 0, where 1 is returned here.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from discreet.columns import Float
+
+
+def iptw(y: Float, t: Float, index: Float, xi: float | None = None) -> float:
+    """Average effect from n records, (2) and (5); with ``xi``, propensities are trimmed.
+
+    Parameters
+    ----------
+    y, t : arrays of shape (n,)
+        Outcome and treatment.
+    index : array of shape (n,)
+        w'x, so that the propensity is 1 / (1 + exp(-w'x)).
+    xi : float, optional
+        Least probability of the treatment that was received: smaller ones count as xi.
+    """
+    return float(np.mean(iptw_scores(y, t, index, xi)))
+
+
+def iptw_scores(y: Float, t: Float, index: Float, xi: float | None = None) -> Float:
+    """What each record adds to the sum in (5), or to its trimmed version (section 3)."""
+    sign = 2 * t - 1
+    # 1 / pi = 1 + exp(-w'x) for the treated, 1 / (1 - pi) = 1 + exp(w'x) for the others: equation (6).
+    weight = 1 + np.exp(-sign * index)
+    return np.asarray(sign * y * (weight if xi is None else np.minimum(weight, 1 / xi)))
+
+
+def iptw_bound(largest: float, xi: float) -> float:
+    """Largest absolute contribution of a record with |y| <= ``largest``. Proof: docs/proofs/propensity.md, lemma 3."""
+    return largest / xi
+
+
+def bias(y: Float, t: Float, x: Float, w: Float, sigma: float) -> float:
+    """Lemma 3: g, by which noise of sd ``sigma`` in the weights moves the expectation of (5), without trimming.
+
+    With sigma = 2 sqrt(2 log(1.25 / delta)) / (epsilon m lambda), which is `logistic.output_sd`, this is (7).
+    """
+    sign = 2 * t - 1
+    alpha = sign * y * np.exp(-sign * (x @ w))
+    return float(np.mean(alpha * np.expm1(sigma**2 * np.einsum("ij,ij->i", x, x) / 2)))
+
+
+def spread(y: Float, t: Float, x: Float, w: Float, sigma: float, gamma: float, *, published: bool = True) -> float:
+    """Lemma 4: xi, by which two estimates with noise of their own differ at most, with probability 1 - gamma."""
+    sign = 2 * t - 1
+    total = float(np.mean((y if published else np.abs(y)) * np.exp(-sign * (x @ w))))
+    return 2 * math.sinh(noise_reach(sigma, x.shape[1], gamma, published=published)) * total
+
+
+def noise_reach(sigma: float, d: int, gamma: float, *, published: bool = True) -> float:
+    """zeta of lemma 4, from gamma = 2 exp(-zeta^2 / (2 d sigma^2)); else a bound on |z'x| for two draws of z."""
+    if published:
+        return sigma * math.sqrt(2 * d * math.log(2 / gamma))
+    from scipy.special import chdtri
+
+    return sigma * math.sqrt(float(chdtri(d, gamma / 2)))
+
+
+def sign_error_bound(tau: float, g: float, xi: float) -> float:
+    """Theorem 5: bound on the probability that the private estimate is not positive although ``tau`` is."""
+    return math.exp(-2 * ((tau + g) / xi) ** 2) if tau + g > 0 else 1.0

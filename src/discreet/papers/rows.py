@@ -1,0 +1,146 @@
+"""Records as bounded arrays in memory, for methods that have to see a whole data set at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from discreet.bounds import Bounds, Range
+from discreet.columns import Float, IntArray
+from discreet.errors import InvalidInput
+from discreet.frames import table
+from discreet.lattice import SAFE
+from discreet.records import CHUNK_ROWS, MIN_ROWS, ArrayRecords, Chunk, Kernel, Names, OnRows, add_up, chunks
+
+
+# It neither compares nor prints its columns: they are the records themselves.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Rows:
+    """Records in memory, clipped and encoded; a source for the gate.
+
+    Parameters
+    ----------
+    y : array of shape (n,)
+        Outcome, mapped onto [-1, 1].
+    t : array of shape (n,)
+        Treatment, 0 or 1.
+    x : array of shape (n, d)
+        Features: ranges mapped onto [-1, 1], an indicator for each level but the first.
+    bounds : Bounds
+        What was declared about the records.
+    """
+
+    y: Float
+    t: Float
+    x: Float
+    bounds: Bounds
+
+    @classmethod
+    def of(cls, Y: Any, T: Any, X: Any, bounds: Bounds) -> Rows:
+        """Check, clip and encode arrays or frames."""
+        held = ArrayRecords.of(Y, T, X, bounds=bounds).held
+        made = list(chunks(held, bounds, Names("Y", "T", bounds.names, "propensity")))
+        codes = np.concatenate([chunk.x for chunk in made])
+        return cls(
+            y=np.concatenate([chunk.y for chunk in made]),
+            t=np.concatenate([chunk.t for chunk in made]),
+            x=_features(list(codes.T), len(codes), bounds),
+            bounds=bounds,
+        )
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return len(self.t)
+
+    @property
+    def outcome(self) -> Float:
+        """The outcome in its own unit."""
+        return in_own_unit(self.y, self.bounds)
+
+    def part(self, places: IntArray) -> Rows:
+        """The records at these places."""
+        return replace(self, y=self.y[places], t=self.t[places], x=self.x[places])
+
+    def in_ball(self, radius: float) -> Rows:
+        """The same records with features pulled into a ball of this radius, which becomes the unit ball."""
+        return replace(self, x=into_unit_ball(self.x, radius))
+
+    def sum(self, kernel: Kernel, on_rows: OnRows | None = None) -> IntArray:
+        """Add up ``kernel(chunk)``, an int64 array; ``on_rows`` is told the number of rows just finished."""
+        return add_up(self._chunks(), kernel, on_rows, n=self.n)
+
+    def _chunks(self) -> Iterator[Chunk]:
+        for start in range(0, self.n, CHUNK_ROWS):
+            rows = slice(start, start + CHUNK_ROWS)
+            yield Chunk(y=self.y[rows], t=self.t[rows], x=self.x[rows], e=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class OneVector:
+    """The only record of a derived data set: a vector that was computed from all records (geometry `Statistic`)."""
+
+    vector: Float
+    bounds: Bounds
+
+    @property
+    def n(self) -> int:
+        """Number of records of the derived data set."""
+        return 1
+
+    def sum(self, kernel: Kernel, on_rows: OnRows | None = None) -> IntArray:
+        """``kernel`` of the vector."""
+        chunk = Chunk(y=np.zeros(1), t=np.zeros(1), x=self.vector[None, :], e=None)
+        return add_up([chunk], kernel, on_rows, n=1)
+
+
+def features(X: Any, bounds: Bounds) -> Float:
+    """Features of records of which only the covariates are known, encoded like those of `Rows`."""
+    columns = table(X, bounds)
+    names = [f"column {name!r} of X" for name in bounds.names]
+    codes = [spec.encode(column, name) for spec, column, name in zip(bounds.columns, columns, names, strict=True)]
+    return _features(codes, len(codes[0]) if codes else 0, bounds)
+
+
+def dimension(bounds: Bounds) -> int:
+    """How many features the covariates make."""
+    return sum(1 if isinstance(spec, Range) else len(spec.levels) - 1 for spec in bounds.columns)
+
+
+def into_unit_ball(x: Float, radius: float) -> Float:
+    """Pull rows into the ball of this radius, and divide by it: no norm exceeds 1, rounding included."""
+    norms = np.sqrt(np.einsum("ij,ij->i", x, x))
+    return np.asarray(x * (SAFE / np.maximum(norms, radius))[:, None])
+
+
+def in_own_unit(y: Float, bounds: Bounds) -> Float:
+    """An outcome that was mapped onto [-1, 1], in its own unit again and inside its bounds."""
+    return np.clip(bounds.outcome_middle + bounds.outcome_width / 2 * y, *bounds.outcome)
+
+
+def split(rows: Rows, m: int | float, shuffle: bool, random_state: Any) -> tuple[Rows, Rows]:
+    """Two disjoint parts of m and n records; which record goes where does not depend on what it holds."""
+    if isinstance(m, bool) or not m > 0:
+        raise InvalidInput("m must be a number of records, or a share of them between 0 and 1.")
+    first = round(m * rows.n) if m < 1 else int(m)
+    if first != m and m >= 1:
+        raise InvalidInput("m must be a whole number of records, or a share of them between 0 and 1.")
+    if not MIN_ROWS <= first <= rows.n - MIN_ROWS:
+        raise InvalidInput(f"m must leave at least {MIN_ROWS} records on either side: choose another m.")
+    from sklearn.model_selection import train_test_split
+
+    places = np.arange(rows.n)
+    training, rest = train_test_split(
+        places, train_size=first, shuffle=shuffle, random_state=random_state if shuffle else None
+    )
+    return rows.part(training), rows.part(rest)
+
+
+def _features(codes: list[Float], n: int, bounds: Bounds) -> Float:
+    columns: list[Float] = []
+    for spec, code in zip(bounds.columns, codes, strict=True):
+        columns += [code] if isinstance(spec, Range) else [(code == k) * 1.0 for k in range(1, len(spec.levels))]
+    return np.column_stack(columns) if columns else np.empty((n, 0))
