@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 import discreet
-from discreet.datasets import Study, draw
+from discreet.datasets import Study, draw, rhc
+from discreet.datasets.real import RHC_FILE
 from discreet.testing import frozen_noise, seeded_noise
 from evidence.cache import ROOT
 from evidence.coverage import ALPHAS, BASE_SEED, DELTA, NOISE_SEED
@@ -21,22 +21,9 @@ _HUGE = 1e6
 _LIMIT_DESIGNS = ("private-ci-1", "correlated", "setup-a", "clinic")
 _LIMIT_SIZE = 3_000
 
-RHC_FILE = Path("rhc") / "rhc_xty.csv.gz"
 RHC_SEEDS = 50
 RHC_EPSILON = 0.5
 _WIDTH, _AIM = 0.25, 0.12
-
-# What an intensive-care physician would call the possible range on the first day, not what these patients had.
-RHC_RANGES = {
-    "age": (18.0, 100.0),  # years
-    "meanbp1": (20.0, 180.0),  # mean arterial pressure, mmHg
-    "hrt1": (30.0, 220.0),  # heart rate, beats a minute
-    "resp1": (4.0, 60.0),  # respiratory rate, breaths a minute
-    "aps1": (0.0, 150.0),  # acute physiology part of APACHE III, without coma
-    "scoma1": (0.0, 100.0),  # coma score of the SUPPORT study, a percentage scale
-    "das2d3pc": (0.0, 58.2),  # Duke Activity Status Index, the scale's own ends
-    "surv2md1": (0.0, 1.0),  # predicted probability of surviving two months
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +70,7 @@ def catheter(seeds: int = RHC_SEEDS) -> Catheter | str:
     path = rhc_path()
     if not path.exists():
         return f"Skipped: {RHC_FILE} is not in the folder that $DISCREET_DATA names. It is not part of this project."
-    study = read_catheter_study(path)
+    study = rhc(path)
     linear, boosted = linear_aipw(study), boosted_aipw(study, BASE_SEED)
     estimates, intervals = [], []
     for seed in range(seeds):
@@ -111,21 +98,6 @@ def catheter_verdict(result: Catheter | str) -> Verdict:
         limit=f"≤ {_WIDTH:g} (aim {_AIM:g})",
         figure=figure,
         reached=None if isinstance(result, str) else result.width <= _WIDTH,
-    )
-
-
-def read_catheter_study(path: Path) -> Study:
-    """Eight confounders, treatment and 180-day death of 5,735 patients."""
-    with gzip.open(path, "rt") as file:
-        header = file.readline().strip().split(",")
-        table = np.loadtxt(file, delimiter=",")
-    column = dict(zip(header, table.T, strict=True))
-    return Study(
-        name="right heart catheter",
-        X=np.column_stack([np.clip(column[name], *ends) for name, ends in RHC_RANGES.items()]),
-        T=column["T"],
-        Y=column["Y_death180"],
-        bounds=discreet.Bounds(outcome=(0, 1), covariates=list(RHC_RANGES.values()), propensity=(0.05, 0.95)),
     )
 
 

@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import discreet
+from discreet.datasets.real import RHC_RANGES
 from evidence.coverage import (
     ALPHAS,
     BASE_SEED,
@@ -27,7 +28,7 @@ from evidence.coverage import (
     Summary,
     epsilons,
 )
-from evidence.limits import RHC_EPSILON, RHC_RANGES, Catheter
+from evidence.limits import RHC_EPSILON, Catheter
 from evidence.targets import Table, Verdict
 
 _ALPHA = 0.05

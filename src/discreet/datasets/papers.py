@@ -1,0 +1,70 @@
+"""Generators of two papers, as their texts describe them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from discreet.bounds import Bounds
+from discreet.datasets.study import Study
+from discreet.errors import InvalidInput
+
+# Wide enough that an outcome is practically never clipped.
+_REACH = 6.0
+
+
+def propensity_scores(tau: float, seed: int, *, n: int = 1200, d: int = 25, vectors: int | None = 1) -> Study:
+    """Synthetic data of "Private Causal Inference using Propensity Scores", section 4.
+
+    Covariates are N(0, 9 I), divided by the largest norm in the draw; treatment and outcome each follow a Gaussian
+    vector's product with them. The text calls the first product a probability: it passes through the sigmoid here, as
+    in the authors' notebooks. Give `papers.PropensityIPTW` a ``norm_bound`` of 1.
+
+    Parameters
+    ----------
+    tau : float
+        The effect; the paper's are 0.1 and 2.
+    seed : int
+        Seed of one trial.
+    n, d : int
+        Number of records (m and n of the paper together) and of covariates.
+    vectors : int or None
+        Seed of the two vectors, which all trials share; None draws them anew in each.
+    """
+    rng = np.random.default_rng(seed)
+    shared = rng if vectors is None else np.random.default_rng(vectors)
+    assignment, outcome = shared.standard_normal((2, d))
+    x = rng.normal(0.0, 3.0, (n, d))
+    x /= np.sqrt((x**2).sum(axis=1)).max()
+    propensity = 1.0 / (1.0 + np.exp(-x @ assignment))
+    t = (rng.random(n) < propensity).astype(np.float64)
+    low, high = -_REACH + min(tau, 0.0), _REACH + max(tau, 0.0)
+    y = np.clip(x @ outcome + 0.1 * rng.standard_normal(n) + tau * t, low, high)
+    bounds = Bounds(outcome=(low, high), covariates=[(-1.0, 1.0)] * d, propensity=(0.02, 0.98))
+    return Study(
+        name="propensity-scores",
+        X=x,
+        T=t,
+        Y=y,
+        bounds=bounds,
+        ate=tau,
+        effects=np.full(n, tau),
+        propensity=propensity,
+    )
+
+
+def private_ci_rct(n: int, seed: int) -> Study:
+    """Randomised trial of the PrivATE paper, supplement E.1: one covariate, half of the records treated.
+
+    Complete randomisation: exactly half of them, drawn by lot. The effect is 1, as in Dataset 1.
+    """
+    if n < 2 or n % 2:
+        raise InvalidInput("n must be even, so that half of the records can be treated: change it by one.")
+    rng = np.random.default_rng(seed)
+    gamma = rng.uniform(0.0, 1.0)
+    x = rng.random((n, 1))  # (37)
+    t = rng.permutation(np.arange(n) % 2).astype(np.float64)
+    y = t + gamma * x[:, 0] + rng.uniform(-1.0, 1.0, n)  # (39), tau = 1
+    bounds = Bounds(outcome=(-1.0, 3.0), covariates=[(0.0, 1.0)], propensity=(0.1, 0.9))
+    return Study(
+        name="private-ci-rct", X=x, T=t, Y=y, bounds=bounds, ate=1.0, effects=np.ones(n), propensity=np.full(n, 0.5)
+    )
