@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import ast
-import hashlib
-import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+
+from discreet.reproduce import cache
+from discreet.reproduce.cache import PRESENTATION, Results
+
+__all__ = ["CACHE", "ROOT", "SOURCE", "Results", "comparator_code", "estimator_code", "fingerprint"]
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / ".evidence-cache"
 SOURCE = ROOT / "src" / "discreet"
 
-# What a release looks like to people does not change a number.
-_PRESENTATION = {"__main__", "cli", "demo", "papers", "planning", "plots", "report", "skeleton"}
+# Published systems and their tables are no part of `discreet.ATE`.
+_NO_PART = PRESENTATION | {"papers", "reproduce"}
 
 
 def estimator_code(settings: object) -> str:
     """Fingerprint of everything that a fitted `discreet.ATE` depends on."""
     paths = [
-        path
-        for path in SOURCE.rglob("*.py")
-        if path.relative_to(SOURCE).parts[0].removesuffix(".py") not in _PRESENTATION
+        path for path in SOURCE.rglob("*.py") if path.relative_to(SOURCE).parts[0].removesuffix(".py") not in _NO_PART
     ]
     return fingerprint(settings, paths)
 
@@ -37,39 +36,4 @@ def comparator_code(settings: object) -> str:
 
 def fingerprint(settings: object, paths: Iterable[Path]) -> str:
     """Twelve hexadecimal digits that change with the settings and with code, but not with docstrings and comments."""
-    digest = hashlib.sha256(repr(settings).encode())
-    for path in sorted(paths):
-        digest.update(str(path.relative_to(ROOT)).encode())
-        digest.update(ast.dump(_without_docstrings(ast.parse(path.read_text()))).encode())
-    return digest.hexdigest()[:12]
-
-
-class Results:
-    """One JSON object per line, keyed by its replication."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.rows: dict[int, dict[str, Any]] = {}
-        text = path.read_text() if path.exists() else ""
-        whole, _, half = text.rpartition("\n")
-        for line in whole.splitlines():
-            row = json.loads(line)
-            self.rows[row["replication"]] = row
-        if half:  # a run was killed while it wrote this; it is computed again
-            path.write_text(whole + "\n" if whole else "")
-
-    def add(self, row: dict[str, Any]) -> None:
-        """Keep a row, on disk first."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a") as file:
-            file.write(json.dumps(row) + "\n")
-        self.rows[row["replication"]] = row
-
-
-def _without_docstrings(tree: ast.Module) -> ast.Module:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(
-            node
-        ):
-            node.body = node.body[1:] or [ast.Pass()]
-    return tree
+    return cache.fingerprint(settings, paths, ROOT)

@@ -4,7 +4,7 @@ Libraries are imported inside the commands, so that help appears at once.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
@@ -33,7 +33,9 @@ app = typer.Typer(
 )
 plans = typer.Typer(no_args_is_help=True, help="See what to expect before anything is spent.")
 bounds_app = typer.Typer(no_args_is_help=True, help="Declare the public facts about the records.")
+reproduce_app = typer.Typer(no_args_is_help=True, help="Run the tables and figures of the papers.")
 app.add_typer(plans, name="plan")
+app.add_typer(reproduce_app, name="reproduce")
 app.add_typer(bounds_app, name="bounds")
 
 _UNEXPECTED = (
@@ -45,6 +47,13 @@ BoundsFile = Annotated[
     Path, typer.Option("--bounds", help="Bounds file (TOML): write one with 'discreet bounds init'.")
 ]
 Alpha = Annotated[float, typer.Option(help="The interval covers with probability 1 - alpha.")]
+What = Annotated[str, typer.Argument(help="Table or figure: see 'discreet reproduce list'.")]
+Full = Annotated[
+    bool, typer.Option("--full/--quick", help="Enough replications to judge by (up to 40 minutes), or a short look.")
+]
+Evidence = Annotated[Path, typer.Option("--out", help="Directory of evidence; each paper has a folder in it.")]
+Kept = Annotated[Path, typer.Option("--cache", help="Where raw results are kept, so that a run can be continued.")]
+Processes = Annotated[int, typer.Option(min=1, help="Processes, one thread each.")]
 Relation = Annotated[Neighbours, typer.Option(help="Which data sets may not be told apart.")]
 
 
@@ -222,6 +231,74 @@ def demo_(
 
         found = demo.run(out, progress=progress)
     demo.show(found, _console())
+
+
+@_command(reproduce_app, "list")
+def reproduce_list() -> None:
+    """List what can be reproduced."""
+    from discreet.reproduce import papers
+
+    for paper, targets in papers().items():
+        for target in targets.values():
+            typer.echo(f"{paper:12} {target.name:10} {target.title}")
+
+
+@_command(reproduce_app, "private-ci")
+def reproduce_private_ci(
+    what: What,
+    full: Full = False,
+    out: Evidence = Path("docs/evidence"),
+    cache: Kept = Path(".evidence-cache/reproduce"),
+    processes: Processes = 2,
+) -> None:
+    """Tables and figures of PrivATE: private confidence intervals for average effects."""
+    _reproduce("private-ci", what, full, out, cache, processes)
+
+
+@_command(reproduce_app, "propensity")
+def reproduce_propensity(
+    what: What,
+    full: Full = False,
+    out: Evidence = Path("docs/evidence"),
+    cache: Kept = Path(".evidence-cache/reproduce"),
+    processes: Processes = 2,
+) -> None:
+    """Tables and figures of private propensity scores."""
+    _reproduce("propensity", what, full, out, cache, processes)
+
+
+def _reproduce(paper: str, what: str, full: bool, out: Path, cache: Path, processes: int) -> None:
+    _check_extra()
+    from discreet.reproduce import find
+    from discreet.reproduce.pages import write
+    from discreet.reproduce.runner import collect
+
+    target = find(paper, what)
+    with _progress("getting ready") as progress:
+        results = collect(target, paper=paper, full=full, processes=processes, cache=cache, progress=progress)
+    page = target.page(results)
+    # A short look must not take the place of evidence.
+    stem = what if full else f"{what}-quick"
+    command = f"discreet reproduce {paper} {what} {'--full' if full else '--quick'}"
+    with _writing(out / paper):
+        written = write(page, out / paper, stem=stem, title=target.title, command=command)
+    _show_table(target.title, page.head, page.lines)
+    for path in written:
+        typer.echo(f"Written: {path}")
+
+
+def _show_table(title: str, head: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*head, title=title, title_justify="left", title_style="bold")
+    for line in lines:
+        table.add_row(*map(Text, line))
+    console = _console()
+    if not console.is_terminal:
+        # A file or a pipe has no width that a table would have to fit in.
+        console.width = 240
+    console.print(table)
 
 
 def _console(stderr: bool = False) -> "Console":

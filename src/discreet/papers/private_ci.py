@@ -31,12 +31,13 @@ from discreet.gate import Gate, Query
 from discreet.geometry import MeanSquare
 from discreet.guarantee import Guarantee, Neighbours, parallel
 from discreet.intervals import Uncertainty
-from discreet.noise import published_gaussian
 from discreet.papers.claims import claimed_guarantee, warn_of_claim
 from discreet.papers.private_ci_formulas import (
     Exact,
+    Parts,
     closed_sensitivity,
     influence,
+    publish,
     score_bound,
     searched_sensitivity,
 )
@@ -201,7 +202,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
             raise InvalidInput("PrivATE needs covariates in its bounds; without any, use discreet.DifferenceInMeans.")
         if self.propensity is not None and not isinstance(self.propensity, int | float):
             raise InvalidInput(
-                "propensity must be one number, because the supremum is over unseen records; leave it out to estimate it."
+                "propensity must be one number, as the supremum is over unseen records; leave it out to estimate it."
             )
         check_models(*self._models())
         if self.split == "private" and (self.model_regression is not None or self.model_propensity is not None):
@@ -225,11 +226,10 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         if self.clip is not None and not (isinstance(self.clip, int | float) and 0 < self.clip < float("inf")):
             raise InvalidInput("clip must be a positive number in the outcome's unit; choose it before looking.")
 
-    def _parts(self, budget: Budget) -> tuple[float, float, float, float]:
-        """epsilon_1, delta_1, epsilon_2 and delta_2."""
+    def _parts(self, budget: Budget) -> Parts:
         epsilon1, epsilon2 = _halves("epsilon", budget.epsilon, self.epsilon1, self.epsilon2)
         delta1, delta2 = _halves("delta", budget.delta or 0.0, self.delta1, self.delta2)
-        return epsilon1, delta1, epsilon2, delta2
+        return Parts(epsilon1, delta1, epsilon2, delta2)
 
     def _models(self) -> tuple[Any, Any]:
         regression, classifier = preset(self.nuisance)
@@ -245,20 +245,17 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _published(self, rows: Chunk, budget: Budget) -> Release:
-        epsilon1, delta1, epsilon2, delta2 = self._parts(budget)
+        parts = self._parts(budget)
         surfaces, spent = self._surfaces(rows, budget)
         if spent is not None:
-            epsilon1, delta1 = epsilon1 / 2.0, delta1 / 2.0
+            parts = parts._replace(epsilon1=parts.epsilon1 / 2.0, delta1=parts.delta1 / 2.0)
         exact = self._exact(rows, surfaces)
-        r = exact.estimate_noise(epsilon1, delta1)
-        tau_dp = exact.tau + float(published_gaussian(1, r)[0])  # (7)
-        sigma2_noise = float(published_gaussian(1, exact.variance_noise(epsilon2, delta2))[0])
-        sigma2_dp = max(0.0, exact.sigma2 + sigma2_noise)  # (11)
-        # V_DP / n of (16) is sigma2_dp / n + r^2, so that the interval is (15).
-        uncertainty = Uncertainty(sampling=sqrt(sigma2_dp / exact.n), privacy=r)
+        tau, sigma2, r = publish(exact, parts)
+        # V_DP / n of (16) is sigma2 / n + r^2, so that the interval is (15).
+        uncertainty = Uncertainty(sampling=sqrt(sigma2 / exact.n), privacy=r)
         guarantee = claimed_guarantee("PrivATE", budget, public=self._public())
         notes = (f"Claimed, not private: {MEASURED[0].lower()}{MEASURED[1:]}",)
-        return self._release(tau_dp, uncertainty, len(rows.t), guarantee, notes)
+        return self._release(tau, uncertainty, len(rows.t), guarantee, notes)
 
     def _exact(self, rows: Chunk, surfaces: Surfaces) -> Exact:
         rows = rows if self.split is None else _second(rows)
@@ -268,7 +265,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
             gamma = closed_sensitivity(tau, self.bounds)
         else:
             gamma = searched_sensitivity(surfaces, tau, self.bounds, starts=self.starts, rng=self._rng())
-        return Exact(n=len(scores), tau=tau, sigma2=sigma2, gamma=gamma)
+        return Exact(n=len(scores), tau=tau, sigma2=sigma2, gamma=gamma, scores=scores)
 
     def _proved(self, rows: Chunk, budget: Budget) -> Release:
         surfaces, trained = self._surfaces(rows, budget)
@@ -297,8 +294,8 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         known = None if self.propensity is None else float(self.propensity)
         if self.split == "private":
             if self.calibration == "published":
-                epsilon1, delta1, *_ = self._parts(budget)
-                budget = Budget(epsilon=epsilon1 / 2.0, delta=delta1 / 2.0)
+                parts = self._parts(budget)
+                budget = Budget(epsilon=parts.epsilon1 / 2.0, delta=parts.delta1 / 2.0)
             gate = Gate(Part.of(_first(rows), self.bounds), budget=budget)
             surfaces = private_surfaces(gate, known)
             return surfaces, gate.guarantee(proof="private_ci.md", public=self._public(), unit=self._unit())

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import log, sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from discreet.bounds import Bounds, Levels
 from discreet.columns import Float
+from discreet.noise import published_gaussian
 from discreet.papers.private_ci_nuisances import Surfaces, outcome_in_units
 from discreet.scores import aipw_score, aipw_score_bound
 
@@ -29,12 +30,15 @@ class Exact:
         The AIPW estimate (3) and its variance times n (8).
     gamma
         Gross-error sensitivity (5) of the estimate, at the influence function (6).
+    scores
+        Gamma of each record, for those who resample them.
     """
 
     n: int
     tau: float
     sigma2: float
     gamma: float
+    scores: Float | None = field(default=None, repr=False, compare=False)
 
     @property
     def gamma_sigma(self) -> float:
@@ -51,6 +55,32 @@ class Exact:
     def variance_noise(self, epsilon: float, delta: float) -> float:
         """Standard deviation of the noise in Theorem 4.5 (11), before truncation."""
         return self.gamma_sigma * noise_factor(self.n, epsilon, delta)
+
+
+class Parts(NamedTuple):
+    """What the estimate (1) and the variance (2) spend: epsilon_1 + epsilon_2 is epsilon, and so for delta."""
+
+    epsilon1: float
+    delta1: float
+    epsilon2: float
+    delta2: float
+
+
+class Published(NamedTuple):
+    """What PrivATE publishes: the noisy estimate, the noisy variance, and r, which the width contains."""
+
+    tau: float
+    sigma2: float
+    r: float
+
+
+def publish(exact: Exact, parts: Parts) -> Published:
+    """Draw the noise of Theorems 4.3 and 4.5."""
+    r = exact.estimate_noise(parts.epsilon1, parts.delta1)
+    tau = exact.tau + float(published_gaussian(1, r)[0])  # (7)
+    spread = exact.variance_noise(parts.epsilon2, parts.delta2)
+    sigma2 = max(0.0, exact.sigma2 + float(published_gaussian(1, spread)[0]))  # (11)
+    return Published(tau, sigma2, r)
 
 
 def noise_factor(n: int, epsilon: float, delta: float) -> float:
