@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidInput
-from discreet.noise import MAX_SUM, discrete_gaussian, discrete_laplace, drawing_is_seeded
-from discreet.testing import seeded_noise
+from discreet.noise import MAX_SUM, discrete_gaussian, discrete_laplace, drawing_is_seeded, published_gaussian
+from discreet.testing import frozen_noise, seeded_noise
 
 DRAWERS = [discrete_gaussian, discrete_laplace]
 SCALE = 2.0**40
@@ -156,3 +156,22 @@ def test_seeded_noise_never_wraps_around(draw, edge, seed):
 def test_exact_noise_accepts_a_strided_view(draw):
     sums = np.arange(40, dtype=np.int64)[::2] * 2**50
     assert np.all(np.abs(draw(sums, 2.0**24) - sums) < 2**31)
+
+
+def test_published_noise_has_the_stated_spread_and_is_seeded_only_on_request():
+    drawn = published_gaussian(20_000, 3.0)
+    assert drawn.std() == pytest.approx(3.0, rel=0.03)
+    assert not np.array_equal(drawn, published_gaussian(20_000, 3.0))
+    with seeded_noise(1):
+        first = published_gaussian((2, 3), 1.0)
+    with seeded_noise(1):
+        np.testing.assert_array_equal(first, published_gaussian((2, 3), 1.0))
+    with frozen_noise():
+        assert not published_gaussian(5, 1.0).any()
+    assert not published_gaussian(5, 0.0).any()
+
+
+@pytest.mark.parametrize("sd", [-1.0, float("nan"), float("inf")])
+def test_published_noise_of_no_size_is_refused(sd):
+    with pytest.raises(InvalidInput, match="sd must be a finite number"):
+        published_gaussian(1, sd)

@@ -25,3 +25,17 @@ def test_importing_the_package_loads_no_library() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_every_paper_can_be_imported_and_none_is_loaded_before_it_is_asked_for() -> None:
+    import discreet.papers as papers
+
+    assert set(papers._HOME) | {"baselines"} == set(papers.__all__) <= set(dir(papers))
+    for name in papers._HOME:
+        assert getattr(discreet.papers, name).__name__ == name
+    assert discreet.papers.baselines.standard.__name__ == "standard"
+    with pytest.raises(AttributeError, match="has no attribute 'Nonsense'"):
+        papers.Nonsense  # noqa: B018
+    script = "import sys, discreet.papers; print({'numpy', 'sklearn', 'scipy'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
