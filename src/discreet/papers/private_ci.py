@@ -262,7 +262,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         scores = influence(outcome_in_units(rows.y, self.bounds), rows.t, rows.x, surfaces)
         tau, sigma2 = float(scores.mean()), float(scores.var())  # (3) and (8)
         if self.supremum == "closed-form":
-            gamma = closed_sensitivity(tau, self.bounds)
+            gamma = closed_sensitivity(tau, self.bounds, self._known())
         else:
             gamma = searched_sensitivity(surfaces, tau, self.bounds, starts=self.starts, rng=self._rng())
         return Exact(n=len(scores), tau=tau, sigma2=sigma2, gamma=gamma, scores=scores)
@@ -273,7 +273,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         if self.split == "public":
             check_row_wise(surfaces, _first(rows).x[:MIN_ROWS])
         gate = Gate(Part.of(_second(rows), bounds), budget=budget)
-        bound = score_bound(bounds)
+        bound = score_bound(bounds, self._known())
         clip = bound if self.clip is None else min(float(self.clip), bound)
 
         def score(c: Chunk) -> Float:
@@ -291,7 +291,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
 
     def _surfaces(self, rows: Chunk, budget: Budget) -> tuple[Surfaces, Guarantee | None]:
         """The nuisances, and what they promise to the records that they were trained on, if anything."""
-        known = None if self.propensity is None else float(self.propensity)
+        known = self._known()
         if self.split == "private":
             if self.calibration == "published":
                 parts = self._parts(budget)
@@ -305,6 +305,9 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         clipped = self.calibration == "proved" or self.supremum == "closed-form"
         models = train(rows, self.bounds, *self._models(), known=known, clipped=clipped, rng=self._rng())
         return models, None
+
+    def _known(self) -> float | None:
+        return None if self.propensity is None else float(self.propensity)
 
     def _rng(self) -> Any:
         from sklearn.utils import check_random_state

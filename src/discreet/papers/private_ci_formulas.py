@@ -132,14 +132,14 @@ def searched_sensitivity(surfaces: Surfaces, tau: float, bounds: Bounds, *, star
     return best
 
 
-def closed_sensitivity(tau: float, bounds: Bounds) -> float:
+def closed_sensitivity(tau: float, bounds: Bounds, known: float | None = None) -> float:
     """A bound on |Gamma - tau| when predicted outcomes are clipped to their range: R_y / kappa + |tau|."""
-    return score_bound(bounds) + abs(tau)
+    return score_bound(bounds, known) + abs(tau)
 
 
-def score_bound(bounds: Bounds) -> float:
+def score_bound(bounds: Bounds, known: float | None = None) -> float:
     """Largest |Gamma| of one record when predicted outcomes are clipped. Proof: docs/proofs/private_ci.md, lemma 1."""
-    low, high = bounds.propensity
+    low, high = bounds.propensity if known is None else (known, known)
     return aipw_score_bound(bounds.outcome_width, min(low, 1.0 - high))
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from functools import cache
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
 from discreet.ate import ATE
+from discreet.budget import Budget
 from discreet.columns import Float
-from discreet.datasets import Study, private_ci
+from discreet.datasets import Study, private_ci, private_ci_rct, rhc
+from discreet.papers import baselines
 from discreet.papers.private_ci import PrivATE
 from discreet.papers.private_ci_formulas import (
     Exact,
@@ -27,31 +30,81 @@ from discreet.testing import seeded_noise
 STUDY_SEED, NOISE_SEED = 61_000_000, 93_000_000
 EPSILON, DELTA = 0.5, 1e-5
 ALPHAS = (0.2, 0.1, 0.05)
-# "To retain as much of the prediction power as possible", Table 1; elsewhere half unless the text says otherwise.
-ESTIMATE_SHARE = 0.9
+# "To retain as much of the prediction power as possible", Table 1; half "if not specified otherwise".
+ESTIMATE_SHARE, DEFAULT_SHARE = 0.9, 0.5
 LEARNERS = ("kernel", "nn")
-OURS = "discreet"
-N = 3_000
+OURS, DIFFERENCE = "discreet", "difference"
+N, TRIAL_N = 3_000, 1_000
 BUDGETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
+CATHETER_BUDGETS = (0.1, 0.25, 0.5)
 
 
-def parts(epsilon: float, share: float = ESTIMATE_SHARE) -> Parts:
+def parts(epsilon: float, share: float) -> Parts:
     """The two parts of a budget of (epsilon, 1e-5)."""
     return Parts(share * epsilon, share * DELTA, (1.0 - share) * epsilon, (1.0 - share) * DELTA)
+
+
+def noise_seed(cell: str, replication: int) -> int:
+    """A stream of noise for each cell, so that cells do not err together."""
+    return NOISE_SEED + 1_000 * (crc32(cell.encode()) % 100_000) + replication
 
 
 def synthetic(cell: str, replication: int) -> Row:
     """Cell "1 kernel": Dataset 1 or 2, the paper's learners or `discreet.ATE`, n = 3,000, epsilon = 0.5."""
     which, method = cell.split()
     study = private_ci(int(which), N, STUDY_SEED + replication)
-    return run_method(study, method, replication, (EPSILON,))
+    with seeded_noise(noise_seed(cell, replication)):
+        return run_method(study, method, replication, (EPSILON,), share=ESTIMATE_SHARE)
 
 
 def budgets(cell: str, replication: int) -> Row:
-    """Cell "3000 kernel": Dataset 1 with so many records, at every budget of Figures 4 and 5."""
+    """Cell "3000 kernel": Dataset 1 with so many records, at every budget of Figure 4."""
     n, method = cell.split()
     study = private_ci(1, int(n), STUDY_SEED + replication)
-    return run_method(study, method, replication, BUDGETS)
+    with seeded_noise(noise_seed(cell, replication)):
+        return run_method(study, method, replication, BUDGETS)
+
+
+def utilities(cell: str, replication: int) -> Row:
+    """Cell "kernel": Dataset 1 at every budget, with bootstrap intervals on the private estimate as well."""
+    study = private_ci(1, N, STUDY_SEED + replication)
+    if cell == OURS:
+        with seeded_noise(noise_seed(cell, replication)):
+            return run_method(study, cell, replication, BUDGETS)
+    exact = _published_model(study, cell, replication, None).exact(study.Y, study.T, X=study.X)
+    assert exact.scores is not None
+    with seeded_noise(noise_seed(cell, replication)):
+        bootstraps = {}
+        for epsilon in BUDGETS:
+            given = Budget(epsilon=epsilon, delta=DELTA)
+            bootstraps[f"{epsilon:g}"] = baselines.bootstrap(
+                exact.scores, ALPHAS[-1], gamma=exact.gamma, budget=given, random_state=replication
+            )
+        return _published_row(study, exact, BUDGETS, DEFAULT_SHARE) | {"bootstrap": bootstraps}
+
+
+def trial(cell: str, replication: int) -> Row:
+    """Cell "nn": the randomised trial with 1,000 records; "difference" is the private difference of means."""
+    study = private_ci_rct(TRIAL_N, STUDY_SEED + replication)
+    with seeded_noise(noise_seed(f"trial {cell}", replication)):
+        if cell == DIFFERENCE:
+            rival = baselines.SubsampledDifference(
+                epsilon=EPSILON, delta=DELTA, bounds=study.bounds, random_state=replication
+            ).fit(study.Y, study.T, X=study.X)
+            return {"truth": study.ate, "intervals": {f"{EPSILON:g}": [rival.ate_interval(alpha=a) for a in ALPHAS]}}
+        return run_method(study, cell, replication, (EPSILON,), propensity=0.5)
+
+
+def catheter(cell: str, replication: int) -> Row:
+    """Cell "kernel": the right heart catheter study, which has no known truth; replications draw starts and noise."""
+    study = rhc()
+    with seeded_noise(noise_seed(f"rhc {cell}", replication)):
+        if cell == OURS:
+            return run_method(study, cell, replication, CATHETER_BUDGETS)
+        exact = _published_model(study, cell, replication, None).exact(study.Y, study.T, X=study.X)
+        assert exact.scores is not None
+        largest = float(np.abs(exact.scores - exact.tau).max())
+        return _published_row(study, exact, CATHETER_BUDGETS, DEFAULT_SHARE) | {"largest": largest}
 
 
 def run_method(
@@ -60,23 +113,29 @@ def run_method(
     replication: int,
     epsilons: tuple[float, ...],
     *,
-    share: float = ESTIMATE_SHARE,
+    share: float = DEFAULT_SHARE,
     propensity: float | None = None,
 ) -> Row:
     """What one method makes of one study, at several budgets."""
     if method == OURS:
-        return {"truth": study.ate} | _ours(study, replication, epsilons, propensity)
-    model = PrivATE(
+        return {"truth": study.ate, "intervals": _ours(study, epsilons, propensity)}
+    exact = _published_model(study, method, replication, propensity).exact(study.Y, study.T, X=study.X)
+    return _published_row(study, exact, epsilons, share)
+
+
+def _published_model(study: Study, nuisance: str, replication: int, propensity: float | None) -> PrivATE:
+    return PrivATE(
         epsilon=EPSILON,
         delta=DELTA,
         bounds=study.bounds,
-        nuisance=method,
+        nuisance=nuisance,
         propensity=propensity,
         random_state=replication,
     )
-    exact = model.exact(study.Y, study.T, X=study.X)
-    with seeded_noise(NOISE_SEED + replication):
-        published = {f"{epsilon:g}": publish(exact, parts(epsilon, share)) for epsilon in epsilons}
+
+
+def _published_row(study: Study, exact: Exact, epsilons: tuple[float, ...], share: float) -> Row:
+    published = {f"{epsilon:g}": publish(exact, parts(epsilon, share)) for epsilon in epsilons}
     return {"truth": study.ate, "exact": [exact.n, exact.tau, exact.sigma2, exact.gamma], "published": published}
 
 
@@ -86,14 +145,13 @@ def exact_of(row: Row) -> Exact:
     return Exact(n=n, tau=tau, sigma2=sigma2, gamma=gamma)
 
 
-def _ours(study: Study, replication: int, epsilons: tuple[float, ...], propensity: float | None) -> dict[str, Any]:
+def _ours(study: Study, epsilons: tuple[float, ...], propensity: float | None) -> dict[str, Any]:
     intervals = {}
-    with seeded_noise(NOISE_SEED + replication):
-        for epsilon in epsilons:
-            fitted = ATE(epsilon=epsilon, delta=DELTA, bounds=study.bounds, propensity=propensity)
-            fitted.fit(study.Y, study.T, X=study.X)
-            intervals[f"{epsilon:g}"] = [fitted.ate_interval(alpha=alpha) for alpha in ALPHAS]
-    return {"intervals": intervals}
+    for epsilon in epsilons:
+        fitted = ATE(epsilon=epsilon, delta=DELTA, bounds=study.bounds, propensity=propensity)
+        fitted.fit(study.Y, study.T, X=study.X)
+        intervals[f"{epsilon:g}"] = [fitted.ate_interval(alpha=alpha) for alpha in ALPHAS]
+    return intervals
 
 
 SUPREMUM_MODELS = ("kernel", "nn", "forest")
