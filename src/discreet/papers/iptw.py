@@ -3,10 +3,11 @@
 Lee, Gresele, Park and Muandet, "Private Causal Inference using Propensity Scores", equations (2) and (5) to (7),
 lemmas 3 and 4, theorem 5. Symbols are theirs: n records (x, t, y), weights w, noise z ~ N(0, sigma^2 I).
 
-Where the text cannot be taken at its word. Lemma 4 sums y where its proof needs |y| (`published=False` takes |y|), and
-bounds z'x by |z_1 + ... + z_d|, which does not follow (`published=False` uses the norm of z, for both draws). Theorem 5
-applies Hoeffding's inequality to a variable in an interval of length xi: right for lemma 4's xi, four times too
-optimistic in the exponent for |tau| <= xi; and it says nothing unless tau + g > 0, where 1 is returned here.
+Where the text cannot be taken at its word. Lemma 4 sums y where its proof needs abs(y), and bounds z'x by the absolute
+sum of z's coordinates, which does not follow: ``published=False`` takes abs(y), and the norm of z for both draws.
+Theorem 5 applies Hoeffding's inequality to a variable in an interval of length xi: right for lemma 4's xi, four times
+too optimistic in the exponent where the estimate lies between -xi and xi. It says nothing unless tau + g > 0; 1 is
+returned then.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def iptw_scores(y: Float, t: Float, index: Float, xi: float | None = None) -> Fl
 
 
 def iptw_bound(largest: float, xi: float) -> float:
-    """Largest absolute contribution of a record with |y| <= ``largest``. Proof: docs/proofs/propensity.md, lemma 3."""
+    """Largest contribution of a record with abs(y) <= ``largest``. Proof: docs/proofs/propensity.md, lemma 3."""
     return largest / xi
 
 
@@ -64,7 +65,7 @@ def spread(y: Float, t: Float, x: Float, w: Float, sigma: float, gamma: float, *
 
 
 def noise_reach(sigma: float, d: int, gamma: float, *, published: bool = True) -> float:
-    """zeta of lemma 4, from gamma = 2 exp(-zeta^2 / (2 d sigma^2)); else a bound on |z'x| for two draws of z."""
+    """zeta of lemma 4, from gamma = 2 exp(-zeta^2 / (2 d sigma^2)); else a bound on abs(z'x) for two draws."""
     if published:
         return sigma * math.sqrt(2 * d * math.log(2 / gamma))
     from scipy.special import chdtri
