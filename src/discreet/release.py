@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 from discreet.bounds import Bounds
 from discreet.errors import InvalidInput, UnsupportedRelease
-from discreet.events import Event, GaussianEvent, LaplaceEvent
+from discreet.events import ClaimedEvent, Event, GaussianEvent, LaplaceEvent
 from discreet.guarantee import Guarantee
 from discreet.intervals import Uncertainty
 
@@ -177,9 +177,7 @@ class Release:
             f"(privacy unit: {g.unit}; {_RELATION[g.neighbours]}).{_STATUS[g.status]}",
             f"Before anything was computed, outcomes were clipped to the declared range from {b.outcome[0]:g} to "
             f"{b.outcome[1]:g}{self._adjustment_words()}.",
-            "All that was computed from the records are sums over them: each record's contribution was clipped to a "
-            f"fixed set, and {_mechanism(g.events)} was added (in brackets: how many numbers, and their share of the "
-            f"budget): {'; '.join(_round_words(*round_) for round_ in self.rounds())}.",
+            self._mechanism_words(),
             f"The estimate is {self.text(self.estimate)} (95 % interval {self.interval_text()}).",
             f"The interval combines the sampling error (standard error {u.sampling:.3g}), the noise added to the "
             f"estimate (standard deviation {u.privacy:.3g}) and the noise in the adjustment (standard deviation "
@@ -192,6 +190,16 @@ class Release:
             ),
         ]
         return " ".join(sentences)
+
+    def _mechanism_words(self) -> str:
+        events = self.guarantee.events
+        if any(isinstance(event, ClaimedEvent) for event in events):
+            return f"Noise was added as the method's authors prescribe ({_list(event.name for event in events)})."
+        return (
+            "All that was computed from the records are sums over them: each record's contribution was clipped to a "
+            f"fixed set, and {_mechanism(events)} was added (in brackets: how many numbers, and their share of the "
+            f"budget): {'; '.join(_round_words(*round_) for round_ in self.rounds())}."
+        )
 
     def _adjustment_words(self) -> str:
         names = self.bounds.names
