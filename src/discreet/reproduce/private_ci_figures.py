@@ -118,10 +118,12 @@ def fig6(results: Results) -> Page:
             (found,) = intervals(results[cell][place : place + 1], method, EPSILON, ALPHA)
             line += [f"{found.low:.3g} to {found.high:.3g}", f"{found.width:.3g}"]
             colour, label = COLOURS.get(method, GREEN), method if place == 0 else None
-            ax.plot([found.low, found.high], [place + 0.25 * (shift - 1)] * 2, color=colour, linewidth=3, label=label)
+            ax.plot(
+                [found.low, found.high], [place + 1 + 0.25 * (shift - 1)] * 2, color=colour, linewidth=3, label=label
+            )
         lines.append(line)
     ax.axvline(1.0, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
-    ax.set(xlabel="95 % interval (dashed: the true effect)", ylabel="run")
+    ax.set(xlabel="95 % interval (dashed: the true effect)", ylabel="run", yticks=range(1, shown + 1))
     ax.legend(frameon=False)
     return Page(
         lead=f"95 % intervals on the first trials of Table 3 (n = {runs.TRIAL_N:,}, ε = {EPSILON:g}, NN learner).",

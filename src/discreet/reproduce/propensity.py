@@ -70,9 +70,9 @@ def table1(results: Results) -> Page:
     exact = {name: np.mean([row["tau"] for row in results[f"{name} paper"]]) for name in ("ihdp", "nsw")}
     return Page(
         lead=f"Private estimates and how often their sign differs from the estimate without noise; δ = {DELTA:g}, "
-        f"λ = {LAMBDA:g}, m = 500, n = 200. Without noise: {exact['ihdp']:.4g} on IHDP (notebook {NOTEBOOK_TAU['ihdp']}, "
-        f"truth about 4) and {exact['nsw']:.4g} on Lalonde's data (notebook {NOTEBOOK_TAU['nsw']}). Means ± one standard "
-        "error over runs, and medians.",
+        f"λ = {LAMBDA:g}, m = 500, n = 200. Without noise: {exact['ihdp']:.4g} on IHDP (notebook "
+        f"{NOTEBOOK_TAU['ihdp']}, truth about 4) and {exact['nsw']:.4g} on Lalonde's data (notebook "
+        f"{NOTEBOOK_TAU['nsw']}). Means ± one standard error over runs, and medians.",
         head=[
             *("data", "perturbation", "ε", "estimate, paper", "estimate, notebook", "estimate", "median"),
             *("flips, paper", "flips, notebook", "flips", "discreet, median", "discreet, negative"),
@@ -160,7 +160,8 @@ def fig2(results: Results) -> Page:
     return Page(
         lead=f"How often noise in the weights flips the sign of the estimate ({runs.DRAWS} draws for each study), the "
         f"median private estimate, and in how many studies Theorem 5's bound held (with Lemma 4 at γ = {GAMMA:g}, plus "
-        "γ and three standard errors of the draws), as published and with its premises repaired. Medians without noise: "
+        "γ and three standard errors of the draws), as published and with its premises repaired. Medians without "
+        "noise: "
         + ", ".join(f"{value:.3g} for an effect of {tau:g}" for tau, value in exact.items())
         + f". The last columns: `discreet.ATE` on {runs.M + runs.N:,} records.",
         head=[
