@@ -1,0 +1,98 @@
+"""PrivATE's proved calibration on neighbours, answers held fixed: no round moves by more than its noise covers."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+from discreet.datasets import private_ci
+from discreet.gate import Gate
+from discreet.geometry import Gram
+from discreet.papers.private_ci import PrivATE
+from discreet.testing import frozen_noise, record_sums, seeded_noise
+
+N = 240
+STUDY = private_ci(1, N, 9)
+PUBLIC = {"split": "public", "model_regression": LinearRegression(), "model_propensity": LogisticRegression()}
+RECORDS = [(4.0, 1.0, [0.0, 0.0]), (-1.0, 0.0, [1.0, 1.0]), (1e9, 1.0, [-1e6, 1e6]), (-1e9, 0.0, [0.5, 0.5])]
+
+
+def fit(y, t, x, **given):
+    model = PrivATE(epsilon=1.0, delta=1e-5, bounds=STUDY.bounds, calibration="proved", random_state=0, **given)
+    return model.fit(y, t, X=x)
+
+
+def neighbour(place, record):
+    y, t, x = STUDY.Y.copy(), STUDY.T.copy(), STUDY.X.copy()
+    y[place], t[place], x[place] = record
+    return y, t, x
+
+
+def replayed(data, answers, **given):
+    """Exact sums of a fit whose questions are answered from a tape."""
+    tape, ask = iter(answers), Gate.ask
+
+    def answering(gate, *queries):
+        ask(gate, *queries)
+        return next(tape)
+
+    with pytest.MonkeyPatch.context() as patch, frozen_noise(), record_sums() as rounds:
+        patch.setattr(Gate, "ask", answering)
+        fit(*data, **given)
+    assert next(tape, None) is None
+    return rounds
+
+
+def taped(**given):
+    """What a fit was answered, and its exact sums."""
+    answers, ask = [], Gate.ask
+
+    def taping(gate, *queries):
+        answers.append(ask(gate, *queries))
+        return answers[-1]
+
+    with pytest.MonkeyPatch.context() as patch, seeded_noise(3), record_sums() as rounds:
+        patch.setattr(Gate, "ask", taping)
+        fit(STUDY.Y, STUDY.T, STUDY.X, **given)
+    return answers, rounds
+
+
+def shares_of_diameters(before, after):
+    for (name, geometry, first, diameter), (same, _, second, _) in zip(before, after, strict=True):
+        assert name == same
+        steps = [int(a) - int(b) for a, b in zip(first, second, strict=True)]
+        full = geometry.dimension if isinstance(geometry, Gram) else len(steps)
+        moved = sum(step**2 for step in steps[:full]) + 2 * sum(step**2 for step in steps[full:])
+        yield name, Fraction(moved) / Fraction(diameter) ** 2
+
+
+@pytest.mark.parametrize("record", RECORDS)
+@pytest.mark.parametrize(
+    "given", [PUBLIC, {"split": "private"}, PUBLIC | {"clip": 4.0}], ids=["public", "private", "clip"]
+)
+def test_a_record_of_the_second_half_moves_the_score_within_its_diameter_and_nothing_else(given, record):
+    answers, before = taped(**given)
+    after = replayed(neighbour(N - 1, record), answers, **given)
+    moved = dict(shares_of_diameters(before, after))
+    assert 0 < moved.pop("score") <= 1
+    assert set(moved.values()) <= {0}
+
+
+@pytest.mark.parametrize("record", RECORDS)
+def test_a_record_of_the_first_half_moves_every_round_within_its_diameter_and_never_the_score(record):
+    answers, before = taped(split="private")
+    after = replayed(neighbour(0, record), answers, split="private")
+    moved = dict(shares_of_diameters(before, after))
+    assert moved.pop("score") == 0
+    assert all(share <= 1 for share in moved.values())
+    assert any(share > 0 for share in moved.values())
+
+
+def test_rounds_on_the_halves_compose_in_parallel():
+    with seeded_noise(0):
+        (event,) = fit(STUDY.Y, STUDY.T, STUDY.X, split="private").guarantee_.events
+    training, score = event.parts
+    assert [part.name for part in score] == ["score"]
+    assert "treatment moments" in [part.name for part in training]
+    assert np.isclose(sum(part.mu**2 for part in training), sum(part.mu**2 for part in score), rtol=1e-6)

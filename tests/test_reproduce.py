@@ -1,0 +1,285 @@
+"""Reproductions: nothing is run twice or for too long, and pages say what was found."""
+
+import csv
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from discreet import InvalidInput
+from discreet.cli import app
+from discreet.papers import baselines
+from discreet.papers.private_ci_formulas import Exact, augmented_variance
+from discreet.reproduce import cache, find, papers, propensity_runs, runner
+from discreet.reproduce import private_ci_runs as runs
+from discreet.reproduce import private_ci_tables as tables
+from discreet.reproduce import propensity as propensity_pages
+from discreet.reproduce.pages import Page, axes, share, write
+from discreet.reproduce.targets import Target
+
+CALLS = []
+
+
+def count(cell, replication):
+    """A run that remembers that it was called."""
+    CALLS.append((cell, replication))
+    return {"value": 10.0 * replication + len(cell)}
+
+
+def slowly(cell, replication):
+    time.sleep(0.05)
+    return {}
+
+
+def target(run=count, replications=3):
+    return Target(
+        name="t",
+        title="T",
+        experiment="e",
+        run=run,
+        cells=lambda full: ("a", "bb"),
+        replications=lambda full: replications,
+        page=lambda results: None,
+    )
+
+
+def collect(given, folder, **options):
+    return runner.collect(given, paper="p", full=False, cache=folder, **({"processes": 1} | options))
+
+
+@pytest.fixture(autouse=True)
+def _forget():
+    CALLS.clear()
+
+
+def test_rows_come_by_cell_in_order(tmp_path):
+    results = collect(target(), tmp_path)
+    assert [row["value"] for row in results["bb"]] == [2.0, 12.0, 22.0]
+    assert [row["replication"] for row in results["a"]] == [0, 1, 2]
+
+
+def test_a_second_run_continues_and_repeats_nothing(tmp_path):
+    collect(target(replications=2), tmp_path)
+    results = collect(target(replications=4), tmp_path)
+    assert len(CALLS) == len(set(CALLS)) == 8
+    assert len(results["a"]) == 4
+
+
+def test_fewer_replications_are_taken_from_what_is_there(tmp_path):
+    collect(target(replications=4), tmp_path)
+    assert len(collect(target(replications=1), tmp_path)["a"]) == 1
+    assert len(CALLS) == 8
+
+
+def test_a_line_that_was_half_written_is_run_again(tmp_path):
+    collect(target(), tmp_path)
+    (file,) = tmp_path.glob("*/a.jsonl")
+    file.write_text(file.read_text()[:-5])
+    CALLS.clear()
+    assert len(collect(target(), tmp_path)["a"]) == 3
+    assert CALLS == [("a", 2)]
+
+
+def test_when_time_is_up_every_cell_has_been_run_equally_often(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "QUICK_SECONDS", 0.32)
+    results = collect(target(slowly, 1_000), tmp_path)
+    assert 1 <= len(results["a"]) == len(results["bb"]) < 10
+
+
+def test_the_first_replication_is_run_however_little_time_there_is(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "QUICK_SECONDS", -1.0)
+    assert len(collect(target(), tmp_path)["a"]) == 1
+
+
+def test_other_processes_find_the_same(tmp_path):
+    there = Target(
+        name="fig6",
+        title="",
+        experiment="trial",
+        run=runs.trial,
+        cells=lambda full: (runs.DIFFERENCE,),
+        replications=lambda full: 3,
+        page=lambda results: None,
+    )
+    alone = collect(there, tmp_path / "one")
+    together = collect(there, tmp_path / "two", processes=2)
+    assert json.dumps(alone) == json.dumps(together)
+
+
+def test_progress_counts_what_an_earlier_run_did(tmp_path):
+    collect(target(replications=2), tmp_path)
+    told = []
+    collect(target(replications=3), tmp_path, progress=lambda what, done, total: told.append((done, total)))
+    assert told == [(5, 6), (6, 6)]
+
+
+def test_results_are_only_used_while_the_code_of_runs_is_the_same(tmp_path):
+    file = tmp_path / "m.py"
+    file.write_text('"""Words."""\nx = 1\n')
+    before = cache.fingerprint((), [file], tmp_path)
+    file.write_text('"""Other words."""\nx = 1  # and a comment\n')
+    assert cache.fingerprint((), [file], tmp_path) == before
+    file.write_text('"""Words."""\nx = 2\n')
+    assert cache.fingerprint((), [file], tmp_path) != before
+
+
+def test_a_page_becomes_three_files(tmp_path):
+    figure, _ = axes()
+    page = Page(
+        lead="Lead.",
+        head=["a", "b"],
+        lines=[["1", "2, or 3"]],
+        remarks=["A."],
+        seeds="7",
+        replications=9,
+        figure=figure,
+    )
+    words, table, picture = write(page, tmp_path / "new", stem="t", title="Title", command="discreet reproduce")
+    assert list(csv.reader(table.read_text().splitlines())) == [["a", "b"], ["1", "2, or 3"]]
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    text = words.read_text()
+    assert all(part in text for part in ("# Title", "| 1 | 2, or 3 |", "![Title](t.png)", "* A.", "Replications: 9"))
+
+
+def test_a_proportion_has_its_standard_error():
+    assert share([True] * 80 + [False] * 20) == "0.800 ± 0.040"
+
+
+def test_every_paper_has_the_targets_that_it_should():
+    names = {paper: set(targets) for paper, targets in papers().items()}
+    assert names["private-ci"] == {"table1", "table2", "table3", "fig4", "fig5", "fig6", "supremum"}
+    assert names["propensity"] == {"table1", "fig1", "fig2"}
+
+
+@pytest.mark.parametrize(("paper", "name", "words"), [("x", "table1", "no paper"), ("propensity", "x", "table1, fig1")])
+def test_unknown_names_are_refused_with_those_that_are_known(paper, name, words):
+    with pytest.raises(InvalidInput, match=words):
+        find(paper, name)
+
+
+def made_up(methods, epsilons, rng):
+    """A row as a run of these methods would have left it."""
+    if methods == "intervals":
+        return {"truth": 1.0, "intervals": {f"{e:g}": [[0.5, 1.5]] * 3 for e in epsilons}}
+    published = {f"{e:g}": [1.0 + rng.normal(0, 0.1), 2.0, 0.1] for e in epsilons}
+    return {
+        "truth": 1.0,
+        "exact": [1_000, 1.0, 2.0, 30.0],
+        "published": published,
+        "bootstrap": {f"{e:g}": [0.0, 2.0] for e in epsilons},
+        "largest": 5.0,
+    }
+
+
+def made_up_results(given, rng):
+    if given.experiment == "supremum":
+        return {cell: [{"searched": 9.0, "grid": 10.0, "closed": 51.0}] * 2 for cell in given.cells(False)}
+    epsilons = {*runs.BUDGETS, *runs.CATHETER_BUDGETS}
+    kinds = {
+        cell: "intervals" if cell.split()[-1] in (runs.OURS, runs.DIFFERENCE) else "rows" for cell in given.cells(False)
+    }
+    return {cell: [made_up(kind, epsilons, rng) for _ in range(3)] for cell, kind in kinds.items()}
+
+
+@pytest.mark.parametrize("name", ["table1", "table2", "table3", "fig4", "fig5", "fig6", "supremum"])
+def test_every_page_of_private_ci_can_be_written(name, tmp_path):
+    given = find("private-ci", name)
+    page = given.page(made_up_results(given, np.random.default_rng(0)))
+    assert page.lines
+    assert {len(line) for line in page.lines} == {len(page.head)}
+    assert page.remarks
+    assert len(write(page, tmp_path, stem=name, title=given.title, command="c")) == 3
+
+
+def test_intervals_on_pages_are_those_of_the_equations():
+    row = {"truth": 1.0, "exact": [500, 1.1, 2.0, 30.0], "published": {"0.5": [0.7, 1.5, 0.2]}}
+    exact = Exact(n=500, tau=1.1, sigma2=2.0, gamma=30.0)
+    parts = runs.parts(0.5, 0.9)
+    row["published"]["0.5"][2] = exact.estimate_noise(parts.epsilon1, parts.delta1)
+    (private,), (valid,), (standard,), (naive,) = (
+        tables.intervals([row], method, 0.5, 0.05)
+        for method in (tables.PRIVATE, tables.VALID, tables.STANDARD, tables.NAIVE)
+    )
+    v = augmented_variance(1.5, 30.0, 500, 0.45, 0.9e-5)
+    half = 1.959963984540054 * np.sqrt(v / 500)
+    assert private[:2] == pytest.approx((0.7 - half, 0.7 + half))
+    assert valid[:2] == pytest.approx(baselines.valid_naive(exact, 0.7, parts.epsilon1, parts.delta1, 0.05))
+    assert standard[:2] == pytest.approx(baselines.standard(exact, 0.05))
+    assert naive[:2] == pytest.approx(baselines.naive(exact, 0.7, 0.05))
+    assert private.covers
+    assert not naive.covers
+
+
+def test_pages_of_the_propensity_paper_can_be_written(tmp_path):
+    results = {
+        f"{tau:g} {m}": [propensity_runs.signs(f"{tau:g} {m}", r) for r in range(2)] for tau in (0.1, 2) for m in (500,)
+    }
+    for tau in ("0.1", "2"):
+        for m in (1000, 2000):
+            results[f"{tau} {m}"] = results[f"{tau} 500"]
+        ours = {f"{epsilon:g}": 1.0 for epsilon in propensity_runs.EPSILONS}
+        results[f"{tau} discreet"] = [{"estimates": ours}] * 2
+    for page in (propensity_pages.fig1(results), propensity_pages.fig2(results)):
+        assert {len(line) for line in page.lines} == {len(page.head)}
+        write(page, tmp_path, stem="f", title="t", command="c")
+
+
+def test_flips_become_rarer_with_epsilon_and_with_the_effect_and_the_repaired_bound_holds():
+    flips = {}
+    for tau in propensity_runs.TAUS:
+        rows = [propensity_runs.signs(f"{tau:g} 1000", replication) for replication in range(4)]
+        for epsilon in (0.03, 0.1, 0.4):
+            cells = [row[f"{epsilon:g}"] for row in rows]
+            flips[tau, epsilon] = np.mean([cell["flips"] for cell in cells])
+            assert propensity_pages._held(cells, "corrected") == "4 of 4"
+    for tau in propensity_runs.TAUS:
+        assert flips[tau, 0.03] > flips[tau, 0.4] - 1e-9
+    for epsilon in (0.03, 0.1, 0.4):
+        assert flips[0.1, epsilon] > flips[2.0, epsilon] - 1e-9
+    assert flips[0.1, 0.03] > 0.3
+
+
+def test_one_trial_of_table_3_runs_for_every_method():
+    rows = {cell: runs.trial(cell, 0) for cell in (runs.DIFFERENCE, "kernel", runs.OURS)}
+    widths = {
+        cell: tables.intervals([row], {"kernel": tables.PRIVATE}.get(cell, cell), runs.EPSILON, 0.05)[0].width
+        for cell, row in rows.items()
+    }
+    assert widths[runs.OURS] < widths["kernel"] < widths[runs.DIFFERENCE]
+
+
+def test_the_published_numbers_have_one_entry_for_each_that_is_computed():
+    assert {len(levels) for levels in tables.TABLE1.values()} == {3}
+    assert len(tables.TABLE2) == 9
+    assert all(low < estimate < high for _, _, estimate, (low, high), _ in tables.TABLE2)
+    assert all(len(column) == 5 for columns in propensity_pages.NOTEBOOK.values() for column in columns)
+
+
+def test_the_command_line_lists_and_refuses(tmp_path):
+    listed = CliRunner().invoke(app, ["reproduce", "list"])
+    assert listed.exit_code == 0
+    assert "table1" in listed.output
+    refused = CliRunner().invoke(app, ["reproduce", "private-ci", "table9"])
+    assert refused.exit_code == 2
+    assert "choose from table1" in refused.output
+
+
+def test_the_command_line_writes_a_quick_look_beside_and_not_over_the_evidence(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "QUICK_SECONDS", -1.0)
+    options = ["--out", str(tmp_path / "ev"), "--cache", str(tmp_path / "cache"), "--processes", "1"]
+    done = CliRunner().invoke(app, ["reproduce", "private-ci", "fig6", *options])
+    assert done.exit_code == 0, done.output
+    written = {path.name for path in (tmp_path / "ev" / "private-ci").iterdir()}
+    assert written == {"fig6-quick.md", "fig6-quick.csv", "fig6-quick.png"}
+
+
+def test_a_missing_data_folder_is_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.delenv("DISCREET_DATA", raising=False)
+    options = ["--out", str(tmp_path), "--cache", str(tmp_path), "--processes", "1"]
+    done = CliRunner().invoke(app, ["reproduce", "private-ci", "table2", *options])
+    assert done.exit_code == 2
+    assert "DISCREET_DATA" in done.output
+    assert not list(Path(tmp_path).rglob("*.md"))
