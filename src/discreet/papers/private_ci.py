@@ -47,12 +47,12 @@ from discreet.papers.private_ci_nuisances import (
     check_models,
     check_row_wise,
     gather,
-    outcome_in_units,
     preset,
     private_surfaces,
     take,
     train,
 )
+from discreet.papers.rows import in_own_unit
 from discreet.records import MIN_ROWS, ArrayRecords, Chunk, Records
 from discreet.release import Release
 
@@ -259,7 +259,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
 
     def _exact(self, rows: Chunk, surfaces: Surfaces) -> Exact:
         rows = rows if self.split is None else _second(rows)
-        scores = influence(outcome_in_units(rows.y, self.bounds), rows.t, rows.x, surfaces)
+        scores = influence(in_own_unit(rows.y, self.bounds), rows.t, rows.x, surfaces)
         tau, sigma2 = float(scores.mean()), float(scores.var())  # (3) and (8)
         if self.supremum == "closed-form":
             gamma = closed_sensitivity(tau, self.bounds, self._known())
@@ -277,7 +277,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         clip = bound if self.clip is None else min(float(self.clip), bound)
 
         def score(c: Chunk) -> Float:
-            return influence(outcome_in_units(c.y, bounds), c.t, c.x, surfaces)
+            return influence(in_own_unit(c.y, bounds), c.t, c.x, surfaces)
 
         (sums,) = gate.ask(Query("score", 1.0, MeanSquare(clip), score))
         mean, square = (float(value) / gate.n for value in sums.value)

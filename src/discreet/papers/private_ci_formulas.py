@@ -11,7 +11,8 @@ import numpy as np
 from discreet.bounds import Bounds, Levels
 from discreet.columns import Float
 from discreet.noise import published_gaussian
-from discreet.papers.private_ci_nuisances import Surfaces, outcome_in_units
+from discreet.papers.private_ci_nuisances import Surfaces
+from discreet.papers.rows import in_own_unit
 from discreet.scores import aipw_score, aipw_score_bound
 
 # SciPy's own step for the gradients that it takes by differences; here all coordinates are evaluated in one call.
@@ -121,7 +122,7 @@ def searched_sensitivity(surfaces: Surfaces, tau: float, bounds: Bounds, *, star
                 points, steps = _with_neighbours(z)
                 rows = np.tile(x, (len(points), 1))
                 rows[:, moves] = points[:, :-1]
-                y = outcome_in_units(points[:, -1], bounds)
+                y = in_own_unit(points[:, -1], bounds)
                 size = np.abs(influence(y, np.full(len(points), arm), rows, surfaces) - tau)
                 return -float(size[0]), -(size[1:] - size[0]) / steps
 

@@ -19,6 +19,7 @@ from discreet.budget import Shares
 from discreet.columns import Float, IntArray, Range
 from discreet.errors import InvalidInput
 from discreet.gate import Gate
+from discreet.papers.rows import in_own_unit
 from discreet.records import CHUNK_ROWS, Chunk, Kernel, OnRows, Records, add_up
 from discreet.rounds import Propensity, fit_outcome, fit_propensity
 from discreet.survey import build_basis, locate, measure_gram, pilot_effect
@@ -91,7 +92,7 @@ def train(
     """One outcome regression for each arm, and a classifier of the treatment unless its probability is known."""
     from sklearn.exceptions import ConvergenceWarning
 
-    features, y = design(rows.x, bounds), outcome_in_units(rows.y, bounds)
+    features, y = design(rows.x, bounds), in_own_unit(rows.y, bounds)
     with warnings.catch_warnings():
         # The paper stops gradient descent after a fixed number of steps, too.
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -132,7 +133,7 @@ def private_surfaces(gate: Gate, known: float | None) -> Surfaces:
         nobody = np.zeros(len(x))
         chunk = Chunk(y=nobody, t=nobody, x=x, e=None if known is None else np.full(len(x), known))
         pi = model(chunk)
-        return pi, outcome_in_units(np.clip(outcome.prognosis(chunk, pi), -1.0, 1.0), bounds)
+        return pi, in_own_unit(np.clip(outcome.prognosis(chunk, pi), -1.0, 1.0), bounds)
 
     return surfaces
 
@@ -146,11 +147,6 @@ def design(x: Float, bounds: Bounds) -> Float:
         else:
             columns.append((column[:, None] == np.arange(len(spec.levels))).astype(np.float64))
     return np.hstack(columns)
-
-
-def outcome_in_units(y: Float, bounds: Bounds) -> Float:
-    """From [-1, 1] to the outcome's own unit."""
-    return bounds.outcome_middle + bounds.outcome_width / 2.0 * y
 
 
 @dataclass(frozen=True, slots=True, eq=False)
