@@ -171,6 +171,7 @@ def made_up(methods, epsilons, rng):
         "published": published,
         "bootstrap": {f"{e:g}": [0.0, 2.0] for e in epsilons},
         "largest": 5.0,
+        "observed": 20.0,
     }
 
 

@@ -29,7 +29,7 @@ TARGETS = (
         experiment="catheter",
         run=runs.catheter,
         cells=lambda full: ("kernel", OURS),
-        replications=lambda full: 20 if full else 5,
+        replications=lambda full: 20 if full else 3,
         page=tables.table2,
     ),
     Target(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 from zlib import crc32
@@ -9,6 +10,7 @@ from zlib import crc32
 import numpy as np
 
 from discreet.ate import ATE
+from discreet.bounds import Bounds
 from discreet.budget import Budget
 from discreet.columns import Float
 from discreet.datasets import Study, private_ci, private_ci_rct, rhc
@@ -103,8 +105,16 @@ def catheter(cell: str, replication: int) -> Row:
             return run_method(study, cell, replication, CATHETER_BUDGETS)
         exact = _published_model(study, cell, replication, None).exact(study.Y, study.T, X=study.X)
         assert exact.scores is not None
-        largest = float(np.abs(exact.scores - exact.tau).max())
-        return _published_row(study, exact, CATHETER_BUDGETS, DEFAULT_SHARE) | {"largest": largest}
+        row = _published_row(study, exact, CATHETER_BUDGETS, DEFAULT_SHARE)
+    filled = _published_model(_observed(study), cell, replication, None).exact(study.Y, study.T, X=study.X)
+    return row | {"largest": float(np.abs(exact.scores - exact.tau).max()), "observed": filled.gamma}
+
+
+def _observed(study: Study) -> Study:
+    """The same study with bounds read off the records, which nobody should do."""
+    box = list(zip(study.X.min(axis=0).tolist(), study.X.max(axis=0).tolist(), strict=True))
+    outcome, propensity = study.bounds.outcome, study.bounds.propensity
+    return replace(study, bounds=Bounds(outcome=outcome, covariates=box, propensity=propensity))
 
 
 def run_method(
