@@ -85,7 +85,7 @@ def test_a_line_that_was_half_written_is_run_again(tmp_path):
 
 def test_when_time_is_up_every_cell_has_been_run_equally_often(tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "QUICK_SECONDS", 0.32)
-    results = collect(target(slowly, 1_000), tmp_path)
+    results = collect(target(slowly, 40), tmp_path)
     assert 1 <= len(results["a"]) == len(results["bb"]) < 10
 
 
@@ -241,6 +241,15 @@ def test_flips_become_rarer_with_epsilon_and_with_the_effect_and_the_repaired_bo
     for epsilon in (0.03, 0.1, 0.4):
         assert flips[0.1, epsilon] > flips[2.0, epsilon] - 1e-9
     assert flips[0.1, 0.03] > 0.3
+
+
+def test_the_bias_of_figure_1_is_the_one_that_noise_shows():
+    rows = [propensity_runs.signs("2 500", replication) for replication in range(6)]
+    g = np.mean([row["0.2"]["bias"] for row in rows])
+    observed = np.mean([row["0.2"]["mean"] - row["tau"] for row in rows])
+    # 1,200 draws with a standard deviation of about 0.2: four standard errors.
+    assert g > 0.15
+    assert observed == pytest.approx(g, abs=4 * 0.2 / np.sqrt(6 * propensity_runs.DRAWS))
 
 
 def test_one_trial_of_table_3_runs_for_every_method():

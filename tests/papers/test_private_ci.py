@@ -148,6 +148,18 @@ def test_proved_intervals_cover_in_a_trial(split):
     assert covered < 60
 
 
+def test_the_proved_variance_is_that_of_the_scores_and_a_little_more_for_its_noise():
+    def sampling(epsilon):
+        with frozen_noise():
+            model = make(calibration="proved", split="public", epsilon=epsilon, **LINEAR)
+            return fit(model).release_.uncertainty.sampling
+
+    exact = make(split="public", supremum="closed-form", **LINEAR).exact(STUDY.Y, STUDY.T, X=STUDY.X)
+    standard = np.sqrt(exact.sigma2 / exact.n)
+    assert sampling(1e6) == pytest.approx(standard, rel=0.01)
+    assert sampling(1.0) > 1.5 * standard
+
+
 def test_a_clip_narrows_the_proved_interval_and_says_so():
     given = {"calibration": "proved", "split": "private"}
     with frozen_noise():

@@ -151,6 +151,15 @@ def test_the_search_misses_the_supremum_of_a_forest_and_the_closed_form_does_not
     assert dense(models, 1.0) <= closed_sensitivity(1.0, STUDY.bounds)
 
 
+@pytest.mark.parametrize("pi", [0.2, 0.8])
+def test_both_arms_are_searched(pi):
+    bounds = Bounds(outcome=(0, 1), covariates=[(0, 1)], propensity=(0.1, 0.9))
+    found = searched_sensitivity(
+        lambda x: (np.full(len(x), pi), np.zeros(len(x))), 0.0, bounds, starts=2, rng=check_random_state(0)
+    )
+    assert found == pytest.approx(5.0)  # 1 / 0.2, treated or control
+
+
 def test_levels_are_searched_among_those_declared():
     bounds = Bounds(outcome=(0, 1), covariates=[[0, 1, 2]], propensity=(0.2, 0.8))
     seen = set()
