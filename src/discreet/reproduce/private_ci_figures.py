@@ -54,13 +54,20 @@ def fig4(results: Results) -> Page:
         lines=lines,
         remarks=[
             _NO_NUMBERS,
-            "As in the paper, PrivATE's intervals narrow towards the standard ones as ε or n grows; `discreet.ATE` "
-            "gets there much earlier.",
+            *(
+                f"At ε = {epsilon:g} PrivATE's intervals (Kernel) are {_ratio(curves[N, epsilon], 'kernel')} times as wide "
+                f"as the standard ones, and those of `discreet.ATE` {_ratio(curves[N, epsilon], OURS)} times."
+                for epsilon in (EPSILON, BUDGETS[-1])
+            ),
         ],
         seeds=SEEDS,
         replications=len(results[f"{N} kernel"]),
         figure=figure,
     )
+
+
+def _ratio(widths: dict[str, float], name: str) -> str:
+    return f"{widths[name] / widths[STANDARD]:.3g}"
 
 
 def utility(weight: float, epsilon: float, width: float, private: bool) -> float:
@@ -110,18 +117,20 @@ def fig5(results: Results) -> Page:
 def fig6(results: Results) -> Page:
     """Intervals on single trials."""
     shown = min(len(results["nn"]), 10)
-    lines = []
+    lines, orders = [], []
     figure, (ax,) = axes(width=7.0, height=4.4)
     for place in range(shown):
-        line = [str(place + 1)]
+        line, widths = [str(place + 1)], []
         for shift, (cell, method) in enumerate(((DIFFERENCE, DIFFERENCE), ("nn", PRIVATE), (OURS, OURS))):
             (found,) = intervals(results[cell][place : place + 1], method, EPSILON, ALPHA)
             line += [f"{found.low:.3g} to {found.high:.3g}", f"{found.width:.3g}"]
+            widths.append(found.width)
             colour, label = COLOURS.get(method, GREEN), method if place == 0 else None
             ax.plot(
                 [found.low, found.high], [place + 1 + 0.25 * (shift - 1)] * 2, color=colour, linewidth=3, label=label
             )
         lines.append(line)
+        orders.append((widths[1] < widths[0], widths[2] < min(widths[:2])))
     ax.axvline(1.0, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
     ax.set(xlabel="95 % interval (dashed: the true effect)", ylabel="run", yticks=range(1, shown + 1))
     ax.legend(frameon=False)
@@ -129,7 +138,11 @@ def fig6(results: Results) -> Page:
         lead=f"95 % intervals on the first trials of Table 3 (n = {runs.TRIAL_N:,}, ε = {EPSILON:g}, NN learner).",
         head=["run", "difference", "width", "PrivATE (NN)", "width", "discreet", "width"],
         lines=lines,
-        remarks=[_NO_NUMBERS, "As in the paper, the difference of means has the widest intervals."],
+        remarks=[
+            _NO_NUMBERS,
+            f"PrivATE's interval is narrower than that of the difference of means in {sum(a for a, _ in orders)} of "
+            f"{shown} runs; that of `discreet.ATE` is narrower than both in {sum(b for _, b in orders)}.",
+        ],
         seeds=SEEDS,
         replications=shown,
         figure=figure,
