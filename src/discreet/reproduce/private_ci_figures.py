@@ -55,8 +55,8 @@ def fig4(results: Results) -> Page:
         remarks=[
             _NO_NUMBERS,
             *(
-                f"At ε = {epsilon:g} PrivATE's intervals (Kernel) are {_ratio(curves[N, epsilon], 'kernel')} times as wide "
-                f"as the standard ones, and those of `discreet.ATE` {_ratio(curves[N, epsilon], OURS)} times."
+                f"At ε = {epsilon:g} PrivATE's intervals (Kernel) are {_ratio(curves[N, epsilon], 'kernel')} times as "
+                f"wide as the standard ones, and those of `discreet.ATE` {_ratio(curves[N, epsilon], OURS)} times."
                 for epsilon in (EPSILON, BUDGETS[-1])
             ),
         ],
