@@ -30,6 +30,8 @@ ORDER = [
     "basis",
     "spread",
     "moments",
+    "relevance",
+    "focus",
     "scores",
     "survey",
     "rounds",
