@@ -11,6 +11,7 @@ from discreet.bounds import Levels, Range
 from discreet.records import CHUNK_ROWS
 
 RICH = Size(degree=3, pairs=True, curved=True)
+STEPS = Size(degree=2, pairs=True, curved=True, steps=True)
 ADDITIVE = Size(degree=3, pairs=False, curved=False)
 UNIFORM = np.full(BINS, 1 / BINS)
 CENTRES = (2 * np.arange(BINS) + 1) / BINS - 1
@@ -44,6 +45,33 @@ def test_polynomials_are_orthonormal_under_their_marginal(marginal, off):
     plain = features / basis.weight
     gram = (plain * mass[:, None]).T @ plain
     np.testing.assert_allclose(gram, np.eye(basis.m), atol=off)
+
+
+@pytest.mark.parametrize("marginal", [UNIFORM, BELL, SKEWED], ids=["uniform", "bell", "skewed"])
+def test_a_step_and_a_kink_follow_the_polynomials_and_are_orthonormal_to_them(marginal):
+    basis = Basis((Range(0, 1),), (marginal,), Size(degree=2, pairs=False, curved=False, steps=True))
+    assert basis.m == 5
+    fine = np.linspace(-1, 1, 400 * BINS + 1)
+    middle = (fine[1:] + fine[:-1]) / 2
+    features, _ = basis(middle[:, None])
+    plain = features / basis.weight
+    gram = (plain * np.repeat(marginal / 400, 400)[:, None]).T @ plain
+    np.testing.assert_allclose(gram, np.eye(basis.m), atol=0.08)
+    # Bounded in the tails, unlike a cube, and together with the others they make a step out of low powers.
+    assert np.abs(plain[:, 3:]).max() < np.abs(middle).max() * 40
+    step = np.where(np.cumsum(np.repeat(marginal / 400, 400)) > 0.5, 1.0, -1.0)
+    mass = np.repeat(marginal / 400, 400)
+    without, with_ = (mass @ (step - plain[:, :k] @ (plain[:, :k].T @ (mass * step))) ** 2 for k in (3, 4))
+    assert with_ < 0.8 * without
+
+
+def test_products_of_steps_come_with_the_curved_ones():
+    basis = Basis(COLUMNS, MARGINALS, STEPS)
+    plain = basis(points(50))[0] / basis.weight
+    own = 1 + 4 + 4 + 2
+    # Both ranges' first terms, squares and steps, in both orders; then contrasts are left alone.
+    for at, (a, b) in zip(range(own + 5, own + 9), [(2, 5), (1, 6), (3, 5), (1, 7)], strict=True):
+        np.testing.assert_allclose(plain[:, at], plain[:, a] * plain[:, b])
 
 
 def test_polynomials_are_exact_for_a_uniform_marginal():

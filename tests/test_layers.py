@@ -31,6 +31,8 @@ ORDER = [
     "basis",
     "spread",
     "moments",
+    "relevance",
+    "focus",
     "scores",
     "survey",
     "rounds",

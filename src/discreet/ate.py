@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from discreet import fitted
-from discreet.basis import Size, size_for
+from discreet.basis import Basis, Size, size_for
 from discreet.bounds import Bounds
 from discreet.budget import Budget, Shares
 from discreet.columns import Float
@@ -21,12 +21,12 @@ from discreet.intervals import Uncertainty
 from discreet.records import Chunk, Records
 from discreet.release import Release
 from discreet.rounds import (
-    Propensity,
     Score,
     arm_factors,
+    calibrate,
     correct_outcome,
-    fit_outcome,
-    fit_propensity,
+    first_look,
+    lean_effect,
     measure_score,
     refine_effect,
     score_factor,
@@ -36,24 +36,14 @@ from discreet.rounds import (
 from discreet.scores import aipw_score, aipw_score_bound
 from discreet.survey import Location, build_basis, locate, measure_gram, pilot_effect
 
-OBSERVATIONAL = Shares(
-    location=0.04,
-    pilot=0.015,
-    marginals=0.03,
-    gram=0.08,
-    propensity=0.17,
-    outcome=0.05,
-    effect=0.025,
-    correction=0.20,
-    looks=0.05,
-    score=0.34,
-)
-KNOWN_DESIGN = Shares(location=0.05, pilot=0.02, marginals=0.03, gram=0.08, outcome=0.15, looks=0.05, score=0.62)
+KNOWN_DESIGN = Shares(location=0.05, pilot=0.02, marginals=0.03, gram=0.08, models=0.15, looks=0.05, score=0.62)
 MEANS = Shares(location=0.12, pilot=0.06, looks=0.07, score=0.75)
 # Under add-remove the number of records is released too, and everything else gets a little less.
 COUNT = 0.02
-# Where n mu passes these (for six covariates), the propensity is calibrated on the records, once more for each.
-_CALIBRATE = (1500.0, 8000.0, 32_000.0)
+# Where n mu passes these (for six covariates), the propensity is calibrated on the records: parts of its share.
+_CALIBRATE = ((1500.0, (0.3, 0.7)), (8000.0, (0.15, 0.25, 0.6)))
+# Part of the correction's share that lets the effect lean on covariates, where there is a calibration.
+_LEANING = 0.2
 
 
 class ATE(BaseEstimator):  # type: ignore[misc]
@@ -113,31 +103,36 @@ class ATE(BaseEstimator):  # type: ignore[misc]
     def _fit(self, records: Records, progress: Progress | None) -> ATE:
         gate = open_gate(self, records, progress)
         known = self.propensity is not None
-        share = _shares(gate, KNOWN_DESIGN if known else OBSERVATIONAL)
+        _count(gate)
         strength = gate.n * gate.mu
         size = size_for(strength, gate.bounds.p)
+        terms = Basis.flat(gate.bounds.columns, size).m
+        calibrations = calibrations_for(strength, gate.bounds.p)
+        share = _after_count(gate, KNOWN_DESIGN if known else observational(strength, terms, bool(calibrations)))
         where = locate(gate, share["location"])
         pilot = pilot_effect(gate, share["pilot"], where)
         setting = measure_gram(gate, share["gram"], build_basis(gate, share["marginals"], size))
-        if known:
-            low, high = gate.bounds.propensity
-            model, remainder, looks, off = Propensity.by_design(setting, low, high), 0.0, share["looks"], 0.0
-            outcome = fit_outcome(gate, share["outcome"], where, pilot, model)
-        else:
-            low, high = _trimmed(gate.bounds, where.treated, strength)
-            calibrations = sum(strength / sqrt(max(gate.bounds.p, 2) / 6.0) >= level for level in _CALIBRATE)
-            model = fit_propensity(gate, share["propensity"], setting, where.treated, (low, high), calibrations)
-            outcome = fit_outcome(gate, share["outcome"], where, pilot, model)
+        low, high = gate.bounds.propensity if known else _trimmed(gate.bounds, where.treated, strength)
+        outcome = first_look(gate, share["models"], setting, where, pilot, (low, high), known)
+        remainder, off, looks = 0.0, 0.0, share["looks"]
+        if not known:
+            for number, part in enumerate(calibrations, 1):
+                outcome = calibrate(gate, f"calibration {number}", part * share["calibration"], outcome)
             outcome, off = refine_effect(gate, share["effect"], where.spread.scale, outcome)
-            outcome, remainder = correct_outcome(gate, share["correction"], 0.4 * share["looks"], outcome)
+            correction = share["correction"]
+            if calibrations and gate.bounds.p:
+                outcome = lean_effect(gate, _LEANING * correction, where.spread.scale, outcome)
+                correction *= 1.0 - _LEANING
+            outcome, remainder = correct_outcome(gate, correction, 0.4 * share["looks"], outcome)
             looks = 0.6 * share["looks"]
+        model = outcome.propensity
         ceiling = aipw_score_bound(2.2, min(low, 1.0 - high))
         factors = None if known else model.factors(score_factor)
         score = measure_score(gate, share["score"], looks, score_rows(outcome), outcome.effect, ceiling, factors)
         adjustment = {
             "covariates": list(gate.bounds.names),
             "basis": str(size) if gate.bounds.p else "none",
-            "terms": setting.basis.m,
+            "terms": terms,
             "trim": [low, high],
         }
         small = small_sample_error(gate, where)
@@ -199,7 +194,8 @@ class DifferenceInMeans(BaseEstimator):  # type: ignore[misc]
     def _fit(self, records: Records, progress: Progress | None) -> DifferenceInMeans:
         gate = open_gate(self, records, progress)
         known = self.propensity is not None
-        share = _shares(gate, MEANS)
+        _count(gate)
+        share = _after_count(gate, MEANS)
         where = locate(gate, share["location"])
         pilot = pilot_effect(gate, share["pilot"], where)
 
@@ -223,11 +219,37 @@ class DifferenceInMeans(BaseEstimator):  # type: ignore[misc]
         return self
 
 
-def _shares(gate: Gate, shares: Shares) -> dict[str, float]:
-    """The shares by name; under add-remove the number of records is released first."""
+def observational(strength: float, terms: int, calibrated: bool) -> Shares:
+    """Shares without a known design: a public rule in n mu and the number of features.
+
+    The more features for the strength there is, the more of the budget goes to the models and the less to the score.
+    """
+    fixed = {"location": 0.04, "pilot": 0.015, "marginals": 0.03, "gram": 0.04, "effect": 0.025, "looks": 0.05}
+    rest = 1.0 - sum(fixed.values())
+    easy, hard = 0.03, 0.5
+    place = np.clip(np.log(terms**1.5 / strength / easy) / np.log(hard / easy), 0.0, 1.0)
+    score = rest * float(0.6 + (0.25 - 0.6) * place)
+    models, calibration, correction = (0.45, 0.2, 0.35) if calibrated else (0.65, 0.0, 0.35)
+    parts = {"models": models, "calibration": calibration, "correction": correction}
+    return Shares(**fixed, **{name: (rest - score) * part for name, part in parts.items() if part}, score=score)
+
+
+def calibrations_for(strength: float, p: int) -> tuple[float, ...]:
+    """Parts of the calibration's share that its rounds get; none where n mu is small (a public rule)."""
+    scaled = strength / sqrt(max(p, 2) / 6.0)
+    return max((parts for level, parts in _CALIBRATE if scaled >= level), key=len, default=())
+
+
+def _count(gate: Gate) -> None:
+    """Under add-remove the number of records is released first."""
+    if gate.neighbours == "add-remove":
+        gate.count(COUNT)
+
+
+def _after_count(gate: Gate, shares: Shares) -> dict[str, float]:
+    """The shares by name, with the count's taken off under add-remove."""
     if gate.neighbours == "replace-one":
         return shares.to_dict()
-    gate.count(COUNT)
     return {"count": COUNT} | {name: (1.0 - COUNT) * share for name, share in shares.to_dict().items()}
 
 

@@ -31,22 +31,26 @@ Column = Range | Levels
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """How rich a basis is: highest power of one covariate, products of two, and products with one factor squared."""
+    """How rich a basis is: highest power of one covariate, a step and a kink at its median, products of two covariates,
+    and products in which one of them is squared (or, with steps, its step).
+    """
 
     degree: int
     pairs: bool
     curved: bool
+    steps: bool = False
 
     def __str__(self) -> str:
         words = ["linear" if self.degree == 1 else f"polynomials of degree {self.degree}"]
-        words += ["products of all pairs"] * self.pairs + ["products of first and second powers"] * self.curved
+        words += ["a step and a kink at each median"] * self.steps
+        words += ["products of all pairs"] * self.pairs + ["curved products"] * self.curved
         return ", ".join(words)
 
 
 def size_for(strength: float, p: int) -> Size:
     """Public rule for the size of the basis, from n mu (``strength``) and the number of covariates alone.
 
-    Interactions are what confounding hides in most easily, so they come before higher powers; beyond a dozen
+    Interactions are what confounding hides in most easily, so they come before a step and a kink; beyond a dozen
     covariates there are too many of them, and the basis is additive.
     """
     pairs = p * (p - 1) // 2
@@ -54,7 +58,8 @@ def size_for(strength: float, p: int) -> Size:
     if scaled < 200.0 or (pairs > MOST_PAIRS and strength / p < 100.0):
         return Size(degree=1, pairs=False, curved=False)
     return Size(
-        degree=2 if scaled < 15_000.0 else 3,
+        degree=2,
+        steps=scaled >= 3000.0,
         pairs=0 < pairs <= MOST_PAIRS,
         curved=0 < pairs <= MOST_CURVED_PAIRS,
     )
@@ -112,8 +117,9 @@ _BELLS = _bells()
 class Basis:
     """Feature map of a record's covariates.
 
-    The first feature is a constant. A Range contributes polynomials orthonormal to its marginal, Levels contribute
-    orthonormal contrasts; products of two features follow. ``weight`` says how much of the norm each may use.
+    The first feature is a constant. A Range contributes polynomials orthonormal to its marginal, then a step and a kink
+    if wanted; Levels contribute orthonormal contrasts; products of two features follow. ``weight`` says how much of
+    the norm each may use.
 
     Parameters
     ----------
@@ -130,6 +136,7 @@ class Basis:
     size: Size
     unrolled: tuple[Float | None, ...] = field(init=False, repr=False)
     own: tuple[Float, ...] = field(init=False, repr=False)
+    ranks: tuple[_Ranks | None, ...] = field(init=False, repr=False)
     products: tuple[tuple[int, int], ...] = field(init=False, repr=False)
     weight: Float = field(init=False, repr=False)
     group: IntArray = field(init=False, repr=False)
@@ -138,6 +145,7 @@ class Basis:
     def __post_init__(self) -> None:
         own: list[Float] = []
         unrolled: list[Float | None] = []
+        ranks: list[_Ranks | None] = []
         first: list[tuple[int, ...]] = []
         weight, group = [_INTERCEPT], [0]
         for column, marginal in zip(self.columns, self.marginals, strict=True):
@@ -145,12 +153,14 @@ class Basis:
             if isinstance(column, Range):
                 unrolled.append(_normal_scores(marginal))
                 own.append(_recurrence(marginal, unrolled[-1], self.size.degree))
-                degrees = np.arange(1, self.size.degree + 1)
-                weight += list(degrees**-_DECAY)
-                group += [1 if degree == 1 else 2 for degree in degrees]
+                ranks.append(_Ranks.of(marginal, unrolled[-1], own[-1]) if self.size.steps else None)
+                orders = np.arange(1, self.size.degree + (3 if self.size.steps else 1))
+                weight += list(orders**-_DECAY)
+                group += [1 if order == 1 else 2 for order in orders]
                 first.append((start,))
             else:
                 unrolled.append(None)
+                ranks.append(None)
                 own.append(_contrasts(marginal))
                 weight += [1.0] * own[-1].shape[1]
                 group += [1] * own[-1].shape[1]
@@ -160,19 +170,26 @@ class Basis:
             products += [(a, b) for j, k in pairs for a in first[j] for b in first[k]]
             weight += [_PAIR] * len(products)
             group += [3] * len(products)
-        if self.size.curved and self.size.degree > 1:
+        if self.size.curved:
             both = [(first[j][0], first[k][0]) for j, k in pairs if self._is_range(j) and self._is_range(k)]
-            curved = [pair for a, b in both for pair in ((a + 1, b), (a, b + 1))]
+            later = (1, 2) if self.size.steps else (1,)
+            curved = [pair for d in later for a, b in both for pair in ((a + d, b), (a, b + d))]
             products += curved
             weight += [_CURVED] * len(curved)
             group += [4] * len(curved)
         set_ = object.__setattr__  # a frozen fact that works out its own parts
         set_(self, "unrolled", tuple(unrolled))
         set_(self, "own", tuple(own))
+        set_(self, "ranks", tuple(ranks))
         set_(self, "first", tuple(first))
         set_(self, "products", tuple(products))
         set_(self, "weight", np.array(weight))
         set_(self, "group", _merge_small(np.array(group)))
+
+    @classmethod
+    def flat(cls, columns: tuple[Column, ...], size: Size) -> Basis:
+        """The basis of covariates whose cells are equally common: what can be said before anything is released."""
+        return cls(columns, tuple(np.full(cells(column), 1.0 / cells(column)) for column in columns), size)
 
     def _is_range(self, j: int) -> bool:
         return isinstance(self.columns[j], Range)
@@ -198,12 +215,11 @@ class Basis:
         at = 1
         for j, (column, own) in enumerate(zip(self.columns, self.own, strict=True)):
             if isinstance(column, Range):
-                u = _unroll(x[:, j], self.unrolled[j])
-                before: Float | float = 0.0
-                now: Float | float = 1.0
-                for shift, back, scale in own:
-                    before, now = now, ((u - shift) * now - back * before) / scale
-                    features[:, at] = now
+                curves = _polynomials(_unroll(x[:, j], self.unrolled[j]), own)
+                if (ranks := self.ranks[j]) is not None:
+                    curves += ranks(x[:, j], curves)
+                for curve in curves:
+                    features[:, at] = curve
                     at += 1
             else:
                 codes = x[:, j].astype(np.intp)
@@ -247,13 +263,18 @@ def _unroll(u: Float, scores: Float | None) -> Float:
     return np.interp(u, np.linspace(-1.0 + half, 1.0 - half, len(scores)), scores)
 
 
-def _recurrence(marginal: Float, scores: Float | None, degree: int) -> Float:
-    """Three-term recurrence of the polynomials orthonormal to a histogram on [-1, 1] (Stieltjes), a row a degree."""
+def _quadrature(marginal: Float) -> tuple[Float, Float]:
+    """Points of [-1, 1] and their masses, which integrate over a histogram."""
     nodes, weights = np.polynomial.legendre.leggauss(4)
     half = 1.0 / len(marginal)
     centres = -1.0 + half * (2.0 * np.arange(len(marginal)) + 1.0)
-    points = _unroll((centres[:, None] + half * nodes).ravel(), scores)
-    mass = (marginal[:, None] * weights / 2.0).ravel()
+    return (centres[:, None] + half * nodes).ravel(), (marginal[:, None] * weights / 2.0).ravel()
+
+
+def _recurrence(marginal: Float, scores: Float | None, degree: int) -> Float:
+    """Three-term recurrence of the polynomials orthonormal to a histogram on [-1, 1] (Stieltjes), a row a degree."""
+    points, mass = _quadrature(marginal)
+    points = _unroll(points, scores)
     rows, back = [], 0.0
     before, now = np.zeros_like(points), np.ones_like(points)
     for _ in range(degree):
@@ -264,6 +285,53 @@ def _recurrence(marginal: Float, scores: Float | None, degree: int) -> Float:
         rows.append((shift, back, scale))
         before, now, back = now, after / scale, scale
     return np.array(rows)
+
+
+def _polynomials(u: Float, recurrence: Float) -> list[Float]:
+    before, now = np.zeros_like(u), np.ones_like(u)
+    curves = []
+    for shift, back, scale in recurrence:
+        before, now = now, ((u - shift) * now - back * before) / scale
+        curves.append(now)
+    return curves
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ranks:
+    """A step and a kink at the median, made orthonormal to the polynomials: bounded, where cubes would run away."""
+
+    below: Float
+    lean: tuple[Float, ...]
+
+    @classmethod
+    def of(cls, marginal: Float, scores: Float | None, recurrence: Float) -> _Ranks:
+        points, mass = _quadrature(marginal)
+        curves = [np.ones_like(points), *_polynomials(_unroll(points, scores), recurrence)]
+        below = np.concatenate([[0.0], np.cumsum(marginal)])
+        lean = []
+        for curve in _step_and_kink(points, below):
+            parts = np.array([mass @ (curve * other) for other in curves])
+            rest = curve - combine(np.column_stack(curves), parts)
+            size = max(float(np.sqrt(mass @ rest**2)), 1e-2)
+            curves.append(rest / size)
+            lean.append(np.append(parts, size))
+        return cls(below, tuple(lean))
+
+    def __call__(self, x: Float, polynomials: list[Float]) -> list[Float]:
+        curves = list(polynomials)
+        for curve, lean in zip(_step_and_kink(x, self.below), self.lean, strict=True):
+            rest = curve - lean[0]
+            for part, other in zip(lean[1:-1], curves, strict=True):
+                rest = rest - part * other
+            curves.append(rest / lean[-1])
+        return curves[len(polynomials) :]
+
+
+def _step_and_kink(x: Float, below: Float) -> tuple[Float, Float]:
+    """From -1 to 1 over the middle half of the ranks, and its magnitude."""
+    rank = np.interp(x, np.linspace(-1.0, 1.0, len(below)), below)
+    step = np.clip(4.0 * rank - 2.0, -1.0, 1.0)
+    return step, np.abs(step)
 
 
 def _contrasts(marginal: Float) -> Float:

@@ -5,7 +5,6 @@ Proof that nothing else is needed: docs/proofs/ate.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,9 +18,6 @@ REFERENCE = 6_000
 # Coefficients of a logistic model on unit features are taken to stay below 2 in size, a priori.
 LOGIT_CAP = 4.0
 _FLOOR = 0.05
-_NEWTON, _SCALES = 12, 20
-
-Response = Callable[[Float], tuple[Float, Float]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,10 +64,13 @@ def _correlation(basis: Basis, gram: Float, sd: float) -> Float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SteadyGram:
-    """A released Gram matrix, shrunk towards its reference; ``solid`` has its small eigenvalues raised."""
+    """A released Gram matrix, shrunk towards its reference.
 
-    matrix: Float
+    ``solid`` is it with small eigenvalues raised, ``apart`` what it adds to the reference, ``variance`` its noise.
+    """
+
     solid: Float
+    apart: Float
     variance: float
 
     @classmethod
@@ -86,84 +85,4 @@ class SteadyGram:
         scale = np.outer(basis.weight, basis.weight)
         values, vectors = np.linalg.eigh(matrix / scale)
         solid = (vectors * np.maximum(values, _FLOOR)) @ vectors.T * scale
-        return cls(matrix, solid, keep * noise)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Posterior:
-    """Coefficients from noisy moments, a generous covariance of their error, and the prior scales behind it."""
-
-    mean: Float
-    covariance: Float
-    scales: Float
-
-
-def shrink(
-    moments: Float, response: Response, noise: Float, basis: Basis, cap: float, linear: bool = False
-) -> Posterior:
-    """Coefficients from ``moments = response(coefficients) + N(0, noise)``: empirical Bayes by groups of features.
-
-    Each group of features (first powers, higher powers, products) has one prior scale, found by the evidence
-    (MacKay's fixed point); a coefficient that stands far out of its noise keeps a scale of its own, so that a strong
-    confounder is not shrunk for the company it keeps. The covariance uses scales one standard error above the best.
-    """
-    m, group = basis.m, basis.group
-    inverse = np.linalg.inv(noise)
-    groups = [np.flatnonzero(group == k) for k in np.unique(group) if k > 0]
-    # All members of a group together may explain a part of the cap only: a flat logistic curve invites more.
-    most = np.full(m, cap)
-    for members in groups:
-        part = 0.5 if group[members[0]] == 1 else 0.15
-        most[members] = part * cap / float(np.sum(basis.weight[members] ** 2))
-    scales = np.where(group == 0, cap, np.where(group == 1, 1e-1, 1e-2) * most)
-    mean = np.zeros(m)
-    threshold = 2.0 * np.log(m + 1.0) + 1.0
-    for iteration in range(1 if linear else _NEWTON):
-        value, slope = response(mean)
-        left = slope @ inverse
-        precision = left @ slope
-        target = left @ (moments - value) + precision @ mean
-        own = np.diag(precision)
-        # Scales settle in the first half of the steps; the second half solves for the coefficients alone.
-        for _ in range(_SCALES if linear or iteration < _NEWTON // 2 else 0):
-            covariance = np.linalg.inv(precision + np.diag(1.0 / scales))
-            guess = covariance @ target
-            before = scales
-            used = 1.0 - np.diag(covariance) / scales
-            scales = scales.copy()
-            for members in groups:
-                # Two more in the denominator: a vague prior that prefers small scales.
-                size = float(np.sum(guess[members] ** 2)) / (max(float(np.sum(used[members])), 0.0) + 2.0)
-                # Over-relaxed, because the fixed point is approached slowly where there is little to be seen.
-                scales[members] = before[members] * np.clip(size / before[members], 1e-3, 1e3) ** 1.7
-            alone = (target - precision @ guess + own * guess) ** 2 / own
-            scales = np.where(alone > threshold, np.maximum(scales, (alone - 1.0) / own), scales)
-            scales = np.clip(scales, cap * 1e-7, np.where(alone > threshold, cap / 2.0, most))
-            scales[group == 0] = cap
-            if np.max(np.abs(np.log(scales / before))) < 0.03:
-                break
-        step = np.linalg.solve(precision + np.diag(1.0 / scales), target) - mean
-        # A Newton step of more than two units of the linear predictor overshoots where the logistic curve is flat.
-        mean = mean + step * (1.0 if linear else min(1.0, 1.0 / np.sqrt(max(float(step @ slope @ step), 1e-12))))
-        if np.max(np.abs(step)) < 1e-3 * np.sqrt(cap):
-            break
-    _, slope = response(mean)
-    precision = slope @ inverse @ slope
-    for members in groups:
-        spread = 1.0 / float(np.mean(np.diag(precision)[members]))
-        above = scales[members] + np.sqrt(1.0 / len(members)) * (scales[members] + spread)
-        scales[members] = np.maximum(scales[members], np.minimum(above, most[members]))
-    return Posterior(mean, np.asarray(np.linalg.inv(precision + np.diag(1.0 / scales))), scales)
-
-
-def newton_step(residual: Float, slope: Float, noise: Float, prior: Float) -> tuple[Float, Float]:
-    """Move of the coefficients that noisy residual moments ask for, and the covariance of what is then left.
-
-    ``prior`` is how far (squared) each coefficient may still have to go; no step moves the linear predictor by more
-    than about one unit, since the slope is that of the reference and not of the records.
-    """
-    left = slope @ np.linalg.inv(noise)
-    covariance = np.asarray(np.linalg.inv(left @ slope + np.diag(1.0 / prior)))
-    step = covariance @ (left @ residual)
-    length = 2.0 * np.sqrt(max(float(step @ slope @ step), 1e-300))
-    return step * min(1.0, 1.0 / length), covariance
+        return cls(solid, keep * apart, keep * noise)

@@ -15,10 +15,10 @@ import numpy as np
 from scipy.special import ndtri
 
 from discreet.accounting import calibrate_mu
-from discreet.ate import COUNT, KNOWN_DESIGN, MEANS, OBSERVATIONAL
-from discreet.basis import Basis, cells, size_for
+from discreet.ate import COUNT, KNOWN_DESIGN, MEANS, calibrations_for, observational
+from discreet.basis import Basis, size_for
 from discreet.bounds import Bounds
-from discreet.budget import Budget
+from discreet.budget import Budget, Shares
 from discreet.errors import InvalidBudget, InvalidInput, MissingBounds
 from discreet.gate import noise_sd
 from discreet.geometry import Ball, Geometry, MeanSquare
@@ -30,6 +30,8 @@ Estimator = Literal["ate", "difference-in-means"]
 _CLIP = 2.8
 # Logistic coefficients (unit features) that a shrunken propensity may miss, a priori: 0.2 each at most.
 _MISSED = 0.2
+# Features that later looks at the models go to.
+_LOOKED_AT = 8
 _POWER = 0.8
 
 
@@ -194,8 +196,10 @@ class _Draft:
         elif self.known:
             privacy, nuisance = noise(MeanSquare(_CLIP * score_sd), KNOWN_DESIGN["score"]), 0.0
         else:
-            privacy = noise(MeanSquare(_CLIP * score_sd), OBSERVATIONAL["score"])
-            nuisance, inflation = self._nuisance(noise, self.n * total)
+            basis = Basis.flat(self.bounds.columns, size_for(self.n * total, self.bounds.p))
+            shares = observational(self.n * total, basis.m, bool(calibrations_for(self.n * total, self.bounds.p)))
+            privacy = noise(MeanSquare(_CLIP * score_sd), shares["score"])
+            nuisance, inflation = self._nuisance(noise, basis, shares)
             sampling *= inflation
             privacy *= inflation
         se = hypot(sampling, privacy, nuisance)
@@ -213,19 +217,16 @@ class _Draft:
             assumptions=self._assumptions(),
         )
 
-    def _nuisance(self, noise: Callable[[Geometry, float], float], strength: float) -> tuple[float, float]:
+    def _nuisance(self, noise: Callable[[Geometry, float], float], basis: Basis, shares: Shares) -> tuple[float, float]:
         """Remainder, and by what factor the noise in the prognosis widens the score."""
-        columns = self.bounds.columns
-        marginals = tuple(np.full(cells(column), 1.0 / cells(column)) for column in columns)
-        basis = Basis(columns, marginals, size_for(strength, len(columns)))
-        prognosis = noise(Ball(_CLIP * self.sd * basis.radius, basis.m), OBSERVATIONAL["correction"])
+        # Later looks go to the features that matter; the first one is shared by all.
+        looked_at = min(basis.m, _LOOKED_AT)
+        prognosis = noise(Ball(_CLIP * self.sd * sqrt(looked_at), looked_at), shares["correction"])
         reach = basis.radius * max(self.treated, 1.0 - self.treated)
-        treatment = noise(Ball(reach, basis.m), OBSERVATIONAL["propensity"])
-        slope = self.treated * (1.0 - self.treated)
-        missed = np.minimum(treatment / slope / basis.weight, _MISSED) / basis.weight
-        missed[0] = treatment / slope / basis.weight[0] ** 2
-        spread = prognosis**2 * float(np.sum(basis.weight**-2.0))
-        return prognosis * float(np.sqrt(np.sum(missed**2))), sqrt(1.0 + min(spread / self.sd**2, 4.0))
+        treatment = noise(Ball(reach, basis.m), 0.5 * shares["models"])
+        missed = np.minimum(treatment / (self.treated * (1.0 - self.treated)) / basis.weight, _MISSED)
+        remainder = prognosis * float(np.sqrt(np.mean(missed**2) * looked_at))
+        return remainder, sqrt(1.0 + min(looked_at * (prognosis / self.sd) ** 2, 4.0))
 
     def _assumptions(self) -> tuple[str, ...]:
         first = f"outcomes vary by about {self.sd:.4g} (sd) among people with the same covariates and treatment"

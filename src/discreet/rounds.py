@@ -13,26 +13,30 @@ import numpy as np
 from scipy.special import expit, logit
 
 from discreet.columns import Float
+from discreet.focus import ROOM, Belief, Focus, allot
 from discreet.gate import Gate, Query
 from discreet.geometry import Ball, Interval, MeanSquare
-from discreet.moments import LOGIT_CAP, newton_step, shrink
+from discreet.moments import LOGIT_CAP
 from discreet.records import Chunk
+from discreet.relevance import Moments, Posterior, weigh
 from discreet.scores import aipw_score, balancing_weight
 from discreet.spread import Factors
 from discreet.survey import Location, RowMap, Setting, measure_spread
 
 # Weights of single records in the prognosis stop here: beyond, they add noise and no information.
-_MOST_WEIGHT = 5.0
-# How much of what clipping hides is feared to be bias, when a clip is chosen; and what the interval allows for.
-_FEAR, _ALLOW = 0.4, 0.3
-# Coefficients of the correction are a priori about the residual's size: only hopeless directions are shrunk.
-_PRIOR = 1.0
-
-# The remainder is worked out as if errors of the two models were unrelated; they are, but for what both miss.
+_MOST_WEIGHT = 3.0
+# What the interval allows for of what clipping hides.
+_ALLOW = 0.35
+# The remainder is worked out as if errors of the two models had unrelated signs; caution for what is not in it.
 _CAUTION = 1.2
-
-# Relative error of the reference's moments; and how far (squared) a coefficient may be off after a look at them.
-_DOUBT, _LEFT = 0.01, 0.0005
+# Relative error of the reference's moments.
+_DOUBT = 0.004
+# Guessed squares of a unit feature's coefficient where it matters: on the logit, and in squared scales of the outcome.
+_SIZE_TREATMENT, _SIZE_OUTCOME = 0.25, 0.1
+# Prior standard deviation of a unit feature's part in the effect, in scales of the outcome.
+_LEAN = 0.3
+# Below this many (features to the power 1.5, over n mu) noise is negligible, and no feature need be left out.
+_EASY = 0.002
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,6 +59,11 @@ class Propensity:
     def __call__(self, c: Chunk) -> Float:
         return self._trimmed(self.setting.features.combine(c, self.theta)) if c.e is None else c.e
 
+    @property
+    def reach(self) -> float:
+        """Largest |t - e|."""
+        return max(self.high, 1.0 - self.low)
+
     def _trimmed(self, linear: Float) -> Float:
         return np.asarray(expit(np.clip(linear, logit(self.low), logit(self.high))))
 
@@ -73,113 +82,149 @@ def arm_factors(e: Float, of: Callable[[Float, Float], Float]) -> Factors:
     return np.concatenate([of(np.ones_like(e), e), of(np.zeros_like(e), e)]), np.concatenate([e, 1.0 - e])
 
 
-def fit_propensity(
-    gate: Gate, share: float, setting: Setting, treated: float, trim: tuple[float, float], calibrations: int
-) -> Propensity:
-    """Logistic model from the moments of (t - share of treated), which a wrong guess of the features' means spares.
-
-    ``calibrations`` rounds spend a quarter of the share on the same moments of the fitted probabilities, and take
-    Newton steps that make up for what the reference got wrong.
-    """
-    basis, features, reference, n = setting.basis, setting.features, setting.reference, gate.n
-    ball = Ball(basis.radius * max(treated, 1.0 - treated), basis.m)
-
-    def centred(c: Chunk) -> Float:
-        phi, weight = features(c)
-        return phi * ((c.t - treated) * weight)[:, None]
-
-    (moments,) = gate.ask(Query("treatment moments", (0.75 if calibrations else 1.0) * share, ball, centred))
-    sampling = (
-        treated * (1.0 - treated) / n * (reference.features * (reference.weight**2 * len(reference.weight))[:, None]).T
-    )
-    sampling = sampling @ reference.features
-    wanted, own_noise = moments.value / n, (float(moments.sd) / n) ** 2
-
-    # The reference is not the records, and its moments are doubted. Without the doubt a large budget would chase
-    # moments that no model reaches on the reference; calibration then looks at the records themselves.
-    covariance = own_noise * np.eye(basis.m) + sampling + _DOUBT**2 * reference.gram
-    fitted = shrink(wanted, lambda theta: reference.response(theta, treated), covariance, basis, LOGIT_CAP)
-    model = Propensity(setting, fitted.mean, fitted.covariance, *trim)
-    for _ in range(calibrations):
-        seen, noise = _fitted_moments(gate, 0.25 * share / calibrations, model, treated)
-        _, slope = reference.response(model.theta, treated)
-        spread = (own_noise + noise) * np.eye(basis.m) + sampling
-        step, left = newton_step(wanted - seen, slope, spread, np.maximum(fitted.scales, _LEFT))
-        model = Propensity(setting, model.theta + step, left, *trim)
-    return model
-
-
-def _fitted_moments(gate: Gate, share: float, model: Propensity, treated: float) -> tuple[Float, float]:
-    """Treatment moments that the model expects on the records, and the variance of their noise."""
-    features, basis = model.setting.features, model.setting.basis
-    reach = max(model.high - treated, treated - model.low)
-
-    def expected(c: Chunk) -> Float:
-        phi, weight = features(c)
-        return phi * ((model(c) - treated) * weight)[:, None]
-
-    (seen,) = gate.ask(Query("expected treatment moments", share, Ball(basis.radius * reach, basis.m), expected))
-    return seen.value / gate.n, (float(seen.sd) / gate.n) ** 2
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """Public model of the prognosis f = (1 - e) mu_1 + e mu_0: features, and a constant effect."""
+    """Public model of the prognosis f = (1 - e) mu_1 + e mu_0: features, and an effect that may lean on some of them.
+
+    ``covariance`` is that of the coefficients' error; ``first_doubt`` are both models' variances after their first
+    look, and ``coincidence`` says by how much a feature's relevance to both then exceeded chance.
+    """
 
     propensity: Propensity
     centre: float
     treated: float
     coefficients: Float
+    covariance: Float
     effect: float
+    coincidence: Float
+    first_doubt: tuple[Float, Float]
+    lean: Float | None = None
+
+    def local_effect(self, c: Chunk) -> Float | float:
+        """Effect that the model gives to each record."""
+        if self.lean is None:
+            return self.effect
+        return self.effect + self.propensity.setting.features.combine(c, self.lean)
 
     def prognosis(self, c: Chunk, e: Float) -> Float:
         """Prognosis of each record."""
         explained = self.propensity.setting.features.combine(c, self.coefficients)
-        return self.centre + explained + (1.0 - self.treated - e) * self.effect
+        return self.centre + explained + (1.0 - self.treated - e) * self.local_effect(c)
 
     def residual(self, c: Chunk, e: Float) -> Float:
-        """What prognosis and constant effect leave unexplained, in either arm."""
-        return c.y - self.prognosis(c, e) - (c.t - 1.0 + e) * self.effect
+        """What prognosis and effect leave unexplained, in either arm."""
+        return c.y - self.prognosis(c, e) - (c.t - 1.0 + e) * self.local_effect(c)
 
 
-def fit_outcome(gate: Gate, share: float, where: Location, pilot: float, model: Propensity) -> Outcome:
-    """First look at the outcome: a shrunken regression on the features and treatment."""
-    setting, n, scale = model.setting, gate.n, where.spread.scale
-    basis, features, reference, solid = setting.basis, setting.features, setting.reference, setting.gram.solid
-    unit = gate.noise_sd(Ball(basis.radius, basis.m), 0.7 * share) / n
-    clip, _ = where.spread.clip(unit, 1.0)
+def first_look(
+    gate: Gate, share: float, setting: Setting, where: Location, pilot: float, trim: tuple[float, float], known: bool
+) -> Outcome:
+    """Moments of treatment and outcome with all features, in one pass, and what they say together.
+
+    Treatment enters as t - (share of treated), which a wrong guess of the features' means spares. A known design has
+    no model of treatment.
+    """
+    basis, features, solid = setting.basis, setting.features, setting.gram.solid
+    n, treated, scale = gate.n, where.treated, where.spread.scale
+    to_moments, to_contrast = (0.7, 0.3) if known else (0.38, 0.12)
+    clip, _ = where.spread.clip(gate.noise_sd(Ball(basis.radius, basis.m), to_moments * share) / n)
+    reach = max(treated, 1.0 - treated)
 
     def residual(c: Chunk) -> Float:
-        return np.clip(c.y - where.centre - (c.t - where.treated) * pilot, -clip, clip) * features(c)[1]
+        return np.clip(c.y - where.centre - (c.t - treated) * pilot, -clip, clip) * features(c)[1]
 
-    reach = clip * max(where.treated, 1.0 - where.treated)
-    moments, contrast = gate.ask(
-        Query(
-            "outcome moments",
-            0.7 * share,
-            Ball(clip * basis.radius, basis.m),
-            lambda c: features(c)[0] * residual(c)[:, None],
-        ),
-        Query("outcome contrast", 0.3 * share, Interval(-reach, reach), lambda c: (c.t - where.treated) * residual(c)),
-    )
+    def outcome(c: Chunk) -> Float:
+        return features(c)[0] * residual(c)[:, None]
+
+    def contrast(c: Chunk) -> Float:
+        return (c.t - treated) * residual(c)
+
+    def treatment(c: Chunk) -> Float:
+        phi, weight = features(c)
+        return phi * ((c.t - treated) * weight)[:, None]
+
+    queries = [
+        Query("outcome moments", to_moments * share, Ball(clip * basis.radius, basis.m), outcome),
+        Query("outcome contrast", to_contrast * share, Interval(-clip * reach, clip * reach), contrast),
+    ]
+    if not known:
+        queries.append(Query("treatment moments", 0.5 * share, Ball(reach * basis.radius, basis.m), treatment))
+    moments, gap, *assignment = gate.ask(*queries)
+
     seen = max(where.spread.below(clip), 0.7)
-    target, noise = moments.value / n / seen, (float(moments.sd) / n / seen) ** 2
-    gap = float(contrast.value) / n / seen
-    covariance = noise * np.eye(basis.m) + scale**2 / n * solid
-    # Moments of the treatment that the propensity implies: with a known one, its average will do for this first look.
-    implied = model.on_reference if not model.known else np.full(len(reference.weight), where.treated)
-    treated = (reference.weight * (implied - where.treated)) @ reference.features
-    varies = where.treated * (1.0 - where.treated) * float(solid[0, 0]) / float(basis.weight[0]) ** 2
-    step, coefficients = 0.0, np.zeros(basis.m)
+    noise = (float(moments.sd) / n / seen) ** 2 * np.eye(basis.m) + scale**2 / n * solid
+    y = Moments(
+        moments.value / n / seen, lambda b: (solid @ b, solid), noise, _SIZE_OUTCOME * scale**2, (3.0 * scale) ** 2
+    )
+    sparse = basis.m**1.5 > _EASY * n * gate.mu
+    if known:
+        (fitted,), coincidence = weigh([y], basis, sparse=sparse)
+        model, doubt, implied = Propensity.by_design(setting, *trim), fitted, np.zeros(basis.m)
+    else:
+        t = _treatment_moments(setting, assignment[0].value / n, float(assignment[0].sd) / n, treated, n)
+        (doubt, fitted), coincidence = weigh([t, y], basis, sparse=sparse)
+        model = Propensity(setting, doubt.mean, doubt.covariance, *trim)
+        # Moments of the treatment that the propensity implies.
+        implied = (setting.reference.weight * (model.on_reference - treated)) @ setting.reference.features
+    varies = treated * (1.0 - treated) * float(solid[0, 0]) / float(basis.weight[0]) ** 2
+    coefficients, step = _beside_an_effect(fitted, y, implied, float(gap.value) / n / seen, varies, 3.0 * scale)
+    first_doubt = np.diag(doubt.covariance), np.diag(fitted.covariance)
+    return Outcome(
+        model, where.centre, treated, coefficients, fitted.covariance, pilot + step, coincidence, first_doubt
+    )
+
+
+def _treatment_moments(setting: Setting, value: Float, sd: float, treated: float, n: float) -> Moments:
+    """Moments of t - (share of treated), and how a logistic model answers them on the reference.
+
+    The reference is not the records: where their second moments are known to differ the answer is moved, and what is
+    left is doubted. Calibration then looks at the records themselves.
+    """
+    reference = setting.reference
+    apart = treated * (1.0 - treated) * setting.gram.apart
+
+    def response(theta: Float) -> tuple[Float, Float]:
+        expected, slope = reference.response(theta, treated)
+        return expected + apart @ theta, slope + apart
+
+    square = (reference.weight**2 * len(reference.weight))[:, None]
+    sampling = treated * (1.0 - treated) / n * (reference.features * square).T @ reference.features
+    noise = sd**2 * np.eye(len(value)) + sampling + _DOUBT**2 * reference.gram
+    return Moments(value, response, noise, _SIZE_TREATMENT, LOGIT_CAP)
+
+
+def _beside_an_effect(
+    fitted: Posterior, y: Moments, implied: Float, gap: float, varies: float, most: float
+) -> tuple[Float, float]:
+    """Coefficients beside a constant effect, in a few alternating steps; ``gap`` is the moment of t - treated."""
+    _, solid = y.response(fitted.mean)
+    weights = solid @ np.linalg.inv(y.noise)
+    precision = weights @ solid + np.diag(1.0 / fitted.scales)
+    coefficients, step = fitted.mean, 0.0
     for _ in range(4):
-        coefficients = shrink(
-            target - treated * step, lambda b: (solid @ b, solid), covariance, basis, (3.0 * scale) ** 2, linear=True
-        ).mean
-        new = float(np.clip((gap - treated @ coefficients) / varies, -3.0 * scale, 3.0 * scale))
-        if abs(new - step) < 0.01 * scale:
-            break
-        step = new
-    return Outcome(model, where.centre, where.treated, coefficients, pilot + step)
+        step = float(np.clip((gap - implied @ coefficients) / varies, -most, most))
+        coefficients = np.asarray(np.linalg.solve(precision, weights @ (y.value - implied * step)))
+    return coefficients, step
+
+
+def calibrate(gate: Gate, name: str, share: float, outcome: Outcome) -> Outcome:
+    """Newton step on the records themselves, by the moments of t - e, where the prognosis is in doubt as well."""
+    model, setting, n = outcome.propensity, outcome.propensity.setting, gate.n
+    e = model.on_reference
+    varies = e * (1.0 - e)
+    unit = gate.noise_sd(Ball(ROOM**0.5 * model.reach, 1), share) / n / float(np.mean(varies))
+    stake, doubt = (setting.size * np.diag(covariance) for covariance in (outcome.covariance, model.covariance))
+    focus = Focus.of(allot(stake, doubt, unit**2), setting.size)
+
+    def rows(c: Chunk) -> Float:
+        psi, weight = focus(setting.features(c)[0])
+        return psi * ((c.t - model(c)) * weight)[:, None]
+
+    (moments,) = gate.ask(Query(name, share, Ball(focus.radius * model.reach, focus.m), rows))
+    slope = setting.slope(focus, varies)
+    noise = (float(moments.sd) / n) ** 2 * np.eye(focus.m) + setting.square(focus, varies) / n
+    belief = Belief(model.theta, model.covariance).update(moments.value / n, slope, noise, setting.second, 1.0)
+    return replace(outcome, propensity=replace(model, theta=belief.mean, covariance=belief.covariance))
 
 
 def refine_effect(gate: Gate, share: float, scale: float, outcome: Outcome) -> tuple[Outcome, float]:
@@ -197,8 +242,31 @@ def refine_effect(gate: Gate, share: float, scale: float, outcome: Outcome) -> t
     return replace(outcome, effect=outcome.effect + step), float(moment.sd) / gate.n / varies
 
 
+def lean_effect(gate: Gate, share: float, scale: float, outcome: Outcome) -> Outcome:
+    """Let the effect lean on first powers and levels, by their moments of (t - e) residual."""
+    model, setting, n = outcome.propensity, outcome.propensity.setting, gate.n
+    first = setting.basis.group == 1
+    focus = Focus.of(first / np.sum(first), setting.size)
+
+    def rows(c: Chunk) -> Float:
+        psi, weight = focus(setting.features(c)[0])
+        e = model(c)
+        return psi * (np.clip((c.t - e) * outcome.residual(c, e), -scale, scale) * weight)[:, None]
+
+    (moments,) = gate.ask(Query("effect moments", share, Ball(scale * focus.radius, focus.m), rows))
+    e = model.on_reference
+    slope = setting.slope(focus, e * (1.0 - e))[:, focus.kept]
+    sampling = setting.square(focus, e * (1.0 - e)) * scale**2 / n
+    noise = (float(moments.sd) / n) ** 2 * np.eye(focus.m) + sampling
+    prior = Belief(np.zeros(focus.m), np.diag((_LEAN * scale) ** 2 / setting.size[focus.kept]))
+    second = setting.second[np.ix_(focus.kept, focus.kept)]
+    lean = np.zeros(setting.basis.m)
+    lean[focus.kept] = prior.update(moments.value / n, slope, noise, second, 2.0 * scale).mean
+    return replace(outcome, lean=lean)
+
+
 def correct_outcome(gate: Gate, share: float, look: float, outcome: Outcome) -> tuple[Outcome, float]:
-    """Correct the prognosis by the moments of weighted residuals, hardly shrunk: its noise is then known and centred.
+    """Correct the prognosis by the moments of weighted residuals, where the propensity is in doubt as well.
 
     Returns
     -------
@@ -206,9 +274,7 @@ def correct_outcome(gate: Gate, share: float, look: float, outcome: Outcome) -> 
     remainder : float
         Standard deviation of E[(pi - e)(f* - f)/(e(1 - e))], the second-order error of the score's mean.
     """
-    model = outcome.propensity
-    setting, n = model.setting, gate.n
-    basis, features, gram = setting.basis, setting.features, setting.gram
+    model, setting, n = outcome.propensity, outcome.propensity.setting, gate.n
 
     def residual(c: Chunk) -> Float:
         e = model(c)
@@ -216,25 +282,41 @@ def correct_outcome(gate: Gate, share: float, look: float, outcome: Outcome) -> 
 
     factors = model.factors(lambda t, e: balancing_weight(t, e, _MOST_WEIGHT))
     spread = measure_spread(gate, "spread of the residuals", look, residual, 4.0, factors)
-    unit = gate.noise_sd(Ball(basis.radius, basis.m), share) / n
-    clip, _ = spread.clip(unit, 1.0)
+    unit = gate.noise_sd(Ball(ROOM**0.5, 1), share) / n
+    clip, _ = spread.clip(unit)
+    e = model.on_reference
+    # Beside the remainder, an error of the prognosis adds to the score's variance.
+    stake = setting.size * np.diag(model.covariance) + float(np.mean(1.0 / (e * (1.0 - e)))) / n
+    focus = Focus.of(allot(stake, setting.size * np.diag(outcome.covariance), (unit * clip) ** 2), setting.size)
 
     def rows(c: Chunk) -> Float:
-        phi, weight = features(c)
-        return phi * (np.clip(residual(c), -clip, clip) * weight)[:, None]
+        psi, weight = focus(setting.features(c)[0])
+        return psi * (np.clip(residual(c), -clip, clip) * weight)[:, None]
 
-    (moments,) = gate.ask(Query("residual moments", share, Ball(clip * basis.radius, basis.m), rows))
+    (moments,) = gate.ask(Query("residual moments", share, Ball(clip * focus.radius, focus.m), rows))
     seen = max(spread.below(clip), 0.7)
-    target, noise = moments.value / n / seen, (float(moments.sd) / n / seen) ** 2
-    prior = (_PRIOR * spread.scale / basis.weight) ** 2
-    solve = np.linalg.inv(gram.solid @ gram.solid + np.diag(noise / prior)) @ gram.solid
-    step = solve @ target
-    better = replace(outcome, coefficients=outcome.coefficients + step)
-    passed = gram.matrix @ solve
-    held_back = gram.matrix - passed @ gram.matrix
-    error = noise * passed @ passed.T + (held_back * prior) @ held_back.T
-    error += gram.variance * float(step @ step) * np.eye(basis.m)
-    return better, _CAUTION * float(np.sqrt(np.sum(model.covariance * error)))
+    everywhere = np.ones(len(e))
+    sampling = setting.square(focus, everywhere) * spread.scale**2 / n
+    noise = (float(moments.sd) / n / seen) ** 2 * np.eye(focus.m) + sampling
+    before = Belief(outcome.coefficients, outcome.covariance)
+    slope = setting.slope(focus, everywhere)
+    belief = before.update(moments.value / n / seen, slope, noise, setting.second, 2.0 * spread.scale)
+    better = replace(outcome, coefficients=belief.mean, covariance=belief.covariance)
+    return better, _remainder(better, float(np.sum((belief.mean - before.mean) ** 2)))
+
+
+def _remainder(outcome: Outcome, step: float) -> float:
+    """Standard deviation of the product of both models' errors; ``step`` is the square of the last correction."""
+    setting, assigned = outcome.propensity.setting, outcome.propensity.covariance
+    gram = setting.second + setting.gram.apart
+    error = gram @ outcome.covariance @ gram + setting.gram.variance * step * np.eye(setting.basis.m)
+    own = np.diag(assigned) * np.diag(error)
+    # What neither look has seen since is missed in both models more often than by chance.
+    blind = np.ones(setting.basis.m)
+    for covariance, first in zip((assigned, outcome.covariance), outcome.first_doubt, strict=True):
+        blind *= np.minimum(1.0, np.diag(covariance) / first)
+    together = float(np.sum(assigned * error) + (outcome.coincidence - 1.0) * blind @ own)
+    return _CAUTION * float(np.sqrt(max(together, 0.0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,12 +339,12 @@ def measure_score(
     """The last round: the score around a public centre, clipped where its spread says, with its free second moment."""
     n = gate.n
     spread = measure_spread(gate, "spread of the score", look, lambda c: rows(c) - centre, ceiling, factors)
-    clip, hidden = spread.clip(gate.noise_sd(MeanSquare(1.0), share) / n, _FEAR)
+    clip, hidden = spread.clip(gate.noise_sd(MeanSquare(1.0), share) / n, lopsided=True)
     clip = min(clip, ceiling)
     (sums,) = gate.ask(Query("score", share, MeanSquare(clip), lambda c: rows(c) - centre))
     mean, square = sums.value / n
-    # The second moment is noisy: never below what a clip of this size would be chosen for.
-    variance = max(float(square - mean**2), 0.004 * clip**2)
+    # The second moment is noisy: never far below what the spread says.
+    variance = max(float(square - mean**2), min(0.004 * clip**2, 0.25 * spread.scale**2))
     noise = float(np.asarray(sums.sd)[0]) / n
     return Score(centre + float(mean), variance, noise, _ALLOW * hidden, min(1.0, hidden / spread.mean))
 
@@ -275,7 +357,7 @@ def small_sample_error(gate: Gate, where: Location) -> float:
     strength = gate.n * (gate.budget.epsilon if gate.pure else gate.mu)
     smaller = 2.0 * strength * min(where.treated, 1.0 - where.treated)
     # Half of the outcome's range says all there is to say.
-    return min(where.spread.scale * (60.0 / max(smaller, 1.0)) ** 3, 1.0)
+    return min(where.spread.scale * (45.0 / max(smaller, 1.0)) ** 3, 1.0)
 
 
 def score_factor(t: Float, e: Float) -> Float:

@@ -115,8 +115,11 @@ class Spread:
         """Mean magnitude."""
         return float(self.excess(np.zeros(1))[0])
 
-    def clip(self, noise: float, weight: float) -> tuple[float, float]:
-        """Level that balances noise (``noise`` times it) and what clipping may hide (``weight`` times the excess).
+    def clip(self, noise: float, *, lopsided: bool = False) -> tuple[float, float]:
+        """Level that balances noise (``noise`` times it) and what clipping may hide (the excess over it).
+
+        The excesses of the two sides cancel in part; but where the tail is long it may be all on one side, which is
+        what ``lopsided`` fears.
 
         Returns
         -------
@@ -124,5 +127,6 @@ class Spread:
         """
         levels = self.scale * _TRIES
         excess = self.excess(levels)
-        best = int(np.argmin((noise * levels) ** 2 + (weight * excess) ** 2))
+        fear = np.clip(_TRIES / 10.0, 0.35, 1.0) if lopsided else 1.0
+        best = int(np.argmin((noise * levels) ** 2 + (fear * excess) ** 2))
         return float(levels[best]), float(excess[best])

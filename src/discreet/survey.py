@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from discreet.basis import Basis, Size, cell_numbers, cells, clean_marginal, combine
 from discreet.columns import Float, Range
+from discreet.focus import Focus
 from discreet.gate import Gate, Query
 from discreet.geometry import Ball, Cells, Gram, Interval, MeanSquare
 from discreet.moments import Reference, SteadyGram
@@ -132,7 +134,7 @@ class _Kept(NamedTuple):
     sums: dict[int, tuple[Float, Float]]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Setting:
     """What all later rounds share: the features and what is known of their distribution."""
 
@@ -143,6 +145,30 @@ class Setting:
     @property
     def basis(self) -> Basis:
         return self.features.basis
+
+    @property
+    def size(self) -> Float:
+        """Mean square of each feature."""
+        return np.diag(self.second)
+
+    def slope(self, focus: Focus, varies: Float) -> Float:
+        """Derivative of focused moments by the coefficients of all features; ``varies`` weighs the reference's points.
+
+        Where the records' second moments are known to differ from the reference's, it is moved.
+        """
+        psi, weight = focus(self.reference.features)
+        slope = (psi * (weight * varies)[:, None]).T @ self.reference.features / len(psi)
+        return slope + float(np.mean(varies)) * focus.scale[:, None] * self.gram.apart[focus.kept]
+
+    def square(self, focus: Focus, varies: Float) -> Float:
+        """Second moments of focused and weighted features."""
+        psi, weight = focus(self.reference.features)
+        return np.asarray((psi * (weight**2 * varies)[:, None]).T @ psi / len(psi))
+
+    @cached_property
+    def second(self) -> Float:
+        """Second moments of the features on the reference, no point weighted down."""
+        return np.asarray(self.reference.features.T @ self.reference.features / len(self.reference.weight))
 
 
 def measure_gram(gate: Gate, share: float, basis: Basis) -> Setting:

@@ -1,0 +1,89 @@
+"""Where the next look goes: features weighted by what is at stake in each, most of them not at all.
+
+Post-processing: a focus is chosen from released numbers alone. Why it helps: docs/proofs/ate.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.columns import Float, IntArray
+
+# A record whose squared norm exceeds this part of the expected one is weighted down: noise falls with it.
+ROOM = 0.75
+# Shares of the norm below this are not worth a column.
+_LEAST = 1e-3
+
+
+def allot(stake: Float, doubt: Float, noise: float) -> Float:
+    """Shares of a look, adding up to one, that leave the least doubt, counted by what is at stake.
+
+    A look with share v at a coefficient of variance ``doubt`` leaves 1 / (1 / doubt + v / noise); the shares that
+    minimise the sum of ``stake`` times that are found by filling water up to a common level.
+    """
+    root, known = np.sqrt(stake), noise / doubt
+    # Where the water stands at ``level``, a coefficient gets what its stake calls for beyond what is known of it.
+    low, high = 0.0, float(np.max((1.0 + known) / root))
+    for _ in range(60):
+        level = 0.5 * (low + high)
+        low, high = (level, high) if np.sum(np.maximum(root * level - known, 0.0)) < 1.0 else (low, level)
+    share = np.maximum(root * high - known, 0.0)
+    return np.asarray(share / share.sum())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Focus:
+    """A few features of a basis, rescaled, and the norm to which a record's are held."""
+
+    kept: IntArray
+    scale: Float
+
+    @classmethod
+    def of(cls, share: Float, size: Float) -> Focus:
+        """Features that get a share of the norm, given the mean square (``size``) of each."""
+        kept = np.flatnonzero(share > _LEAST)
+        return cls(kept, np.sqrt(share[kept] / share[kept].sum() / size[kept]))
+
+    @property
+    def m(self) -> int:
+        """Number of features kept."""
+        return len(self.kept)
+
+    @property
+    def radius(self) -> float:
+        """Norm to which a record's rescaled features are held; they are scaled to have a mean square of one."""
+        return float(np.sqrt(ROOM))
+
+    def __call__(self, features: Float) -> tuple[Float, Float]:
+        """Rescaled features and each record's weight; elementwise and in a fixed order, as a map has to be."""
+        narrow = np.empty((len(features), self.m), order="F")
+        square = np.zeros(len(features))
+        for k, (column, scale) in enumerate(zip(self.kept, self.scale, strict=True)):
+            np.multiply(features[:, column], scale, out=narrow[:, k])
+            square += narrow[:, k] ** 2
+        return narrow, np.minimum(1.0, ROOM / np.maximum(square, 1e-300))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Belief:
+    """Where coefficients are and how far off they may be."""
+
+    mean: Float
+    covariance: Float
+
+    def update(self, seen: Float, slope: Float, noise: Float, gram: Float, most: float) -> Belief:
+        """After a look that shows ``slope @ (truth - mean)`` with noise.
+
+        Where it shows more than could be expected, more is doubted. No step moves the predictions, whose mean square
+        ``gram`` gives, by more than ``most``.
+        """
+        expected = slope @ self.covariance @ slope.T
+        surprise = float(seen @ np.linalg.solve(expected + noise, seen)) / len(seen)
+        prior = max(1.0, surprise - np.sqrt(2.0 / len(seen))) * self.covariance
+        gain = np.linalg.solve(slope @ prior @ slope.T + noise, slope @ prior).T
+        step = gain @ seen
+        length = float(np.sqrt(max(float(step @ gram @ step), 0.0)))
+        left = prior - gain @ slope @ prior
+        return Belief(self.mean + step * min(1.0, most / max(length, 1e-300)), (left + left.T) / 2.0)

@@ -1,0 +1,159 @@
+"""Which features matter, and to which model: empirical Bayes over treatment and outcome together.
+
+A feature that confounds matters to both, so that faint evidence in one model is weighed with that in the other. Missing
+a confounder in both is what biases a doubly robust estimate; how likely that is, is worked out here.
+Post-processing: only released numbers and public facts come in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.basis import Basis
+from discreet.columns import Float, IntArray
+
+Response = Callable[[Float], tuple[Float, Float]]
+
+# Newton steps in all, those in which prior variances are still sought, and passes of the search in each.
+_STEPS, _SETTLE, _PASSES = 10, 7, 8
+# How many features of a group are expected to matter before anything is seen, and at most which part of it (first
+# powers, others); and the number of unseen features that this expectation is worth.
+_EXPECTED, _FIRST, _OTHERS, _WORTH = 5.0, 0.5, 0.3, 8.0
+# So many unseen coefficients of the guessed size steady the estimate of it.
+_STEADY = 2.0
+# Prognoses are shrunk less than the evidence asks for: only one of two models may be shrunk freely.
+_GENEROUS = 2.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moments:
+    """Noisy moments of one model: ``value = response(coefficients) + N(0, noise)``.
+
+    ``size`` is a guess at the squared coefficient of a unit feature that matters; ``cap`` the intercept's variance.
+    """
+
+    value: Float
+    response: Response
+    noise: Float
+    size: float
+    cap: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Posterior:
+    """Coefficients from noisy moments, the covariance of their error, and the prior variances behind both."""
+
+    mean: Float
+    covariance: Float
+    scales: Float
+
+
+def weigh(models: Sequence[Moments], basis: Basis, *, sparse: bool) -> tuple[list[Posterior], Float]:
+    """Coefficients of the outcome's model, or of treatment's and the outcome's, in this order.
+
+    With them comes, for each feature, by how much its relevance to both models exceeds chance. Unless ``sparse``, all
+    features are taken to matter.
+    """
+    unit = basis.weight**2
+    inverses = [np.linalg.inv(model.noise) for model in models]
+    means = [np.zeros(basis.m) for _ in models]
+    prior = _Prior(basis.group, [model.size for model in models])
+    fitted = prior.start if sparse else [np.full(basis.m, model.size) for model in models]
+
+    def scales(k: int) -> Float:
+        return np.where(basis.group == 0, models[k].cap, np.maximum(fitted[k], 1e-7 * models[k].size) / unit)
+
+    def step(k: int) -> tuple[Float, Float]:
+        """Newton step of a model; each squared coefficient as the others leave it, and its variance."""
+        value, slope = models[k].response(means[k])
+        left = slope @ inverses[k]
+        precision = left @ slope
+        target = left @ (models[k].value - value) + precision @ means[k]
+        move = np.linalg.solve(precision + np.diag(1.0 / scales(k)), target) - means[k]
+        # A step of more than two units of the linear predictor overshoots where the logistic curve is flat.
+        means[k] = means[k] + move * min(1.0, 1.0 / np.sqrt(max(float(move @ slope @ move), 1e-12)))
+        own = np.diag(precision)
+        return ((target - precision @ means[k] + own * means[k]) / own) ** 2 * unit, unit / own
+
+    for round_ in range(_STEPS):
+        seen = [step(k) for k in range(len(models))]
+        if sparse and round_ < _SETTLE:
+            fitted = prior.fit(seen)
+    posteriors = []
+    for k, model in enumerate(models):
+        _, slope = model.response(means[k])
+        precision = slope @ inverses[k] @ slope
+        covariance = np.asarray(np.linalg.inv(precision + np.diag(1.0 / scales(k))))
+        posteriors.append(Posterior(means[k], covariance, scales(k)))
+    return posteriors, prior.coincidence
+
+
+class _Prior:
+    """Which of the models a feature matters to (a probability for each group of features), and how much it then does.
+
+    States are numbered by bits: bit k is set where a feature matters to model k.
+    """
+
+    def __init__(self, group: IntArray, sizes: Sequence[float]) -> None:
+        self.group, self.guesses, self.sizes = group, sizes, list(sizes)
+        count = 2 ** len(sizes)
+        self.states = np.array([[(state >> k) & 1 for k in range(len(sizes))] for state in range(count)], dtype=bool)
+        self.members = [np.flatnonzero(group == g) for g in np.unique(group) if g > 0]
+        # Half of what matters at all matters to every model.
+        parts = np.array([0.0, 1.0]) if count == 2 else np.array([0.0, 0.25, 0.25, 0.5])
+        self.expected = []
+        for members in self.members:
+            most = _FIRST if group[members[0]] == 1 else _OTHERS
+            chance = min(most, _EXPECTED / len(members)) * parts
+            chance[0] = 1.0 - chance.sum()
+            self.expected.append(chance)
+        self.chances = list(self.expected)
+        self.coincidence = np.ones(len(group))
+
+    @property
+    def start(self) -> list[Float]:
+        """Prior variances before anything is seen."""
+        variances = [np.zeros(len(self.group)) for _ in self.sizes]
+        for members, chance in zip(self.members, self.expected, strict=True):
+            for k, size in enumerate(self.sizes):
+                variances[k][members] = chance[self.states[:, k]].sum() * size
+        return variances
+
+    def fit(self, seen: Sequence[tuple[Float, Float]]) -> list[Float]:
+        """Prior variances of unit coefficients, from their squared estimates and the variances of these."""
+        inside = np.zeros((len(self.group), len(self.states)))
+        inside[self.group == 0, -1] = 1.0
+        for _ in range(_PASSES):
+            evidence = np.stack(
+                [
+                    0.5 * (square / v - square / (v + size) - np.log1p(size / v))
+                    for (square, v), size in zip(seen, self.sizes, strict=True)
+                ],
+                axis=1,
+            ) @ self.states.T.astype(np.float64)
+            for g, members in enumerate(self.members):
+                most = evidence[members].max(axis=1, keepdims=True)
+                likely = np.exp(evidence[members] - most) * self.chances[g]
+                inside[members] = likely / likely.sum(axis=1, keepdims=True)
+                total = inside[members].sum(axis=0) + _WORTH * self.expected[g]
+                self.chances[g] = total / total.sum()
+            matters = inside @ self.states
+            for k, (square, v) in enumerate(seen):
+                keep = self.sizes[k] / (self.sizes[k] + v)
+                counts = matters[:, k] * (self.group > 0)
+                total = _STEADY * self.guesses[k] + counts @ (keep**2 * square + keep * v)
+                self.sizes[k] = float(total / (_STEADY + counts.sum()))
+        self.coincidence = inside[:, -1] / np.maximum(np.prod(matters, axis=1), 1e-12)
+        if len(seen) > 1:
+            matters[:, -1] = np.minimum(1.0, _GENEROUS * matters[:, -1])
+        return [self._variance(*seen[k], matters[:, k], size) for k, size in enumerate(self.sizes)]
+
+    @staticmethod
+    def _variance(square: Float, v: Float, matters: Float, size: float) -> Float:
+        """Prior variance under which a normal posterior has the variance of the mixture's."""
+        keep = size / (size + v)
+        left = matters * keep * v + matters * (1.0 - matters) * keep**2 * square
+        return np.asarray(left * v / np.maximum(v - left, left * v / size))

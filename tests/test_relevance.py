@@ -1,0 +1,116 @@
+import numpy as np
+import pytest
+
+from discreet.basis import BINS, Basis, Size, reference_points
+from discreet.bounds import Range
+from discreet.moments import Reference
+from discreet.relevance import Moments, weigh
+
+RNG = np.random.default_rng(0)
+P = 5
+BASIS = Basis(
+    tuple(Range(0, 1) for _ in range(P)),
+    tuple(np.full(BINS, 1 / BINS) for _ in range(P)),
+    Size(degree=2, pairs=True, curved=False),
+)
+UNIT = BASIS.weight**2
+
+
+def exact_gram():
+    features, weight = BASIS(reference_points(BASIS.columns, BASIS.marginals, np.eye(P), 20_000))
+    return (features * weight[:, None]).T @ features / len(weight)
+
+
+GRAM = exact_gram()
+
+
+def linear(truth, sd, rng, size=0.1, cap=1.0):
+    """Moments of a linear model with noise of a given size."""
+    moments = GRAM @ truth + rng.normal(0, sd, BASIS.m)
+    return Moments(moments, lambda b: (GRAM @ b, GRAM), sd**2 * np.eye(BASIS.m), size, cap)
+
+
+def sparse_truth(*features, value=0.5):
+    truth = np.zeros(BASIS.m)
+    truth[list(features)] = value / BASIS.weight[list(features)]
+    return truth
+
+
+def test_at_little_noise_coefficients_are_recovered():
+    truth = RNG.normal(0, 0.2, BASIS.m)
+    for sparse in (True, False):
+        (fitted,), _ = weigh([linear(truth, 1e-5, RNG)], BASIS, sparse=sparse)
+        np.testing.assert_allclose(fitted.mean, truth, atol=5e-3)
+
+
+def test_noise_alone_is_shrunk_to_almost_nothing():
+    small = 0
+    for seed in range(20):
+        model = linear(np.zeros(BASIS.m), 0.5, np.random.default_rng(seed))
+        (fitted,), _ = weigh([model], BASIS, sparse=True)
+        plain = np.linalg.solve(GRAM, model.value)
+        small += np.linalg.norm(fitted.mean[1:]) < 0.3 * np.linalg.norm(plain[1:])
+    # Noise is taken for a signal now and then, not more often.
+    assert small >= 18
+
+
+def test_what_matters_is_told_from_what_does_not():
+    truth = sparse_truth(2, 14)
+    plain = weighed = 0.0
+    for seed in range(20):
+        model = linear(truth, 0.03, np.random.default_rng(seed))
+        (fitted,), _ = weigh([model], BASIS, sparse=True)
+        weighed += np.sum((fitted.mean - truth) ** 2)
+        plain += np.sum((np.linalg.solve(GRAM, model.value) - truth) ** 2)
+    assert weighed < 0.65 * plain
+
+
+def test_faint_evidence_in_one_model_is_weighed_with_that_in_the_other():
+    # A product that stands two and a half noise deviations out in either model.
+    sd = 0.08
+    faint = sparse_truth(13, value=2.5 * sd / np.sqrt(GRAM[13, 13]))
+    alone, together = [], []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        first, second = linear(faint, sd, rng), linear(faint, sd, rng)
+        (one,), _ = weigh([second], BASIS, sparse=True)
+        (_, two), _ = weigh([first, second], BASIS, sparse=True)
+        alone.append(one.mean[13])
+        together.append(two.mean[13])
+    assert np.mean(together) > 1.1 * np.mean(alone)
+
+
+def test_relevance_to_both_models_exceeds_chance_only_where_it_is_uncertain():
+    strong = sparse_truth(2, value=2.0)
+    (_, _), coincidence = weigh([linear(strong, 0.02, RNG), linear(strong, 0.02, RNG)], BASIS, sparse=True)
+    assert coincidence[2] == pytest.approx(1, abs=0.01)
+    assert coincidence[0] == 1
+    assert np.all(coincidence[10:] > 1)
+
+
+@pytest.mark.parametrize("sd", [0.002, 0.02, 0.2])
+def test_errors_are_about_as_large_as_their_covariance_says(sd):
+    reference = Reference.draw(BASIS, GRAM, 1e-9)
+    errors, stated = [], []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        # The law that the prior guesses: some features matter, by about the guessed size.
+        matters = rng.random(BASIS.m) < np.where(BASIS.group == 1, 0.5, 0.15)
+        truth = np.where(matters, rng.normal(0, 0.5, BASIS.m), 0.0) / BASIS.weight
+        moments = reference.response(truth, 0.5)[0] + rng.normal(0, sd, BASIS.m)
+        noise = sd**2 * np.eye(BASIS.m)
+        model = Moments(moments, lambda theta: reference.response(theta, 0.5), noise, 0.25, 4.0)
+        (fitted,), _ = weigh([model], BASIS, sparse=True)
+        assert np.linalg.eigvalsh(fitted.covariance).min() > 0
+        errors.append(float(np.sum(UNIT * (fitted.mean - truth) ** 2)))
+        stated.append(float(np.sum(UNIT * np.diag(fitted.covariance))))
+    assert 0.5 < np.mean(errors) / np.mean(stated) < 1.7
+
+
+def test_a_logistic_model_is_recovered_from_its_moments():
+    reference = Reference.draw(BASIS, GRAM, 1e-9)
+    truth = sparse_truth(1, 2, 13, value=0.6)
+    moments, _ = reference.response(truth, 0.5)
+    model = Moments(moments, lambda theta: reference.response(theta, 0.5), 1e-10 * np.eye(BASIS.m), 0.25, 4.0)
+    (fitted,), _ = weigh([model], BASIS, sparse=True)
+    np.testing.assert_allclose(fitted.mean, truth, atol=0.02)
