@@ -238,9 +238,9 @@ class Basis:
 
 def combine(features: Float, coefficients: Float) -> Float:
     """Features times coefficients, added up in a fixed order (BLAS would round differently by position)."""
-    total = np.zeros(len(features))
-    for k, coefficient in enumerate(coefficients):
-        total += features[:, k] * coefficient
+    total, term = np.zeros(len(features)), np.empty(len(features))
+    for k in np.flatnonzero(coefficients):
+        total += np.multiply(features[:, k], coefficients[k], out=term)
     return total
 
 
