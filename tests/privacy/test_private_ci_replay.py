@@ -1,6 +1,7 @@
 """PrivATE's proved calibration on neighbours, answers held fixed: no round moves by more than its noise covers."""
 
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -96,3 +97,16 @@ def test_rounds_on_the_halves_compose_in_parallel():
     assert [part.name for part in score] == ["score"]
     assert "treatment moments" in [part.name for part in training]
     assert np.isclose(sum(part.mu**2 for part in training), sum(part.mu**2 for part in score), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("known", "column"), [(None, 5), (0.5, 6)])
+def test_the_rounds_on_the_first_half_are_those_of_the_proof_with_the_shares_that_it_states(known, column):
+    proof = Path(__file__).parents[2] / "docs" / "proofs" / "private_ci.md"
+    rows = [[cell.strip() for cell in line.split("|")] for line in proof.read_text().splitlines()]
+    stated = {row[1]: float(row[column]) for row in rows if len(row) == 8 and row[column].startswith("0.")}
+    with seeded_noise(0):
+        (event,) = fit(STUDY.Y, STUDY.T, STUDY.X, split="private", propensity=known).guarantee_.events
+    spent = {part.name: part.mu**2 for part in event.parts[0]}
+    assert list(spent) == list(stated)
+    assert sum(stated.values()) == pytest.approx(1.0)
+    assert [value / sum(spent.values()) for value in spent.values()] == pytest.approx(list(stated.values()), rel=1e-4)

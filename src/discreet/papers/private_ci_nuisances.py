@@ -21,14 +21,14 @@ from discreet.errors import InvalidInput
 from discreet.gate import Gate
 from discreet.papers.rows import in_own_unit
 from discreet.records import CHUNK_ROWS, Chunk, Kernel, OnRows, Records, add_up
-from discreet.rounds import Propensity, fit_outcome, fit_propensity
+from discreet.rounds import first_look
 from discreet.survey import build_basis, locate, measure_gram, pilot_effect
 
 Surfaces: TypeAlias = Callable[[Float], tuple[Float, Float]]
 """From covariates as `Bounds` encodes them to propensity and prognosis, the latter in the outcome's unit."""
 
-PRIVATE_SHARES = Shares(location=0.08, pilot=0.04, marginals=0.06, gram=0.16, propensity=0.38, outcome=0.28)
-PRIVATE_SHARES_BY_DESIGN = Shares(location=0.12, pilot=0.06, marginals=0.08, gram=0.24, outcome=0.50)
+PRIVATE_SHARES = Shares(location=0.08, pilot=0.04, marginals=0.06, gram=0.16, models=0.66)
+PRIVATE_SHARES_BY_DESIGN = Shares(location=0.12, pilot=0.06, marginals=0.08, gram=0.24, models=0.50)
 
 _SAME = 1e-6
 
@@ -122,17 +122,13 @@ def private_surfaces(gate: Gate, known: float | None) -> Surfaces:
     pilot = pilot_effect(gate, share["pilot"], where)
     size = size_for(gate.n * gate.mu, gate.bounds.p)
     setting = measure_gram(gate, share["gram"], build_basis(gate, share["marginals"], size))
-    low, high = gate.bounds.propensity
-    if known is None:
-        model = fit_propensity(gate, share["propensity"], setting, where.treated, (low, high), 0)
-    else:
-        model = Propensity.by_design(setting, low, high)
-    outcome, bounds = fit_outcome(gate, share["outcome"], where, pilot, model), gate.bounds
+    outcome = first_look(gate, share["models"], setting, where, pilot, gate.bounds.propensity, known is not None)
+    bounds = gate.bounds
 
     def surfaces(x: Float) -> tuple[Float, Float]:
         nobody = np.zeros(len(x))
         chunk = Chunk(y=nobody, t=nobody, x=x, e=None if known is None else np.full(len(x), known))
-        pi = model(chunk)
+        pi = outcome.propensity(chunk)
         return pi, in_own_unit(np.clip(outcome.prognosis(chunk, pi), -1.0, 1.0), bounds)
 
     return surfaces
