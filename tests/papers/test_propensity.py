@@ -170,6 +170,17 @@ def test_covariates_end_inside_the_unit_ball_and_keep_their_direction():
     assert max(sum(Fraction(v) ** 2 for v in row) for row in into_unit_ball(wide, 1.0).tolist()) < 1
 
 
+@pytest.mark.parametrize("size", [1.0, 1e-99, 1e-160, 1e-170, 1e-250, 1e-300])
+def test_rows_of_any_size_end_up_in_the_unit_ball(size):
+    rng = np.random.default_rng(4)
+    x = size * rng.uniform(-1, 1, (200, 5)) * 10.0 ** -rng.integers(0, 9, (200, 5))
+    for radius in (1e-100, size):
+        inside = into_unit_ball(x, radius)
+        assert max(sum(Fraction(v) ** 2 for v in row) for row in inside.tolist()) <= 1
+    # All of them are larger than this radius, so that they end up on the sphere.
+    np.testing.assert_allclose(np.linalg.norm(into_unit_ball(x, 1e-9 * size), axis=1), 1.0, atol=1e-9)
+
+
 def test_levels_become_indicators_and_names_are_matched():
     bounds = Bounds(outcome=(0, 1), covariates={"age": (20, 60), "ward": ["a", "b", "c"]})
     n = 40
@@ -240,6 +251,8 @@ def test_a_trimming_outside_zero_and_a_half_is_refused(given, xi):
         ({"perturbation": "objective"}, "perturbation='output'", InvalidInput),
         ({"norm_bound": "data"}, "declared norm_bound", InvalidInput),
         ({"norm_bound": 0.0}, "norm_bound must be a positive number", InvalidInput),
+        ({"norm_bound": 1e-101}, "at least 1e-100", InvalidInput),
+        ({"bounds": Bounds(outcome=(0, 1), covariates=[list(range(4098))])}, "more than 4096 features", InvalidInput),
         ({"norm_bound": "wide"}, "norm_bound must be a positive number", InvalidInput),
         ({"protect": "nobody"}, "protect must be 'everyone' or 'propensity'", InvalidInput),
         ({"perturbation": "input"}, "perturbation 'output' or 'objective'", InvalidInput),

@@ -111,6 +111,25 @@ def test_over_a_thousand_pairs_no_round_exceeds_its_diameter_and_only_one_part_m
     assert effect > 0.75
 
 
+@pytest.mark.parametrize("radius", [1e-100, 1e-200])
+def test_records_whose_squares_vanish_move_the_weights_within_the_diameter(radius, monkeypatch):
+    # So small a radius as the second is refused; even so no row may leave the ball.
+    monkeypatch.setattr(propensity, "LEAST_RADIUS", 0.0)
+    rng = np.random.default_rng(1)
+    y, t, x = records(rng)
+    x[:, 0], x[:, 1], x[:, 2] = radius * rng.normal(0, 1, N), 0.5, "a"
+    layout = {"lam": 0.1, "xi": 0.1, "m": 30, "norm_bound": radius, "shuffle": False}
+    tape, moves = Tape((y, t, x), layout), []
+    for value in (3e-164, -3e-164, 1e-99, 1e-180, -1.0):
+        for arm in (0.0, 1.0):
+            other_t, other_x = t.copy(), x.copy()
+            other_t[0], other_x[0, 0] = arm, value
+            moves.append(tape.replay((y, other_t, other_x)))
+    weights, effect = np.array(moves).max(axis=0)
+    assert 0.1 < weights <= 1
+    assert effect == 0
+
+
 @pytest.mark.parametrize(("name", "factor"), [("sensitivity", 0.2), ("iptw_bound", 0.2)])
 def test_a_sensitivity_stated_too_small_is_found(name, factor, monkeypatch):
     # A negative control. A bound of the weighted outcome is enforced by the gate, so it is only too small for the

@@ -31,7 +31,18 @@ from discreet.papers.claims import claimed_guarantee, warn_of_claim
 from discreet.papers.iptw import iptw, iptw_bound, iptw_scores
 from discreet.papers.logistic import least_penalty, minimise, objective_sd, output_sd, propensity, sensitivity
 from discreet.papers.point import PointRelease
-from discreet.papers.rows import OneVector, Rows, dimension, features, in_own_unit, into_unit_ball, split
+from discreet.papers.rows import (
+    LEAST_RADIUS,
+    MOST_FEATURES,
+    OneVector,
+    Rows,
+    dimension,
+    features,
+    in_own_unit,
+    into_unit_ball,
+    norms,
+    split,
+)
 from discreet.records import Chunk
 
 Protect = Literal["everyone", "propensity"]
@@ -68,7 +79,7 @@ class PropensityIPTW(BaseEstimator):  # type: ignore[misc]
         How many records train the propensity score, as a number or a share; the other n estimate the effect.
     norm_bound : float or "data", optional
         Radius of the ball that encoded covariates are pulled into; by default the smallest that holds all that the
-        bounds allow. "data" takes the largest norm that occurs, as the authors do, and makes the claim false.
+        bounds allow. Not below 1e-100. "data" takes the largest norm that occurs, as the authors do, and makes the claim false.
     gradient_norm : float, default 1e-9
         Where the minimisation stops.
     shuffle : bool, default True
@@ -219,7 +230,7 @@ class PropensityIPTW(BaseEstimator):  # type: ignore[misc]
 
     def _radius(self, rows: Rows) -> float:
         if self.norm_bound == "data":
-            return float(np.sqrt(np.einsum("ij,ij->i", rows.x, rows.x).max()))
+            return max(float(norms(rows.x).max()), LEAST_RADIUS)
         return math.sqrt(rows.x.shape[1]) if self.norm_bound is None else float(self.norm_bound)
 
     def _checked(self) -> Budget:
@@ -236,6 +247,11 @@ class PropensityIPTW(BaseEstimator):  # type: ignore[misc]
             raise MissingBounds(
                 "PropensityIPTW needs Bounds(covariates=...): a propensity score depends on covariates."
             )
+        if dimension(self.bounds) > MOST_FEATURES:
+            raise InvalidInput(
+                f"the bounds make more than {MOST_FEATURES} features, for which the proof allows no rounding: declare "
+                "fewer covariates or levels."
+            )
         if self.protect not in ("everyone", "propensity") or self.perturbation not in ("output", "objective"):
             raise InvalidInput(
                 "protect must be 'everyone' or 'propensity', and perturbation 'output' or 'objective': choose one each."
@@ -246,8 +262,11 @@ class PropensityIPTW(BaseEstimator):  # type: ignore[misc]
             raise InvalidInput("gradient_norm must lie between 0 and 0.1: it says where the minimisation stops.")
         if self.xi is not None and not 0 < _number(self.xi) < 0.5:
             raise InvalidInput("xi must lie between 0 and 0.5: it trims probabilities from below; 0.1 is common.")
-        if self.norm_bound not in (None, "data") and not 0 < _number(self.norm_bound) < math.inf:
-            raise InvalidInput("norm_bound must be a positive number, None or 'data': declare the radius of a ball.")
+        if self.norm_bound not in (None, "data") and not LEAST_RADIUS <= _number(self.norm_bound) < math.inf:
+            raise InvalidInput(
+                f"norm_bound must be a positive number of at least {LEAST_RADIUS:g}, None or 'data': declare the radius "
+                "of a ball."
+            )
         if self.protect == "everyone":
             self._check_proved()
         elif self.perturbation == "output" and budget.epsilon >= 1:

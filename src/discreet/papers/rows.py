@@ -15,6 +15,10 @@ from discreet.frames import table
 from discreet.lattice import SAFE
 from discreet.records import CHUNK_ROWS, MIN_ROWS, ArrayRecords, Chunk, Kernel, Names, OnRows, add_up, chunks
 
+# The proof that no norm exceeds 1 needs these (docs/proofs/propensity.md).
+LEAST_RADIUS = 1e-100
+MOST_FEATURES = 4096
+
 
 # It neither compares nor prints its columns: they are the records themselves.
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -112,8 +116,14 @@ def dimension(bounds: Bounds) -> int:
 
 def into_unit_ball(x: Float, radius: float) -> Float:
     """Pull rows into the ball of this radius, and divide by it: no norm exceeds 1, rounding included."""
-    norms = np.sqrt(np.einsum("ij,ij->i", x, x))
-    return np.asarray(x * (SAFE / np.maximum(norms, radius))[:, None])
+    return np.asarray(x * (SAFE / np.maximum(norms(x), radius))[:, None])
+
+
+def norms(x: Float) -> Float:
+    """Euclidean norms of rows. Squares of tiny numbers vanish, so that rows are divided by their largest one first."""
+    largest = np.abs(x).max(axis=1, initial=0.0)
+    scaled = x / np.where(largest > 0.0, largest, 1.0)[:, None]
+    return np.asarray(largest * np.sqrt(np.einsum("ij,ij->i", scaled, scaled)))
 
 
 def in_own_unit(y: Float, bounds: Bounds) -> Float:
