@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,11 +11,12 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.svm import SVC
 
-from discreet import Bounds, InvalidBudget, InvalidInput, MissingBounds, NotFitted, Release
+from discreet import ATE, Bounds, InvalidBudget, InvalidInput, MissingBounds, NotFitted, Release
 from discreet.datasets import private_ci, private_ci_rct
 from discreet.papers.claims import UnprovedClaim
 from discreet.papers.private_ci import PrivATE
 from discreet.papers.private_ci_nuisances import preset
+from discreet.reproduce.private_ci_runs import exact_statistics
 from discreet.testing import frozen_noise, seeded_noise
 
 STUDY = private_ci(1, 400, 5)
@@ -77,6 +79,20 @@ def test_fitting_leaves_a_release_and_nothing_else(given):
     assert pickle.loads(pickle.dumps(fitted)).ate_ == fitted.ate_
 
 
+def test_no_public_name_returns_statistics_without_noise():
+    # What `ATE` offers returns releases or parts of one.
+    assert {name for name in set(dir(PrivATE)) - set(dir(ATE)) if not name.startswith("_")} == {"neighbours"}
+
+
+def test_statistics_for_simulations_leave_a_fitted_model_alone_and_refuse_the_proved_calibration():
+    fitted = fit(make(**LINEAR))
+    release = fitted.release_
+    assert exact_statistics(fitted, STUDY).n == 400
+    assert fitted.release_ is release
+    with pytest.raises(InvalidInput, match="'published' only"):
+        exact_statistics(make(calibration="proved", split="private"), STUDY)
+
+
 def test_a_release_survives_its_file(tmp_path):
     release = fit(make(**LINEAR)).release_
     release.save(tmp_path / "ate.json")
@@ -120,8 +136,8 @@ def test_the_remark_trains_on_one_half_and_averages_over_the_other():
     spoilt = STUDY.Y.copy()
     spoilt[:200] = STUDY.bounds.outcome[0]
     with frozen_noise():
-        usual = make(split="private").exact(STUDY.Y, STUDY.T, X=STUDY.X)
-        other = make(split="private").exact(spoilt, STUDY.T, X=STUDY.X)
+        usual = exact_statistics(make(split="private"), STUDY)
+        other = exact_statistics(make(split="private"), replace(STUDY, Y=spoilt))
     assert usual.n == other.n == 200
     # Spoilt outcomes reach the estimate through the models alone, which it resists: double robustness.
     assert abs(other.tau - usual.tau) < 0.5
@@ -130,7 +146,7 @@ def test_the_remark_trains_on_one_half_and_averages_over_the_other():
 
 def test_the_remark_halves_what_the_estimate_may_spend():
     with frozen_noise():
-        fitted, exact = fit(make(split="private")), make(split="private").exact(STUDY.Y, STUDY.T, X=STUDY.X)
+        fitted, exact = fit(make(split="private")), exact_statistics(make(split="private"), STUDY)
     assert fitted.release_.uncertainty.privacy == pytest.approx(exact.estimate_noise(0.25, 2.5e-6))
 
 
@@ -154,7 +170,7 @@ def test_the_proved_variance_is_that_of_the_scores_and_a_little_more_for_its_noi
             model = make(calibration="proved", split="public", epsilon=epsilon, **LINEAR)
             return fit(model).release_.uncertainty.sampling
 
-    exact = make(split="public", supremum="closed-form", **LINEAR).exact(STUDY.Y, STUDY.T, X=STUDY.X)
+    exact = exact_statistics(make(split="public", supremum="closed-form", **LINEAR), STUDY)
     standard = np.sqrt(exact.sigma2 / exact.n)
     assert sampling(1e6) == pytest.approx(standard, rel=0.01)
     assert sampling(1.0) > 1.5 * standard

@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.utils import check_random_state
 
 from discreet import Bounds
-from discreet.datasets import private_ci
+from discreet.datasets import Study, private_ci
 from discreet.papers.private_ci import PrivATE
 from discreet.papers.private_ci_formulas import (
     Exact,
@@ -26,6 +26,7 @@ from discreet.papers.private_ci_formulas import (
 )
 from discreet.papers.private_ci_nuisances import gather, preset, train
 from discreet.records import ArrayRecords
+from discreet.reproduce.private_ci_runs import exact_statistics
 from discreet.testing import frozen_noise, seeded_noise
 from evidence.nonprivate import linear_nuisances, linear_scores
 from evidence.private_ci_formula import largest_and_smallest_score
@@ -78,7 +79,7 @@ def test_influence_functions_are_derivatives_in_the_direction_of_a_record(record
 
     step = 1e-6
     derivatives = (functionals(step) - functionals(0.0)) / step
-    exact = PrivATE(epsilon=1, delta=1e-5, bounds=STUDY.bounds, random_state=0).exact(STUDY.Y, STUDY.T, X=STUDY.X)
+    exact = exact_statistics(PrivATE(epsilon=1, delta=1e-5, bounds=STUDY.bounds, random_state=0), STUDY)
     score = float(influence(np.array([y]), np.array([a]), x, models)[0])
     wanted = [score - exact.tau, (score - exact.tau) ** 2 - exact.sigma2]
     np.testing.assert_allclose(derivatives, wanted, rtol=1e-4, atol=1e-4)
@@ -93,7 +94,7 @@ def test_noise_factor_and_interval_of_theorems_4_3_and_4_6_by_hand():
 
 def test_the_fitted_interval_is_equation_15():
     model = PrivATE(epsilon=0.8, delta=1e-5, epsilon1=0.6, delta2=2e-6, bounds=STUDY.bounds, random_state=1)
-    exact = model.exact(STUDY.Y, STUDY.T, X=STUDY.X)
+    exact = exact_statistics(model, STUDY)
     with frozen_noise(), pytest.warns(UserWarning, match="claimed"):
         low, high = model.fit(STUDY.Y, STUDY.T, X=STUDY.X).ate_interval(alpha=0.1)
     v = augmented_variance(exact.sigma2, exact.gamma, exact.n, 0.6, 8e-6)
@@ -102,7 +103,7 @@ def test_the_fitted_interval_is_equation_15():
 
 
 def test_sigma2_is_the_mean_squared_influence_and_tau_the_mean_score():
-    exact = PrivATE(epsilon=1, delta=1e-5, bounds=STUDY.bounds, random_state=0).exact(STUDY.Y, STUDY.T, X=STUDY.X)
+    exact = exact_statistics(PrivATE(epsilon=1, delta=1e-5, bounds=STUDY.bounds, random_state=0), STUDY)
     assert exact.tau == pytest.approx(sum(exact.scores) / len(exact.scores))
     assert exact.sigma2 == pytest.approx(sum((exact.scores - exact.tau) ** 2) / len(exact.scores))
 
@@ -184,9 +185,7 @@ def test_no_score_exceeds_the_closed_form(y, a, pi, mu0, mu1):
 
 def test_it_agrees_with_the_few_line_version_with_linear_nuisances():
     study = private_ci(1, 2_000, 8)
-    exact = PrivATE(epsilon=1, delta=1e-5, bounds=study.bounds, random_state=0, **LINEAR).exact(
-        study.Y, study.T, X=study.X
-    )
+    exact = exact_statistics(PrivATE(epsilon=1, delta=1e-5, bounds=study.bounds, random_state=0, **LINEAR), study)
     nuisance = linear_nuisances(study)
     scores = linear_scores(study, nuisance)
     extremes = np.array(largest_and_smallest_score(study, nuisance)) - scores.mean()
@@ -206,7 +205,8 @@ def test_refitting_moves_the_estimate_beyond_the_smooth_sensitivity_that_the_pro
     y[0], other[0] = 0.0, 1.0
 
     def exact(outcomes):
-        return PrivATE(epsilon=1, delta=1e-5, bounds=bounds, random_state=0).exact(outcomes, t, X=x)
+        study = Study(name="few treated", X=x, T=t, Y=outcomes, bounds=bounds)
+        return exact_statistics(PrivATE(epsilon=1, delta=1e-5, bounds=bounds, random_state=0), study)
 
     before, after = exact(y), exact(other)
     allowed = math.sqrt(math.log(n)) / n * before.gamma

@@ -53,7 +53,7 @@ from discreet.papers.private_ci_nuisances import (
     train,
 )
 from discreet.papers.rows import in_own_unit
-from discreet.records import MIN_ROWS, ArrayRecords, Chunk, Records
+from discreet.records import MIN_ROWS, Chunk, Records
 from discreet.release import Release
 
 Calibration = Literal["published", "proved"]
@@ -178,17 +178,6 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         if self.calibration == "published":
             warn_of_claim("PrivATE", MEASURED)
         return fit
-
-    def exact(self, Y: Any, T: Any, *, X: Any = None) -> Exact:
-        """What the published calibration would add noise to: for simulations, where many budgets share one fit.
-
-        Privacy
-        -------
-        None: these are exact statistics of the records.
-        """
-        fitted.check(self)
-        rows = gather(ArrayRecords.of(Y, T, X, bounds=self.bounds, propensity=self.propensity))
-        return self._exact(rows, self._surfaces(rows, Budget(epsilon=self.epsilon, delta=self.delta))[0])
 
     def _check_budget(self, budget: Budget) -> None:
         if budget.pure:

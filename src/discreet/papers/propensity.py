@@ -79,7 +79,8 @@ class PropensityIPTW(BaseEstimator):  # type: ignore[misc]
         How many records train the propensity score, as a number or a share; the other n estimate the effect.
     norm_bound : float or "data", optional
         Radius of the ball that encoded covariates are pulled into; by default the smallest that holds all that the
-        bounds allow. Not below 1e-100. "data" takes the largest norm that occurs, as the authors do, and makes the claim false.
+        bounds allow; at least 1e-100. "data" takes the largest norm that occurs, as the authors do, and makes the
+        claim false.
     gradient_norm : float, default 1e-9
         Where the minimisation stops.
     shuffle : bool, default True
@@ -264,8 +265,8 @@ class PropensityIPTW(BaseEstimator):  # type: ignore[misc]
             raise InvalidInput("xi must lie between 0 and 0.5: it trims probabilities from below; 0.1 is common.")
         if self.norm_bound not in (None, "data") and not LEAST_RADIUS <= _number(self.norm_bound) < math.inf:
             raise InvalidInput(
-                f"norm_bound must be a positive number of at least {LEAST_RADIUS:g}, None or 'data': declare the radius "
-                "of a ball."
+                f"norm_bound must be a positive number of at least {LEAST_RADIUS:g}, None or 'data': declare the "
+                "radius of a ball."
             )
         if self.protect == "everyone":
             self._check_proved()

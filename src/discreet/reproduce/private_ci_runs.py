@@ -8,12 +8,15 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
+from sklearn.base import clone
 
+from discreet import fitted
 from discreet.ate import ATE
 from discreet.bounds import Bounds
 from discreet.budget import Budget
 from discreet.columns import Float
 from discreet.datasets import Study, private_ci, private_ci_rct, rhc
+from discreet.errors import InvalidInput
 from discreet.papers import baselines
 from discreet.papers.private_ci import PrivATE
 from discreet.papers.private_ci_formulas import (
@@ -73,7 +76,7 @@ def utilities(cell: str, replication: int) -> Row:
     if cell == OURS:
         with seeded_noise(noise_seed(cell, replication)):
             return run_method(study, cell, replication, BUDGETS)
-    exact = _published_model(study, cell, replication, None).exact(study.Y, study.T, X=study.X)
+    exact = exact_statistics(_published_model(study, cell, replication, None), study)
     assert exact.scores is not None
     with seeded_noise(noise_seed(cell, replication)):
         bootstraps = {}
@@ -103,10 +106,10 @@ def catheter(cell: str, replication: int) -> Row:
     with seeded_noise(noise_seed(f"rhc {cell}", replication)):
         if cell == OURS:
             return run_method(study, cell, replication, CATHETER_BUDGETS)
-        exact = _published_model(study, cell, replication, None).exact(study.Y, study.T, X=study.X)
+        exact = exact_statistics(_published_model(study, cell, replication, None), study)
         assert exact.scores is not None
         row = _published_row(study, exact, CATHETER_BUDGETS, DEFAULT_SHARE)
-    filled = _published_model(_observed(study), cell, replication, None).exact(study.Y, study.T, X=study.X)
+    filled = exact_statistics(_published_model(_observed(study), cell, replication, None), study)
     return row | {"largest": float(np.abs(exact.scores - exact.tau).max()), "observed": filled.gamma}
 
 
@@ -129,8 +132,22 @@ def run_method(
     """What one method makes of one study, at several budgets."""
     if method == OURS:
         return {"truth": study.ate, "intervals": _ours(study, epsilons, propensity)}
-    exact = _published_model(study, method, replication, propensity).exact(study.Y, study.T, X=study.X)
+    exact = exact_statistics(_published_model(study, method, replication, propensity), study)
     return _published_row(study, exact, epsilons, share)
+
+
+def exact_statistics(model: PrivATE, study: Study) -> Exact:
+    """What the published calibration would add noise to, so that many budgets share one fit. Not private at all.
+
+    For simulations only: the model that is given is neither fitted nor changed.
+    """
+    if model.calibration != "published":
+        raise InvalidInput("exact statistics are defined for calibration='published' only: the proved one shows none.")
+    own: PrivATE = clone(model)
+    fitted.check(own)
+    rows = gather(ArrayRecords.of(study.Y, study.T, study.X, bounds=own.bounds, propensity=own.propensity))
+    surfaces, _ = own._surfaces(rows, Budget(epsilon=own.epsilon, delta=own.delta))
+    return own._exact(rows, surfaces)
 
 
 def _published_model(study: Study, nuisance: str, replication: int, propensity: float | None) -> PrivATE:
