@@ -320,3 +320,18 @@ def test_files_that_hold_no_such_release_are_refused(tmp_path):
             PointRelease.load(tmp_path / name)
     with pytest.raises(InvalidInput, match="There is no release file"):
         PointRelease.load(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize("norm_bound", [1.0, "data"])
+def test_a_claimed_release_says_itself_what_was_measured_and_what_it_gives_away(norm_bound, tmp_path):
+    fit(PAPER | {"norm_bound": norm_bound}).release_.save(tmp_path / "claimed.json")
+    release = PointRelease.load(tmp_path / "claimed.json")
+    assert any("was 5.1" in note and "notes on methods" in note for note in release.notes)
+    by_data = norm_bound == "data"
+    assert any("largest norm" in phrase for phrase in release.guarantee.public) == by_data
+    assert any("published without noise" in note for note in release.notes) == by_data
+    assert "largest norm of the covariates" in release.summary() or not by_data
+
+
+def test_a_proved_release_has_no_notes_on_claims():
+    assert not any("laimed" in note for note in fit(EVERYONE).release_.notes)

@@ -51,8 +51,14 @@ Perturbation = Literal["output", "objective"]
 _TITLE = "Average treatment effect by private propensity scores (IPTW)"
 _MEASURED = (
     "It covers only the m records that trained the propensity score: the n others are used without noise. The claim "
-    "holds for covariates inside a public ball; scaled by their own largest norm, a claimed epsilon of 0.5 was "
-    "measured as 5.1, and records drawn with replacement turned 0.99 into 4.5. protect='everyone' has a proof."
+    "is for covariates inside a public ball. Measured, according to this project's notes on methods: scaled by the "
+    "largest norm in the data a claimed epsilon of 0.5 was 5.1, and records drawn with replacement turned 0.99 into "
+    "4.5. protect='everyone' has a proof."
+)
+_DATA_NORM = "the largest norm of the covariates among all records"
+_DATA_NORM_NOTE = (
+    "Covariates were divided by the largest norm among the records, which is published without noise: the claim is "
+    "false for it."
 )
 _NO_INTERVAL = "The paper gives no interval: the penalty and the noise in the weights bias the estimate."
 
@@ -153,7 +159,7 @@ class PropensityIPTW(BaseEstimator):  # type: ignore[misc]
         else:
             w, noise_sd = self._published_weights(training, budget), 0.0
             tau = self._published_effect(others, w)
-            guarantee = _claim(budget, self.perturbation, training.n, others.n)
+            guarantee = self._claim(budget, training.n, others.n)
         settings = {"m": training.n, "n": others.n, "lambda": self.lam, "xi": self.xi, "norm bound": radius}
         self.release_ = PointRelease(
             method=_TITLE,
@@ -163,7 +169,7 @@ class PropensityIPTW(BaseEstimator):  # type: ignore[misc]
             guarantee=guarantee,
             bounds=self.bounds,
             settings=settings | {"protect": self.protect, "perturbation": self.perturbation},
-            notes=(_NO_INTERVAL,),
+            notes=self._notes(),
         )
         return self
 
@@ -228,6 +234,21 @@ class PropensityIPTW(BaseEstimator):  # type: ignore[misc]
             raise InvalidInput("the n records that estimate the effect hold one arm only: choose another m or split.")
         with np.errstate(over="ignore", invalid="ignore"):
             return iptw(others.outcome, others.t, others.x @ w, self.xi)
+
+    def _claim(self, budget: Budget, m: int, n: int) -> Guarantee:
+        others = f"the {n} records that estimated the effect: outcome, treatment and covariates enter without noise"
+        return claimed_guarantee(
+            f"propensity weights, {self.perturbation} perturbation",
+            budget,
+            unit=f"one of the {m} records that trained the propensity score",
+            public=(others, *_PUBLIC, *([_DATA_NORM] if self.norm_bound == "data" else [])),
+        )
+
+    def _notes(self) -> tuple[str, ...]:
+        if self.protect == "everyone":
+            return (_NO_INTERVAL,)
+        by_data = [_DATA_NORM_NOTE] if self.norm_bound == "data" else []
+        return (_NO_INTERVAL, f"Claimed, not proved: {_MEASURED[0].lower()}{_MEASURED[1:]}", *by_data)
 
     def _radius(self, rows: Rows) -> float:
         if self.norm_bound == "data":
@@ -294,18 +315,6 @@ class PropensityIPTW(BaseEstimator):  # type: ignore[misc]
 
 
 _PUBLIC = ("the declared bounds", "the numbers m and n of records", "which record is in which part")
-
-
-def _claim(budget: Budget, perturbation: Perturbation, m: int, n: int) -> Guarantee:
-    return claimed_guarantee(
-        f"propensity weights, {perturbation} perturbation",
-        budget,
-        unit=f"one of the {m} records that trained the propensity score",
-        public=(
-            f"the {n} records that estimated the effect: outcome, treatment and covariates enter without noise",
-            *_PUBLIC,
-        ),
-    )
 
 
 def _number(value: object) -> float:
