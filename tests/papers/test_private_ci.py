@@ -45,6 +45,14 @@ def test_the_published_calibration_is_claimed_and_warns_of_what_was_measured():
     assert "clipped to a fixed set" not in fitted.release_.methods()
 
 
+@pytest.mark.parametrize("split", [None, "public", "private"])
+def test_a_claim_protects_no_record_that_was_declared_public(split):
+    guarantee = fit(make(split=split, **({} if split == "private" else LINEAR))).guarantee_
+    assert guarantee.status == "claimed"
+    assert guarantee.unit == ("one record of the second half" if split == "public" else "one record")
+    assert any("first half" in phrase for phrase in guarantee.public) == (split == "public")
+
+
 def test_the_warning_points_at_the_line_that_fits():
     with pytest.warns(UnprovedClaim) as caught:
         make(**LINEAR).fit(STUDY.Y, STUDY.T, X=STUDY.X)

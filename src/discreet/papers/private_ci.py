@@ -242,7 +242,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         tau, sigma2, r = publish(exact, parts)
         # V_DP / n of (16) is sigma2 / n + r^2, so that the interval is (15).
         uncertainty = Uncertainty(sampling=sqrt(sigma2 / exact.n), privacy=r)
-        guarantee = claimed_guarantee("PrivATE", budget, public=self._public())
+        guarantee = claimed_guarantee("PrivATE", budget, unit=self._unit(), public=self._public())
         notes = (f"Claimed, not private: {MEASURED[0].lower()}{MEASURED[1:]}",)
         return self._release(tau, uncertainty, len(rows.t), guarantee, notes)
 
