@@ -12,6 +12,7 @@ from discreet.datasets import private_ci_rct
 from discreet.errors import InvalidInput, MissingBounds
 from discreet.papers import baselines
 from discreet.papers.baselines import SubsampledDifference, group_differences
+from discreet.papers.claims import UnprovedClaim
 from discreet.papers.private_ci_formulas import Exact
 from discreet.papers.rows import Rows
 from discreet.testing import frozen_noise, record_sums, seeded_noise
@@ -58,8 +59,9 @@ def test_the_bootstrap_without_a_budget_agrees_with_the_normal_interval():
 
 def test_each_replicate_spends_its_part_of_the_budget():
     scores = np.zeros(1_000)
-    with seeded_noise(2):
-        interval = baselines.bootstrap(scores, 0.05, replicates=1_000, gamma=2.0, budget=Budget(epsilon=1, delta=1e-5))
+    budget = Budget(epsilon=1, delta=1e-5)
+    with seeded_noise(2), pytest.warns(UnprovedClaim):
+        interval, _ = baselines.private_bootstrap(scores, 0.05, replicates=1_000, gamma=2.0, budget=budget)
     sd = 2 * 5 * math.sqrt(2 * math.log(1_000) * math.log(2 / 1e-8)) / (1e-3 * 1_000)
     assert half_width(interval) == pytest.approx(Z95 * sd, rel=0.15)
 
@@ -78,7 +80,17 @@ def test_too_few_replicates_and_a_budget_without_delta_are_refused():
     with pytest.raises(InvalidInput, match="replicates must be an integer"):
         baselines.bootstrap(np.zeros(10), 0.05, replicates=1)
     with pytest.raises(InvalidInput, match="budget needs a delta"):
-        baselines.bootstrap(np.zeros(10), 0.05, budget=Budget(epsilon=1))
+        baselines.private_bootstrap(np.zeros(10), 0.05, gamma=1.0, budget=Budget(epsilon=1))
+
+
+def test_a_private_bootstrap_is_a_claim_and_says_so():
+    with pytest.warns(UnprovedClaim, match="claimed, not proved") as caught:
+        _, guarantee = baselines.private_bootstrap(
+            np.zeros(50), 0.05, gamma=1.0, replicates=4, budget=Budget(epsilon=0.5, delta=1e-6)
+        )
+    assert caught[0].filename == __file__
+    assert (guarantee.status, guarantee.epsilon, guarantee.delta) == ("claimed", 0.5, 1e-6)
+    assert "the gross-error sensitivity" in guarantee.public
 
 
 # --- subsample and aggregate ----------------------------------------------------------------------------------------

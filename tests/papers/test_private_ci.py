@@ -59,6 +59,31 @@ def test_the_warning_points_at_the_line_that_fits():
     assert caught[0].filename == __file__
 
 
+class Untouched:
+    """Data that nobody may look at."""
+
+    def __getattr__(self, name):
+        raise AssertionError(f"{name} of the records was looked at")
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_warning_comes_before_the_records():
+    with pytest.raises(UnprovedClaim):
+        make().fit(Untouched(), Untouched(), X=Untouched())
+    with pytest.raises(UnprovedClaim):
+        make().fit_table(Untouched(), outcome="y", treatment="t")
+    with pytest.raises(InvalidBudget):
+        make(delta=None).fit(Untouched(), Untouched(), X=Untouched())
+
+
+def test_progress_is_told_how_many_rows_were_read():
+    told = []
+    make(calibration="proved", split="private").fit(
+        STUDY.Y, STUDY.T, X=STUDY.X, progress=lambda *given: told.append(given)
+    )
+    assert told[-1] == ("reading", 400, 400)
+
+
 @pytest.mark.parametrize("split", ["public", "private"])
 def test_the_proved_calibration_is_proved_and_does_not_warn(split):
     models = LINEAR if split == "public" else {}
@@ -290,7 +315,7 @@ BAD = [
 @pytest.mark.parametrize(("given", "error", "words"), BAD, ids=[str(i) for i in range(len(BAD))])
 def test_bad_input_is_refused_in_a_sentence(given, error, words):
     with pytest.raises(error, match=words):
-        make(**given).fit(STUDY.Y, STUDY.T, X=STUDY.X)
+        fit(make(**given))
 
 
 def test_a_half_without_an_arm_is_refused():
@@ -301,4 +326,4 @@ def test_a_half_without_an_arm_is_refused():
 
 def test_too_few_records_to_split_are_refused():
     with pytest.raises(InvalidInput, match="at least 20 records"):
-        make(split="private").fit(STUDY.Y[:15], STUDY.T[:15], X=STUDY.X[:15])
+        fit(make(split="private"), replace(STUDY, Y=STUDY.Y[:15], T=STUDY.T[:15], X=STUDY.X[:15]))

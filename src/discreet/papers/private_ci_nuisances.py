@@ -18,6 +18,7 @@ from discreet.bounds import Bounds
 from discreet.budget import Shares
 from discreet.columns import Float, IntArray, Range
 from discreet.errors import InvalidInput
+from discreet.fitted import Progress
 from discreet.gate import Gate
 from discreet.papers.rows import in_own_unit
 from discreet.records import CHUNK_ROWS, Chunk, Kernel, OnRows, Records, add_up
@@ -170,7 +171,7 @@ def take(rows: Chunk, places: slice) -> Chunk:
     return Chunk(y=rows.y[places], t=rows.t[places], x=rows.x[places], e=None if rows.e is None else rows.e[places])
 
 
-def gather(records: Records) -> Chunk:
+def gather(records: Records, progress: Progress | None = None) -> Chunk:
     """All records in memory: what a published method looks at beyond sums."""
     parts: list[Chunk] = []
 
@@ -178,7 +179,11 @@ def gather(records: Records) -> Chunk:
         parts.append(chunk)
         return np.zeros(1, dtype=np.int64)
 
-    records.sum(keep)
+    def on_rows(_: int) -> None:
+        if progress is not None:
+            progress("reading", sum(len(part.t) for part in parts), records.n)
+
+    records.sum(keep, on_rows)
     known = [part.e for part in parts if part.e is not None]
     return Chunk(
         y=np.concatenate([part.y for part in parts]),

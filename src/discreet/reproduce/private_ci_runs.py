@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -18,6 +19,7 @@ from discreet.columns import Float
 from discreet.datasets import Study, private_ci, private_ci_rct, rhc
 from discreet.errors import InvalidInput
 from discreet.papers import baselines
+from discreet.papers.claims import UnprovedClaim
 from discreet.papers.private_ci import PrivATE
 from discreet.papers.private_ci_formulas import (
     Exact,
@@ -82,9 +84,11 @@ def utilities(cell: str, replication: int) -> Row:
         bootstraps = {}
         for epsilon in BUDGETS:
             given = Budget(epsilon=epsilon, delta=DELTA)
-            bootstraps[f"{epsilon:g}"] = baselines.bootstrap(
-                exact.scores, ALPHAS[-1], gamma=exact.gamma, budget=given, random_state=replication
-            )
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UnprovedClaim)
+                bootstraps[f"{epsilon:g}"], _ = baselines.private_bootstrap(
+                    exact.scores, ALPHAS[-1], gamma=exact.gamma, budget=given, random_state=replication
+                )
         return _published_row(study, exact, BUDGETS, DEFAULT_SHARE) | {"bootstrap": bootstraps}
 
 
