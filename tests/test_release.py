@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from discreet.accounting import calibrate_mu
 from discreet.bounds import Bounds
 from discreet.errors import InvalidBudget, InvalidInput, UnsupportedRelease
-from discreet.events import ClaimedEvent, GaussianEvent, LaplaceEvent
+from discreet.events import ClaimedEvent, GaussianEvent, LaplaceEvent, ParallelEvent
 from discreet.guarantee import Guarantee
 from discreet.intervals import Uncertainty
 from discreet.release import Release
@@ -206,6 +206,21 @@ def test_laplace_rounds_share_epsilon_and_claims_share_nothing():
     claimed = a_release(guarantee=a_guarantee(events=mixed, status="claimed", epsilon=1.0))
     assert [share for _, _, share in claimed.rounds()] == [None, None, None]
     assert "claimed, not proved" in claimed.methods()
+
+
+def test_rounds_on_disjoint_parts_are_listed_by_part_and_share_the_budget_of_their_part():
+    parts = tuple(
+        tuple(GaussianEvent(name=name, diameter=1.0, sigma=40.0, dimension=1) for name in names)
+        for names in (["a", "b"], ["c"])
+    )
+    release = a_release(guarantee=a_guarantee(events=(ParallelEvent(name="disjoint parts", parts=parts),)))
+    assert release.rounds() == (("part 1, a", 1, 0.5), ("part 1, b", 1, 0.5), ("part 2, c", 1, 1.0))
+    assert "part 1, a (1, 50 %); part 1, b (1, 50 %); part 2, c (1, 100 %)" in release.methods()
+    claim = (ClaimedEvent(name="z", epsilon=0.1, delta=0.0),)
+    claimed = a_release(
+        guarantee=a_guarantee(events=(ParallelEvent(name="p", parts=(parts[0], claim)),), status="claimed")
+    )
+    assert "as the method's authors prescribe (a, b and z)" in claimed.methods()
 
 
 def test_the_summary_holds_estimate_interval_split_guarantee_and_notes():

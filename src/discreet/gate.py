@@ -1,5 +1,6 @@
-"""The one gate: clip, sum, noise. Nothing that was computed from records leaves in any other way.
+"""The one gate: clip, sum, noise. Nothing that was computed from records and is called proved leaves in any other way.
 
+(What `discreet.papers` releases as its authors prescribe does not pass here: its guarantees say "claimed".)
 A query is a map of single records, the set that it must lie in and a share of the budget. The gate enforces the set on
 every record, sums integers exactly, charges the budget and then draws. Proof: docs/proofs/gate.md.
 """

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from html import escape
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 from discreet.bounds import Bounds
 from discreet.errors import InvalidInput, UnsupportedRelease
-from discreet.events import ClaimedEvent, Event, GaussianEvent, LaplaceEvent
+from discreet.events import ClaimedEvent, Event, GaussianEvent, LaplaceEvent, ParallelEvent
 from discreet.guarantee import Guarantee
 from discreet.intervals import Uncertainty
 
@@ -144,14 +144,11 @@ class Release:
         return {name: share for name, share in shares.items() if name != SOURCES["clipping"] or share >= 0.005}
 
     def rounds(self) -> tuple[tuple[str, int, float | None], ...]:
-        """What was released, in order: name, how many numbers, share of the budget (None where none can be told)."""
-        spent = [_spending(event) for event in self.guarantee.events]
-        whole = math.fsum(cost or 0.0 for _, cost in spent)
-        kinds = {type(event) for event in self.guarantee.events}
-        return tuple(
-            (event.name, count, cost / whole if cost is not None and whole and len(kinds) == 1 else None)
-            for event, (count, cost) in zip(self.guarantee.events, spent, strict=True)
-        )
+        """What was released, in order: name, how many numbers, share of the budget (None where none can be told).
+
+        Disjoint parts of the records have a budget each, and shares are of that one.
+        """
+        return tuple(_rounds(self.guarantee.events))
 
     def summary(self) -> str:
         """A table in plain text."""
@@ -179,9 +176,7 @@ class Release:
             f"{b.outcome[1]:g}{self._adjustment_words()}.",
             self._mechanism_words(),
             f"The estimate is {self.text(self.estimate)} (95 % interval {self.interval_text()}).",
-            f"The interval combines the sampling error (standard error {u.sampling:.3g}), the noise added to the "
-            f"estimate (standard deviation {u.privacy:.3g}) and the noise in the adjustment (standard deviation "
-            f"{u.nuisance:.3g})"
+            f"The interval combines {_list(_error_words(u))}"
             + (
                 f", and allows in full for a bias of up to {u.clipping:.3g} from clipping, by the critical value of a "
                 "folded normal distribution."
@@ -192,14 +187,27 @@ class Release:
         return " ".join(sentences)
 
     def _mechanism_words(self) -> str:
-        events = self.guarantee.events
+        events = list(_leaves(self.guarantee.events))
         if any(isinstance(event, ClaimedEvent) for event in events):
             return f"Noise was added as the method's authors prescribe ({_list(event.name for event in events)})."
-        return (
-            "All that was computed from the records are sums over them: each record's contribution was clipped to a "
-            f"fixed set, and {_mechanism(events)} was added (in brackets: how many numbers, and their share of the "
-            f"budget): {'; '.join(_round_words(*round_) for round_ in self.rounds())}."
+        divided = any(isinstance(event, ParallelEvent) for event in self.guarantee.events)
+        parts = (
+            "Records were divided into disjoint parts without regard to their content, each with a budget of its own. "
         )
+        return (
+            f"{parts if divided else ''}{self._sums_words()}, and {_mechanism(events)} was added (in brackets: how "
+            f"many numbers, and their share of the budget): {'; '.join(_round_words(*round_) for round_ in self.rounds())}."
+        )
+
+    def _sums_words(self) -> str:
+        """What was summed: records, unless the adjustment says what was computed before (``before``, ``sums_over``)."""
+        before, over = (self.adjustment.get(name) for name in ("before", "sums_over"))
+        if not isinstance(before, str) or not isinstance(over, str):
+            return (
+                "All that was computed from the records are sums over them: each record's contribution was clipped to "
+                "a fixed set"
+            )
+        return f"{before}. All that was released are sums over {over}: each contribution was clipped to a fixed set"
 
     def _adjustment_words(self) -> str:
         names = self.bounds.names
@@ -304,7 +312,36 @@ def _spending(event: Event) -> tuple[int, float | None]:
     return 0, None
 
 
-def _mechanism(events: tuple[Event, ...]) -> str:
+def _leaves(events: Iterable[Event]) -> Iterator[Event]:
+    """Events with those of disjoint parts in place."""
+    for event in events:
+        if isinstance(event, ParallelEvent):
+            for part in event.parts:
+                yield from _leaves(part)
+        else:
+            yield event
+
+
+def _rounds(events: tuple[Event, ...], where: str = "") -> Iterator[tuple[str, int, float | None]]:
+    spent = [_spending(event) for event in events]
+    whole = math.fsum(cost or 0.0 for _, cost in spent)
+    alike = len({type(event) for event in events}) == 1
+    for event, (count, cost) in zip(events, spent, strict=True):
+        if isinstance(event, ParallelEvent):
+            for number, part in enumerate(event.parts, 1):
+                yield from _rounds(part, f"{where}part {number}, ")
+        else:
+            yield where + event.name, count, cost / whole if cost is not None and whole and alike else None
+
+
+def _error_words(u: Uncertainty) -> Iterator[str]:
+    yield f"the sampling error (standard error {u.sampling:.3g})"
+    yield f"the noise added to the estimate (standard deviation {u.privacy:.3g})"
+    if u.nuisance:
+        yield f"the noise in the adjustment (standard deviation {u.nuisance:.3g})"
+
+
+def _mechanism(events: list[Event]) -> str:
     if all(isinstance(event, GaussianEvent) for event in events):
         return "discrete Gaussian noise, calibrated by exact accounting of Gaussian differential privacy,"
     if all(isinstance(event, LaplaceEvent) for event in events):

@@ -180,3 +180,10 @@ def test_numbers_of_groups_that_make_no_sense_are_refused(groups):
 def test_missing_bounds_are_refused():
     with pytest.raises(MissingBounds, match="SubsampledDifference needs bounds"):
         subsampled(bounds=None).fit(RCT.Y, RCT.T, X=RCT.X)
+
+
+def test_the_methods_paragraph_says_that_groups_were_summed():
+    text = subsampled().fit(RCT.Y, RCT.T, X=RCT.X).release_.methods()
+    assert "dealt by lot into 25 groups" in text
+    assert "sums over the groups" in text
+    assert "All that was computed from the records are sums" not in text

@@ -327,3 +327,15 @@ def test_a_half_without_an_arm_is_refused():
 def test_too_few_records_to_split_are_refused():
     with pytest.raises(InvalidInput, match="at least 20 records"):
         fit(make(split="private"), replace(STUDY, Y=STUDY.Y[:15], T=STUDY.T[:15], X=STUDY.X[:15]))
+
+
+def test_the_methods_paragraph_tells_what_was_summed_and_what_was_not():
+    public = fit(make(calibration="proved", split="public", **LINEAR)).release_.methods()
+    assert "trained on the first half of the records, which was declared public, without noise" in public
+    assert "sums over the records of the second half" in public
+    assert "All that was computed from the records are sums" not in public
+    private = fit(make(calibration="proved", split="private")).release_.methods()
+    assert "divided into disjoint parts" in private
+    for words in ("part 1, treatment moments (", ", 33 %)", "part 2, score (2, 100 %)", "discrete Gaussian noise"):
+        assert words in private
+    assert "noise in the adjustment" not in private  # for which this interval does not allow

@@ -196,7 +196,14 @@ class SubsampledDifference(BaseEstimator):  # type: ignore[misc]
             ),
             bounds=self.bounds,
             design="known propensity",
-            adjustment={"covariates": [], "basis": "none", "groups": self.groups},
+            adjustment={
+                "covariates": [],
+                "basis": "none",
+                "groups": self.groups,
+                "before": f"Records were dealt by lot into {self.groups} groups, and each group gave one number, the "
+                "difference of its arms' means",
+                "sums_over": "the groups",
+            },
             notes=("Treatment is taken to be randomised: no covariate is adjusted for.",),
         )
         return self

@@ -66,6 +66,12 @@ MEASURED = (
     "1e-5, and with few treated records a claimed epsilon of 0.5 is 9. Use discreet.ATE, or calibration='proved'."
 )
 
+# For the methods paragraph of a release.
+_PUBLIC_HALF = {
+    "before": "Models were trained on the first half of the records, which was declared public, without noise",
+    "sums_over": "the records of the second half",
+}
+
 
 class PrivATE(BaseEstimator):  # type: ignore[misc]
     """Average effect by AIPW, with noise scaled to the gross-error sensitivity, and its interval.
@@ -344,7 +350,8 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
                 "trained_on": trained[self.split],
                 "calibration": self.calibration,
                 "trim": list(self.bounds.propensity),
-            },
+            }
+            | (_PUBLIC_HALF if self.split == "public" else {}),
             notes=notes,
         )
 
