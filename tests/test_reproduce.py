@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import time
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from discreet.reproduce.pages import Page, axes, share, write
 from discreet.reproduce.targets import Target
 
 CALLS = []
+DATA = Path(os.environ.get("DISCREET_DATA", Path(__file__).parents[2] / "shared" / "data"))
+real = pytest.mark.skipif(not DATA.is_dir(), reason="real studies are no part of this project; set DISCREET_DATA")
 
 
 def count(cell, replication):
@@ -226,6 +229,39 @@ def test_pages_of_the_propensity_paper_can_be_written(tmp_path):
     for page in (propensity_pages.fig1(results), propensity_pages.fig2(results)):
         assert {len(line) for line in page.lines} == {len(page.head)}
         write(page, tmp_path, stem="f", title="t", command="c")
+
+
+def real_rows(rng):
+    """Rows of Table 1 as a run would have left them."""
+    keys = [f"{epsilon:g}" for epsilon in propensity_runs.TABLE_EPSILONS]
+    paper = [
+        {"tau": 1.0, "output": {k: rng.normal(1, 1) for k in keys}, "objective": {k: rng.normal(1, 1) for k in keys}}
+        for _ in range(3)
+    ]
+    ours = [{"estimates": dict.fromkeys(keys, 1.0)} for _ in range(3)]
+    return {
+        f"{name} {method}": rows for name in ("ihdp", "nsw") for method, rows in (("paper", paper), ("discreet", ours))
+    }
+
+
+def test_table_1_of_the_propensity_paper_says_what_is_clipped():
+    page = propensity_pages.table1(real_rows(np.random.default_rng(0)))
+    text = " ".join(page.remarks)
+    assert "Outcomes are not clipped" in text
+    assert "-50 to 300 for IHDP and 0 to 100,000 dollars" in text
+    assert "clipped to ±300" in text
+
+
+@real
+def test_no_outcome_of_table_1_is_clipped(monkeypatch):
+    monkeypatch.setenv("DISCREET_DATA", str(DATA))
+    for name, realisations in (("ihdp", range(propensity_runs.REALISATIONS)), ("nsw", [0])):
+        for realisation in realisations:
+            study = propensity_runs._study.__wrapped__(name, realisation)
+            low, high = study.bounds.outcome
+            # A clipped outcome would sit at an end; earnings of 0 are real.
+            assert study.Y.max() < high
+            assert study.Y.min() > low or name == "nsw"
 
 
 def test_flips_become_rarer_with_epsilon_and_with_the_effect_and_the_repaired_bound_holds():

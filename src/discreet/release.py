@@ -191,12 +191,11 @@ class Release:
         if any(isinstance(event, ClaimedEvent) for event in events):
             return f"Noise was added as the method's authors prescribe ({_list(event.name for event in events)})."
         divided = any(isinstance(event, ParallelEvent) for event in self.guarantee.events)
-        parts = (
-            "Records were divided into disjoint parts without regard to their content, each with a budget of its own. "
-        )
+        parts = "Records were divided into disjoint parts without regard to their content, each with its own budget. "
+        rounds = "; ".join(_round_words(*round_) for round_ in self.rounds())
         return (
             f"{parts if divided else ''}{self._sums_words()}, and {_mechanism(events)} was added (in brackets: how "
-            f"many numbers, and their share of the budget): {'; '.join(_round_words(*round_) for round_ in self.rounds())}."
+            f"many numbers, and their share of the budget): {rounds}."
         )
 
     def _sums_words(self) -> str:

@@ -76,7 +76,7 @@ def rhc(path: str | Path | None = None, *, outcome: str = "death180") -> Study:
     )
 
 
-def nsw(path: str | Path | None = None, *, re74: bool = False) -> Study:
+def nsw(path: str | Path | None = None, *, re74: bool = False, outcome: tuple[float, float] = NSW_OUTCOME) -> Study:
     """National Supported Work: Lalonde's 722 men of a randomised trial, earnings in 1978.
 
     Parameters
@@ -86,6 +86,8 @@ def nsw(path: str | Path | None = None, *, re74: bool = False) -> Study:
     re74 : bool, default False
         Whether earnings in 1974 are a covariate too. They were not observed for 277 of the men, and the file holds
         something in their place.
+    outcome : (low, high)
+        Public range of the outcome, in dollars.
     """
     ranges = NSW_RANGES | ({"re74": (0.0, 40_000.0)} if re74 else {})
     column = _columns(_file(path, NSW_FILE), ["treat", "re78", *ranges])
@@ -93,8 +95,8 @@ def nsw(path: str | Path | None = None, *, re74: bool = False) -> Study:
         name="national supported work",
         X=np.column_stack([_clipped(column[name], ends) for name, ends in ranges.items()]),
         T=column["treat"],
-        Y=np.clip(column["re78"], *NSW_OUTCOME),
-        bounds=Bounds(outcome=NSW_OUTCOME, covariates=dict(ranges), propensity=(0.2, 0.8)),
+        Y=np.clip(column["re78"], *outcome),
+        bounds=Bounds(outcome=outcome, covariates=dict(ranges), propensity=(0.2, 0.8)),
     )
 
 
