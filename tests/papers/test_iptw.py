@@ -138,3 +138,13 @@ def test_theorem_5_bounds_how_often_the_sign_flips(sigma, seed):
     z = sigma * np.random.default_rng(seed).standard_normal((draws, 3))
     flipped = np.mean([iptw.iptw(y, t, x @ (w + noise)) <= 0 for noise in z])
     assert flipped <= bound + gamma + 3 * math.sqrt(0.25 / draws)
+
+
+def test_noise_beyond_all_numbers_makes_the_bound_say_nothing_and_fails_nowhere():
+    y, t, x, w = study(80, 3, 1, positive=True)
+    for published in (True, False):
+        xi = iptw.spread(y, t, x, w, 1e6, 0.05, published=published)
+        assert xi == math.inf
+        assert iptw.sign_error_bound(1.0, math.inf, xi) == 1.0
+    assert iptw.spread(np.zeros(80), t, x, w, 1e6, 0.05) == 0.0
+    assert iptw.sign_error_bound(1e300, 0.0, 1e-8) == 0.0

@@ -48,9 +48,9 @@ def test_the_gradient_is_that_of_equation_3():
 @pytest.mark.parametrize("d", [1, 5, 40])
 def test_the_minimiser_has_the_stated_gradient_and_the_least_objective(lam, d):
     x, t = cloud(200, d, d)
-    found = logistic.minimise(x, t, lam, 1e-10)
-    assert np.linalg.norm(logistic.gradient(found.w, x, t, lam)) < found.gradient_norm <= 1e-10
-    assert np.linalg.norm(found.w) <= (1 + 1e-10) / lam
+    found = logistic.minimise(x, t, lam, 1e-9)
+    assert np.linalg.norm(logistic.gradient(found.w, x, t, lam)) < found.gradient_norm <= 1e-9
+    assert np.linalg.norm(found.w) <= (1 + 1e-9) / lam
     nearby = found.w + 1e-3 * RNG.standard_normal((50, d))
     least = logistic.objective(found.w, x, t, lam)
     assert all(logistic.objective(w, x, t, lam) > least for w in nearby)
@@ -82,6 +82,24 @@ def test_a_gradient_norm_that_float64_cannot_certify_is_refused():
     x, t = cloud(100, 2, 4)
     with pytest.raises(InvalidInput, match="gradient_norm is smaller than float64 can certify"):
         logistic.minimise(x, t, 0.1, 1e-15)
+
+
+def test_whether_a_gradient_norm_is_refused_does_not_depend_on_the_records():
+    least = 2 * logistic.gradient_rounding(100, 2, 0.1)
+    easy = np.zeros((100, 2)), np.arange(100) % 2.0  # the minimiser is 0, where the gradient is computed without error
+    for x, t in (easy, cloud(100, 2, 4)):
+        with pytest.raises(InvalidInput, match="can certify"):
+            logistic.minimise(x, t, 0.1, 0.99 * least)
+        assert logistic.minimise(x, t, 0.1, least).gradient_norm <= least
+
+
+@pytest.mark.parametrize("lam", [1e-5, 1e-2, 1.0, 100.0])
+def test_what_can_be_certified_is_reached_however_records_lie(lam):
+    for seed in range(6):
+        x, t = cloud(40 + 60 * seed, 3, seed)
+        for arm in (t, np.ones_like(t), (x[:, 0] > 0) * 1.0, (x[:, 0] > x[:, 0].max() - 1e-9) * 1.0):
+            g = 2 * logistic.gradient_rounding(len(t), 3, lam)
+            assert logistic.minimise(x, arm, lam, g).gradient_norm <= g
 
 
 def test_the_allowance_for_rounding_exceeds_the_error_of_the_gradient():

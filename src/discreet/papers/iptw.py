@@ -18,6 +18,8 @@ import numpy as np
 
 from discreet.columns import Float
 
+_MOST_REACH = 700.0
+
 
 def iptw(y: Float, t: Float, index: Float, xi: float | None = None) -> float:
     """Average effect from n records, (2) and (5); with ``xi``, propensities are trimmed.
@@ -61,7 +63,10 @@ def spread(y: Float, t: Float, x: Float, w: Float, sigma: float, gamma: float, *
     """Lemma 4: xi, by which two estimates with noise of their own differ at most, with probability 1 - gamma."""
     sign = 2 * t - 1
     total = float(np.mean((y if published else np.abs(y)) * np.exp(-sign * (x @ w))))
-    return 2 * math.sinh(noise_reach(sigma, x.shape[1], gamma, published=published)) * total
+    reach = noise_reach(sigma, x.shape[1], gamma, published=published)
+    # Beyond, the hyperbolic sine is too large a number: the lemma then says nothing.
+    factor = 2 * math.sinh(reach) if reach < _MOST_REACH else math.inf
+    return factor * total if total else 0.0
 
 
 def noise_reach(sigma: float, d: int, gamma: float, *, published: bool = True) -> float:
@@ -75,4 +80,7 @@ def noise_reach(sigma: float, d: int, gamma: float, *, published: bool = True) -
 
 def sign_error_bound(tau: float, g: float, xi: float) -> float:
     """Theorem 5: bound on the probability that the private estimate is not positive although ``tau`` is."""
-    return math.exp(-2 * ((tau + g) / xi) ** 2) if tau + g > 0 else 1.0
+    if not tau + g > 0 or math.isinf(xi):
+        return 1.0
+    # Beyond a ratio of 100 the exponential is zero in float64, and a larger square might overflow.
+    return math.exp(-2 * min((tau + g) / xi, 100.0) ** 2)

@@ -60,22 +60,25 @@ def minimise(x: Float, t: Float, lam: float, gradient_norm: float, tilt: Float |
     lam : float
         The penalty, positive.
     gradient_norm : float
-        Where to stop.
+        Where to stop; at least twice `gradient_rounding`.
     tilt : array of shape (d,), optional
         A linear term of the objective, for objective perturbation.
     """
     m, d = x.shape
     linear = np.zeros(d) if tilt is None else tilt
     w, rounding = np.zeros(d), gradient_rounding(m, d, lam)
+    # A public condition, so that whether it is refused says nothing about the records.
+    if gradient_norm < 2 * rounding:
+        raise InvalidInput(
+            "gradient_norm is smaller than float64 can certify for so many records and so small a lam: raise it."
+        )
     for _ in range(_STEPS):
         slope = gradient(w, x, t, lam) + linear
         norm = float(np.linalg.norm(slope)) + rounding
         if norm <= gradient_norm:
             return Minimiser(w, norm)
         w = w - _damped(w, _newton_step(w, x, slope, lam), slope, x, t, lam, linear)
-    raise InvalidInput(
-        "gradient_norm is smaller than float64 can certify for so many records and so small a lam: raise it."
-    )
+    raise InvalidInput("the minimisation did not come down to gradient_norm: raise gradient_norm or lam.")
 
 
 def gradient_rounding(m: int, d: int, lam: float) -> float:
