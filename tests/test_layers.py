@@ -92,6 +92,16 @@ def test_every_proof_that_the_source_names_exists():
     assert [name for name in sorted(named) if not (ROOT / "docs" / "proofs" / name).is_file()] == []
 
 
+def test_only_papers_release_what_is_no_sum():
+    users = {name for name, path in modules() if "Statistic" in re.findall(r"\w+", code(path))}
+    assert users == {"geometry", "papers"}
+
+
+def code(path):
+    """The code of a file without its comments and docstrings."""
+    return re.sub(r'"""[^"]*"""', "", ast.unparse(ast.parse(path.read_text())))
+
+
 def test_every_lemma_that_the_source_names_exists():
     text = "\n".join(path.read_text() for _, path in modules())
     for file, number in re.findall(r"docs/proofs/([\w-]+\.md), lemma (\d+)", text):

@@ -335,16 +335,19 @@ class Gram:
 class Statistic:
     """One vector of a whole data set, such as the minimiser of an objective; NaN counts as 0. Released: that vector.
 
-    It is no sum of records, so the gate cannot enforce how far one record moves it: whoever asks has to prove that
-    replacing a record moves it by an L2 distance of at most ``move``. The gate's records are a single one, which holds
-    the vector; its coordinates are clipped to the radius.
+    It is no sum of records, so the gate cannot enforce how far one record moves it: whoever asks has to prove, in the
+    file of docs/proofs that ``proof`` names, that replacing a record moves it by an L2 distance of at most ``move``.
+    The gate's records are a single one, which holds the vector; its coordinates are clipped to the radius.
     """
 
     move: float
     radius: float
     dimension: int
+    proof: str
 
     def __post_init__(self) -> None:
+        if not isinstance(self.proof, str) or not self.proof.endswith(".md"):
+            raise InvalidInput("Statistic needs proof=, the file of docs/proofs that bounds its move: write it first.")
         freeze(self, move=size_of("move", self.move), radius=size_of("radius", self.radius))
         freeze(self, dimension=count_of("dimension", self.dimension))
 

@@ -198,7 +198,8 @@ class PropensityIPTW(BaseEstimator):  # type: ignore[misc]
         w = minimise(training.x, training.t, self.lam, self.gradient_norm).w
         move = sensitivity(training.n, self.lam, self.gradient_norm)
         # At the minimiser lambda w is a mean of vectors of norm 1 at most (docs/proofs/propensity.md, lemma 1).
-        geometry = Statistic(move=move, radius=(1 + self.gradient_norm) / self.lam, dimension=len(w))
+        radius = (1 + self.gradient_norm) / self.lam
+        geometry = Statistic(move=move, radius=radius, dimension=len(w), proof="propensity.md")
         gate = Gate(OneVector(vector=w, bounds=self.bounds), budget=budget)
         (released,) = gate.ask(Query("propensity weights", 1.0, geometry, lambda chunk: chunk.x))
         return released.value, gate.guarantee(proof="propensity.md", public=_PUBLIC)
