@@ -4,13 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from discreet.focus import ROOM, Belief, Focus, allot
+from discreet.basis import ROOM
+from discreet.focus import Belief, Focus, allot
 
 RNG = np.random.default_rng(0)
-positive = st.floats(1e-9, 1e6)
+positive = st.floats(0, 1e12)
 
 
-@given(st.lists(st.tuples(positive, positive), min_size=1, max_size=30), positive)
+@given(st.lists(st.tuples(positive, positive), min_size=1, max_size=30), st.floats(1e-12, 1e12))
 def test_shares_are_shares(pairs, noise):
     stake, doubt = (np.array(column) for column in zip(*pairs, strict=True))
     share = allot(stake, doubt, noise)
@@ -34,6 +35,14 @@ def test_no_other_shares_leave_less_doubt():
 def test_what_is_known_or_does_not_matter_gets_nothing():
     share = allot(np.array([1.0, 1.0, 1e-12]), np.array([1.0, 1e-9, 1.0]), 0.01)
     np.testing.assert_allclose(share, [1, 0, 0], atol=1e-6)
+
+
+def test_something_is_always_looked_at():
+    assert Focus.of(np.full(5000, 1 / 5000), np.ones(5000)).m == 5000
+    share = allot(np.array([1e-40, 1.0, 1.0]), np.array([1e-40, 1.0, 2.0]), 0.1)
+    focus = Focus.of(share, np.array([1e-38, 1.0, 1.0]))
+    assert list(focus.kept) == [1, 2]
+    assert np.isfinite(focus.scale).all()
 
 
 def test_focused_features_are_held_to_the_radius_and_do_not_depend_on_their_place():
@@ -61,7 +70,7 @@ def test_a_look_moves_a_belief_as_bayes_says():
     np.testing.assert_allclose(after.mean, [1.0, 2.0] + np.linalg.inv(precision) @ slope.T @ (seen / 0.5))
 
 
-def test_a_surprising_look_is_believed_and_doubled_doubt_is_left():
+def test_a_surprising_look_is_believed_and_leaves_more_doubt():
     before = Belief(np.zeros(3), 0.01 * np.eye(3))
     expected = before.update(np.full(3, 0.1), np.eye(3), 0.01 * np.eye(3), np.eye(3), np.inf)
     surprised = before.update(np.full(3, 5.0), np.eye(3), 0.01 * np.eye(3), np.eye(3), np.inf)

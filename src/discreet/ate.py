@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from discreet import fitted
-from discreet.basis import Basis, Size, size_for
+from discreet.basis import Basis, Size, choose_size
 from discreet.bounds import Bounds
 from discreet.budget import Budget, Shares
 from discreet.columns import Float
@@ -105,7 +105,7 @@ class ATE(BaseEstimator):  # type: ignore[misc]
         known = self.propensity is not None
         _count(gate)
         strength = gate.n * gate.mu
-        size = size_for(strength, gate.bounds.p)
+        size = choose_size(strength, gate.n, gate.bounds.columns)
         terms = Basis.flat(gate.bounds.columns, size).m
         calibrations = calibrations_for(strength, gate.bounds.p)
         share = _after_count(gate, KNOWN_DESIGN if known else observational(strength, terms, bool(calibrations)))

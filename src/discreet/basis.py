@@ -16,12 +16,13 @@ from discreet.columns import Float, IntArray, Levels, Range
 
 # Equal bins over a declared range; polynomials of low degree need no more.
 BINS = 24
-# A pair of covariates enters through the product of their first terms; p(p - 1)/2 of them at most.
+# Pairs of covariates enter through the products of their first terms (of all contrasts, for levels), while there are
+# no more of these than this.
 MOST_PAIRS = 66
 # Products of a first and a second term (x z^2) are added for all pairs while they are this few.
 MOST_CURVED_PAIRS = 21
 # A record whose squared norm exceeds this part of the expected one is weighted down: noise falls with it.
-_ROOM = 0.75
+ROOM = 0.75
 # A marginal more skewed than this is unrolled to normal scores first: products of long tails are all noise.
 _SKEWED = 1.0
 _INTERCEPT, _PAIR, _CURVED, _DECAY = 1.5, 0.6, 0.5, 0.3
@@ -47,22 +48,38 @@ class Size:
         return ", ".join(words)
 
 
-def size_for(strength: float, p: int) -> Size:
+def size_for(strength: float, p: int, products: int | None = None) -> Size:
     """Public rule for the size of the basis, from n mu (``strength``) and the number of covariates alone.
+
+    ``products`` is the number of products of first terms, where covariates with more than two levels raise it.
 
     Interactions are what confounding hides in most easily, so they come before a step and a kink; beyond a dozen
     covariates there are too many of them, and the basis is additive.
     """
     pairs = p * (p - 1) // 2
+    products = pairs if products is None else products
     scaled = strength / math.sqrt(max(p, 2) / 6.0)
-    if scaled < 200.0 or (pairs > MOST_PAIRS and strength / p < 100.0):
+    if scaled < 200.0 or (products > MOST_PAIRS and strength / p < 100.0):
         return Size(degree=1, pairs=False, curved=False)
     return Size(
         degree=2,
         steps=scaled >= 3000.0,
-        pairs=0 < pairs <= MOST_PAIRS,
-        curved=0 < pairs <= MOST_CURVED_PAIRS,
+        pairs=0 < products <= MOST_PAIRS,
+        curved=0 < pairs <= MOST_CURVED_PAIRS and products <= MOST_PAIRS,
     )
+
+
+def choose_size(strength: float, n: float, columns: tuple[Column, ...]) -> Size:
+    """Public rule for the size of the basis: as `size_for` says, or plainer while there is no record to spare for it.
+
+    There are to be ten records to a feature.
+    """
+    terms = [1 if isinstance(column, Range) else len(column.levels) - 1 for column in columns]
+    products = (sum(terms) ** 2 - sum(k * k for k in terms)) // 2
+    plainer = (Size(degree=2, pairs=False, curved=False), Size(degree=1, pairs=False, curved=False))
+    richest = size_for(strength, len(columns), products)
+    sizes = [richest, *(size for size in plainer if size.degree <= richest.degree)]
+    return next((size for size in sizes if 10 * Basis.flat(columns, size).m <= n), sizes[-1])
 
 
 def cells(column: Column) -> int:
@@ -202,7 +219,7 @@ class Basis:
     @property
     def radius(self) -> float:
         """Norm to which a record's features are held."""
-        return float(np.sqrt(_ROOM * np.sum(self.weight**2)))
+        return float(np.sqrt(ROOM * np.sum(self.weight**2)))
 
     def __call__(self, x: Float) -> tuple[Float, Float]:
         """Weighted features (m, features) and each record's weight: (radius / norm) squared, at most one.

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.basis import ROOM
 from discreet.columns import Float, IntArray
 
-# A record whose squared norm exceeds this part of the expected one is weighted down: noise falls with it.
-ROOM = 0.75
-# Shares of the norm below this are not worth a column.
-_LEAST = 1e-3
+# Shares of the norm below this part of the largest are not worth a column.
+_LEAST = 3e-3
+# What is smaller than this beside the largest of its kind is as good as zero.
+_TINY = 1e-12
 
 
 def allot(stake: Float, doubt: Float, noise: float) -> Float:
@@ -23,14 +24,20 @@ def allot(stake: Float, doubt: Float, noise: float) -> Float:
     A look with share v at a coefficient of variance ``doubt`` leaves 1 / (1 / doubt + v / noise); the shares that
     minimise the sum of ``stake`` times that are found by filling water up to a common level.
     """
-    root, known = np.sqrt(stake), noise / doubt
-    # Where the water stands at ``level``, a coefficient gets what its stake calls for beyond what is known of it.
-    low, high = 0.0, float(np.max((1.0 + known) / root))
-    for _ in range(60):
-        level = 0.5 * (low + high)
-        low, high = (level, high) if np.sum(np.maximum(root * level - known, 0.0)) < 1.0 else (low, level)
-    share = np.maximum(root * high - known, 0.0)
+    root, known = np.sqrt(_above_zero(stake)), noise / _above_zero(doubt)
+    # A coefficient is under water from the level known / root on, and then gets root * level - known.
+    shore = known / root
+    order = np.argsort(shore, kind="stable")
+    levels = (1.0 + np.cumsum(known[order])) / np.cumsum(root[order])
+    level = levels[np.flatnonzero(levels >= shore[order])[-1]]
+    share = np.maximum(root * level - known, 0.0)
+    if not share.sum() > 0.0:  # everything is known as well as numbers can tell
+        share[order[0]] = 1.0
     return np.asarray(share / share.sum())
+
+
+def _above_zero(values: Float) -> Float:
+    return np.maximum(values, max(_TINY * float(np.max(values)), 1e-100))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +50,7 @@ class Focus:
     @classmethod
     def of(cls, share: Float, size: Float) -> Focus:
         """Features that get a share of the norm, given the mean square (``size``) of each."""
-        kept = np.flatnonzero(share > _LEAST)
+        kept = np.flatnonzero((share > _LEAST * share.max()) & (size > _TINY * size.max()))
         return cls(kept, np.sqrt(share[kept] / share[kept].sum() / size[kept]))
 
     @property

@@ -16,7 +16,7 @@ from scipy.special import ndtri
 
 from discreet.accounting import calibrate_mu
 from discreet.ate import COUNT, KNOWN_DESIGN, MEANS, calibrations_for, observational
-from discreet.basis import Basis, size_for
+from discreet.basis import Basis, choose_size
 from discreet.bounds import Bounds
 from discreet.budget import Budget, Shares
 from discreet.errors import InvalidBudget, InvalidInput, MissingBounds
@@ -196,8 +196,9 @@ class _Draft:
         elif self.known:
             privacy, nuisance = noise(MeanSquare(_CLIP * score_sd), KNOWN_DESIGN["score"]), 0.0
         else:
-            basis = Basis.flat(self.bounds.columns, size_for(self.n * total, self.bounds.p))
-            shares = observational(self.n * total, basis.m, bool(calibrations_for(self.n * total, self.bounds.p)))
+            strength, columns = self.n * total, self.bounds.columns
+            basis = Basis.flat(columns, choose_size(strength, self.n, columns))
+            shares = observational(strength, basis.m, bool(calibrations_for(strength, self.bounds.p)))
             privacy = noise(MeanSquare(_CLIP * score_sd), shares["score"])
             nuisance, inflation = self._nuisance(noise, basis, shares)
             sampling *= inflation
@@ -221,7 +222,8 @@ class _Draft:
         """Remainder, and by what factor the noise in the prognosis widens the score."""
         # Later looks go to the features that matter; the first one is shared by all.
         looked_at = min(basis.m, _LOOKED_AT)
-        prognosis = noise(Ball(_CLIP * self.sd * sqrt(looked_at), looked_at), shares["correction"])
+        # A part of it lets the effect lean on covariates.
+        prognosis = noise(Ball(_CLIP * self.sd * sqrt(looked_at), looked_at), 0.8 * shares["correction"])
         reach = basis.radius * max(self.treated, 1.0 - self.treated)
         treatment = noise(Ball(reach, basis.m), 0.5 * shares["models"])
         missed = np.minimum(treatment / (self.treated * (1.0 - self.treated)) / basis.weight, _MISSED)

@@ -114,7 +114,10 @@ class Release:
         """Interval that covers the effect with probability ``1 - alpha``, privacy noise included."""
         if not isinstance(alpha, int | float) or not 0 < alpha < 1:
             raise InvalidInput("alpha must lie between 0 and 1; 0.05 asks for a 95 % interval.")
-        return self.uncertainty.interval(self.estimate, alpha)
+        low, high = self.uncertainty.interval(self.estimate, alpha)
+        # No effect can exceed the outcome's range.
+        most = self.bounds.outcome_width
+        return min(max(low, -most), self.estimate), max(min(high, most), self.estimate)
 
     @property
     def title(self) -> str:

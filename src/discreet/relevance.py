@@ -19,12 +19,13 @@ Response = Callable[[Float], tuple[Float, Float]]
 
 # Newton steps in all, those in which prior variances are still sought, and passes of the search in each.
 _STEPS, _SETTLE, _PASSES = 10, 7, 8
-# How many features of a group are expected to matter before anything is seen, and at most which part of it (first
-# powers, others); and the number of unseen features that this expectation is worth.
-_EXPECTED, _FIRST, _OTHERS, _WORTH = 5.0, 0.5, 0.3, 8.0
+# Before anything is seen, half of the first powers and levels are expected to matter, and of other groups so many
+# features, but not more than this part; and the number of unseen features that such an expectation is worth.
+_FIRST, _EXPECTED, _OTHERS, _WORTH = 0.5, 5.0, 0.3, 8.0
 # So many unseen coefficients of the guessed size steady the estimate of it.
 _STEADY = 2.0
-# Prognoses are shrunk less than the evidence asks for: only one of two models may be shrunk freely.
+# Only one of two models may be shrunk freely: the chance to matter to the outcome is raised by this factor, and first
+# powers and levels, where many small confounders would add up, are taken to matter to it in any case.
 _GENEROUS = 2.0
 
 
@@ -106,8 +107,8 @@ class _Prior:
         parts = np.array([0.0, 1.0]) if count == 2 else np.array([0.0, 0.25, 0.25, 0.5])
         self.expected = []
         for members in self.members:
-            most = _FIRST if group[members[0]] == 1 else _OTHERS
-            chance = min(most, _EXPECTED / len(members)) * parts
+            first = group[members[0]] == 1
+            chance = (_FIRST if first else min(_OTHERS, _EXPECTED / len(members))) * parts
             chance[0] = 1.0 - chance.sum()
             self.expected.append(chance)
         self.chances = list(self.expected)
@@ -148,7 +149,9 @@ class _Prior:
                 self.sizes[k] = float(total / (_STEADY + counts.sum()))
         self.coincidence = inside[:, -1] / np.maximum(np.prod(matters, axis=1), 1e-12)
         if len(seen) > 1:
-            matters[:, -1] = np.minimum(1.0, _GENEROUS * matters[:, -1])
+            first = self.group == 1
+            matters[:, -1] = np.where(first, 1.0, np.minimum(1.0, _GENEROUS * matters[:, -1]))
+            self.coincidence[first] = 1.0
         return [self._variance(*seen[k], matters[:, k], size) for k, size in enumerate(self.sizes)]
 
     @staticmethod

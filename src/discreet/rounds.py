@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import expit, logit
 
+from discreet.basis import ROOM
 from discreet.columns import Float
-from discreet.focus import ROOM, Belief, Focus, allot
+from discreet.focus import Belief, Focus, allot
 from discreet.gate import Gate, Query
 from discreet.geometry import Ball, Interval, MeanSquare
 from discreet.moments import LOGIT_CAP
@@ -236,7 +237,7 @@ def refine_effect(gate: Gate, share: float, scale: float, outcome: Outcome) -> t
         return (c.t - e) * outcome.residual(c, e)
 
     (moment,) = gate.ask(Query("effect moment", share, Interval(-clip, clip), rows))
-    e = np.array([outcome.treated]) if model.known else model.on_reference
+    e = model.on_reference
     varies = float(np.mean(e * (1.0 - e)))
     step = float(np.clip(float(moment.value) / gate.n / varies, -3.0 * scale, 3.0 * scale))
     return replace(outcome, effect=outcome.effect + step), float(moment.sd) / gate.n / varies
@@ -356,8 +357,8 @@ def small_sample_error(gate: Gate, where: Location) -> float:
     """
     strength = gate.n * (gate.budget.epsilon if gate.pure else gate.mu)
     smaller = 2.0 * strength * min(where.treated, 1.0 - where.treated)
-    # Half of the outcome's range says all there is to say.
-    return min(where.spread.scale * (45.0 / max(smaller, 1.0)) ** 3, 1.0)
+    # The outcome's range says all there is to say.
+    return min(where.spread.scale * (45.0 / max(smaller, 1.0)) ** 3, 2.0)
 
 
 def score_factor(t: Float, e: Float) -> Float:
