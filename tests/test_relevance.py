@@ -114,3 +114,15 @@ def test_a_logistic_model_is_recovered_from_its_moments():
     model = Moments(moments, lambda theta: reference.response(theta, 0.5), 1e-10 * np.eye(BASIS.m), 0.25, 4.0)
     (fitted,), _ = weigh([model], BASIS, sparse=True)
     np.testing.assert_allclose(fitted.mean, truth, atol=0.02)
+
+
+def test_many_small_confounders_are_not_shrunk_away_in_the_prognosis():
+    first = np.flatnonzero(BASIS.group == 1)
+    faint, sd = sparse_truth(*first, value=0.1), 0.08
+    kept = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        (_, prognosis), coincidence = weigh([linear(faint, sd, rng), linear(faint, sd, rng)], BASIS, sparse=True)
+        kept.append(np.mean(prognosis.mean[first] / faint[first]))
+        assert np.all(coincidence[first] == 1)
+    assert np.mean(kept) > 0.6

@@ -79,6 +79,7 @@ DATA = {
     "binary": (binary(300, 2), 1.0),
     "concentrated": (concentrated(700, 3), 20.0),
     "lopsided": (lopsided(900, 4), 5.0),
+    "plentiful": (ordinary(1_200, 6), 200.0),
 }
 # Extreme outcome, flipped treatment, leverage, far outside the bounds, mid-range, at the edges.
 RECORDS = {
@@ -217,6 +218,11 @@ adversaries = st.tuples(
     st.tuples(numbers, numbers, st.sampled_from([0, 1, 2])).map(list),
     st.floats(0.1, 0.9),
 )
+
+
+def test_the_cases_reach_every_round():
+    names = [name for name, *_ in tape_of("observational", "replace-one", "plentiful").rounds]
+    assert {"calibration 1", "calibration 2", "calibration 3", "effect moments", "residual moments"} <= set(names)
 
 
 @pytest.mark.parametrize(("kind", "relation"), [(kind, relation) for kind in KINDS for relation in RELATIONS])
