@@ -264,7 +264,7 @@ def test_no_outcome_of_table_1_is_clipped(monkeypatch):
             assert study.Y.min() > low or name == "nsw"
 
 
-def test_flips_become_rarer_with_epsilon_and_with_the_effect_and_the_repaired_bound_holds():
+def test_flips_become_rarer_with_epsilon_and_with_the_effect_and_the_bound_with_abs_y_holds():
     flips = {}
     for tau in propensity_runs.TAUS:
         rows = [propensity_runs.signs(f"{tau:g} 1000", replication) for replication in range(4)]

@@ -16,6 +16,7 @@ Deviations from the text, which leaves these open or contradicts itself:
 from __future__ import annotations
 
 from math import fsum, isclose, sqrt
+from numbers import Real
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -198,7 +199,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
             raise InvalidInput("starts must be a positive integer; the paper takes 10.")
         if not self.bounds.p:
             raise InvalidInput("PrivATE needs covariates in its bounds; without any, use discreet.DifferenceInMeans.")
-        if self.propensity is not None and not isinstance(self.propensity, int | float):
+        if self.propensity is not None and not _is_number(self.propensity):
             raise InvalidInput(
                 "propensity must be one number, as the supremum is over unseen records; leave it out to estimate it."
             )
@@ -221,7 +222,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
                 "epsilon1, epsilon2, delta1 and delta2 belong to the published calibration; the proved one releases "
                 "mean and second moment together."
             )
-        if self.clip is not None and not (isinstance(self.clip, int | float) and 0 < self.clip < float("inf")):
+        if self.clip is not None and not (_is_number(self.clip) and 0 < self.clip < float("inf")):
             raise InvalidInput("clip must be a positive number in the outcome's unit; choose it before looking.")
 
     def _parts(self, budget: Budget) -> Parts:
@@ -370,6 +371,10 @@ def _second(rows: Chunk) -> Chunk:
     return take(rows, slice(len(rows.t) // 2, None))
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def _one_of(argument: str, value: object, allowed: tuple[object, ...]) -> None:
     if value not in allowed:
         raise InvalidInput(f"{argument} must be one of {', '.join(map(repr, allowed))}.")
@@ -379,7 +384,7 @@ def _halves(name: str, whole: float, first: float | None, second: float | None) 
     """The two parts of a budget: both, one and what it leaves, or half each."""
     for part in (first, second):
         # Written so that NaN is refused too.
-        if part is not None and not (isinstance(part, int | float) and 0 < part < whole):
+        if part is not None and not (_is_number(part) and 0 < part < whole):
             raise InvalidBudget(f"{name}1 and {name}2 must be positive and smaller than {name}; lower them.")
     if first is None:
         first = whole / 2.0 if second is None else whole - second

@@ -165,13 +165,13 @@ def fig2(results: Results) -> Page:
     return Page(
         lead=f"How often noise in the weights flips the sign of the estimate ({runs.DRAWS} draws for each study), the "
         f"median private estimate, and in how many studies Theorem 5's bound held (with Lemma 4 at γ = {GAMMA:g}, plus "
-        "γ and three standard errors of the draws), as published and with its premises repaired. Medians without "
-        "noise: "
+        "γ and three standard errors of the draws): with Lemma 4 as published, and with abs(y) and the norm of the "
+        "noise in it, which Lemma 4's proof needs; Theorem 5 itself is as published in both. Medians without noise: "
         + ", ".join(f"{value:.3g} for an effect of {tau:g}" for tau, value in exact.items())
         + f". The last columns: `discreet.ATE` on {runs.M + runs.N:,} records.",
         head=[
             *("effect", "m", "ε", "flips, notebook", "flips", "estimate, median"),
-            *("Theorem 5 held", "repaired, held", "discreet, median", "discreet, negative"),
+            *("Theorem 5 held", "with abs(y), held", "discreet, median", "discreet, negative"),
         ],
         lines=lines,
         remarks=[
