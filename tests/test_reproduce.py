@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -127,6 +128,26 @@ def test_results_are_only_used_while_the_code_of_runs_is_the_same(tmp_path):
     assert cache.fingerprint((), [file], tmp_path) == before
     file.write_text('"""Words."""\nx = 2\n')
     assert cache.fingerprint((), [file], tmp_path) != before
+
+
+def test_results_are_only_used_with_the_same_libraries_and_data(tmp_path, monkeypatch):
+    monkeypatch.setenv("DISCREET_DATA", str(tmp_path))
+    (tmp_path / "data.csv").write_text("1\n")
+    reading = replace(target(replications=1), files=(Path("data.csv"),))
+    collect(reading, tmp_path / "cache")
+    collect(reading, tmp_path / "cache")
+    assert len(CALLS) == 2
+    (tmp_path / "data.csv").write_text("2\n")
+    collect(reading, tmp_path / "cache")
+    assert len(CALLS) == 4
+    monkeypatch.setattr(cache, "version", lambda name: "0.0")
+    collect(reading, tmp_path / "cache")
+    assert len(CALLS) == 6
+
+
+def test_targets_that_read_data_name_the_files():
+    reading = {(paper, name) for paper, targets in papers().items() for name, given in targets.items() if given.files}
+    assert reading == {("private-ci", "table2"), ("propensity", "table1")}
 
 
 def test_a_page_becomes_three_files(tmp_path):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.datasets.real import NSW_FILE, ihdp_file
 from discreet.plots import BLUE, MUTED, ORANGE, PURPLE
 from discreet.reproduce import propensity_runs as runs
 from discreet.reproduce.pages import Aim, Page, axes, falls, share
@@ -258,6 +259,7 @@ TARGETS = (
         cells=lambda full: tuple(f"{name} {method}" for name in ("ihdp", "nsw") for method in ("paper", OURS)),
         replications=lambda full: 1_000 if full else 60,
         page=table1,
+        files=(NSW_FILE, *(ihdp_file(1 + realisation) for realisation in range(runs.REALISATIONS))),
     ),
     Target(
         name="fig1",
