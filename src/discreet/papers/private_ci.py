@@ -19,7 +19,6 @@ from math import fsum, isclose, sqrt
 from numbers import Real
 from typing import Any, ClassVar, Literal, get_args
 
-import numpy as np
 from sklearn.base import BaseEstimator
 
 from discreet import fitted
@@ -32,6 +31,7 @@ from discreet.gate import Gate, Query
 from discreet.geometry import MeanSquare
 from discreet.guarantee import Guarantee, Neighbours, parallel
 from discreet.intervals import Uncertainty
+from discreet.papers.averages import average
 from discreet.papers.claims import claimed_guarantee, warn_of_claim
 from discreet.papers.private_ci_formulas import (
     Exact,
@@ -43,17 +43,14 @@ from discreet.papers.private_ci_formulas import (
     searched_sensitivity,
 )
 from discreet.papers.private_ci_nuisances import (
-    Part,
     Surfaces,
     check_models,
     check_row_wise,
-    gather,
     preset,
     private_surfaces,
-    take,
     train,
 )
-from discreet.papers.rows import in_own_unit
+from discreet.papers.rows import Part, gather, in_own_unit, take
 from discreet.records import MIN_ROWS, Chunk, Records
 from discreet.release import Release
 
@@ -271,7 +268,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         bounds = self.bounds
         if self.split == "public":
             check_row_wise(surfaces, _first(rows).x[:MIN_ROWS])
-        gate = Gate(Part.of(_second(rows), bounds), budget=budget)
+        gate = Gate(Part(_second(rows), bounds), budget=budget)
         bound = score_bound(bounds, self._known())
         clip = bound if self.clip is None else min(float(self.clip), bound)
 
@@ -279,11 +276,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
             return influence(in_own_unit(c.y, bounds), c.t, c.x, surfaces)
 
         (sums,) = gate.ask(Query("score", 1.0, MeanSquare(clip), score))
-        mean, square = (float(value) / gate.n for value in sums.value)
-        noise, square_noise = (float(sd) / gate.n for sd in np.asarray(sums.sd))
-        # One standard deviation of its noise is added to the second moment: a variance below zero says nothing.
-        variance = max(square + square_noise - mean**2, 0.0)
-        uncertainty = Uncertainty(sampling=sqrt(variance / gate.n), privacy=noise)
+        mean, uncertainty = average(sums, gate.n)
         own = gate.guarantee(proof="private_ci.md", public=self._public(), unit=self._unit())
         guarantee = own if trained is None else parallel(trained, own)
         return self._release(mean, uncertainty, len(rows.t), guarantee, self._notes(clip < bound))
@@ -295,7 +288,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
             if self.calibration == "published":
                 parts = self._parts(budget)
                 budget = Budget(epsilon=parts.epsilon1 / 2.0, delta=parts.delta1 / 2.0)
-            gate = Gate(Part.of(_first(rows), self.bounds), budget=budget)
+            gate = Gate(Part(_first(rows), self.bounds), budget=budget)
             surfaces = private_surfaces(gate, known)
             return surfaces, gate.guarantee(proof="private_ci.md", public=self._public(), unit=self._unit())
         rows = rows if self.split is None else _first(rows)
