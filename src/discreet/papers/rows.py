@@ -20,7 +20,7 @@ LEAST_RADIUS = 1e-100
 MOST_FEATURES = 4096
 
 
-# Neither class below compares or prints its columns: they are the records themselves.
+# No class below compares or prints its columns: they are the records themselves.
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Part:
     """Some of the records, chosen by their places, as a source of their own."""
