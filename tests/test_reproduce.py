@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +14,12 @@ from typer.testing import CliRunner
 from discreet import InvalidInput
 from discreet.cli import app
 from discreet.papers import baselines
-from discreet.papers.private_ci_formulas import Exact, augmented_variance
+from discreet.papers.private_ci_formulas import Exact
 from discreet.reproduce import cache, find, papers, propensity_runs, runner
 from discreet.reproduce import private_ci_runs as runs
 from discreet.reproduce import private_ci_tables as tables
 from discreet.reproduce import propensity as propensity_pages
-from discreet.reproduce.pages import Page, axes, share, write
+from discreet.reproduce.pages import Aim, Page, axes, falls, nominal, share, write
 from discreet.reproduce.targets import Target
 
 CALLS = []
@@ -129,6 +130,26 @@ def test_results_are_only_used_while_the_code_of_runs_is_the_same(tmp_path):
     assert cache.fingerprint((), [file], tmp_path) != before
 
 
+def test_results_are_only_used_with_the_same_libraries_and_data(tmp_path, monkeypatch):
+    monkeypatch.setenv("DISCREET_DATA", str(tmp_path))
+    (tmp_path / "data.csv").write_text("1\n")
+    reading = replace(target(replications=1), files=(Path("data.csv"),))
+    collect(reading, tmp_path / "cache")
+    collect(reading, tmp_path / "cache")
+    assert len(CALLS) == 2
+    (tmp_path / "data.csv").write_text("2\n")
+    collect(reading, tmp_path / "cache")
+    assert len(CALLS) == 4
+    monkeypatch.setattr(cache, "version", lambda name: "0.0")
+    collect(reading, tmp_path / "cache")
+    assert len(CALLS) == 6
+
+
+def test_targets_that_read_data_name_the_files():
+    reading = {(paper, name) for paper, targets in papers().items() for name, given in targets.items() if given.files}
+    assert reading == {("private-ci", "table2"), ("propensity", "table1")}
+
+
 def test_a_page_becomes_three_files(tmp_path):
     figure, _ = axes()
     page = Page(
@@ -145,6 +166,73 @@ def test_a_page_becomes_three_files(tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
     text = words.read_text()
     assert all(part in text for part in ("# Title", "| 1 | 2, or 3 |", "![Title](t.png)", "* A.", "Replications: 9"))
+
+
+def test_a_page_says_which_aims_were_reached(tmp_path):
+    figure, _ = axes()
+    page = Page(
+        lead="Lead.",
+        head=["a"],
+        lines=[["1"]],
+        remarks=["A."],
+        seeds="7",
+        replications=9,
+        figure=figure,
+        aims=[Aim("first", True, "2 of 2"), Aim("second", False, "0.3")],
+    )
+    text = write(page, tmp_path, stem="t", title="Title", command="c")[0].read_text()
+    assert "* Reached: first (2 of 2)." in text
+    assert "* Not reached: second (0.3)." in text
+
+
+def test_coverage_is_nominal_within_three_standard_errors():
+    good, bad = [True] * 80 + [False] * 20, [True] * 67 + [False] * 33
+    assert nominal([("a", 0.8, good)]) == ("coverages within three standard errors of nominal", True, "1 of 1")
+    assert nominal([("a", 0.8, good), ("b", 0.8, bad)])[1:] == (False, "1 of 2; not b at 0.80: 0.670")
+
+
+def test_a_curve_falls_if_no_step_rises_beyond_its_error():
+    assert falls([0.4, 0.2, 0.21], [0.0, 0.01, 0.01])
+    assert not falls([0.4, 0.2, 0.3], [0.0, 0.01, 0.01])
+    assert not falls([0.1, 0.1, 0.11], [0.1, 0.1, 0.1])
+
+
+def test_aims_of_table_1_follow_the_rows():
+    given = find("private-ci", "table1")
+    results = made_up_results(given, np.random.default_rng(0))
+    coverage, naive = given.page(results).aims
+    assert not naive.reached  # estimates that scatter by 0.1 around the truth are covered by chance
+    for rows in results.values():
+        for row in rows:
+            if "published" in row:
+                row["published"]["0.5"][0] = 99.0
+    coverage, naive = given.page(results).aims
+    assert naive.reached
+    assert not coverage.reached
+    assert "PrivATE (1, Kernel) at 0.80: 0.000" in coverage.found
+
+
+def test_aims_of_table_3_compare_the_widths_of_the_rows():
+    given = find("private-ci", "table3")
+    results = made_up_results(given, np.random.default_rng(0))
+    narrower, narrowest = given.page(results).aims[1:]
+    assert (narrower.reached, narrowest.reached) == (True, False)
+    for row in results[runs.OURS]:
+        row["intervals"] = {key: [[0.9, 1.1]] * 3 for key in row["intervals"]}
+    for row in results["nn"]:
+        row["published"]["0.5"][2] = 9.0
+    narrower, narrowest = given.page(results).aims[1:]
+    assert (narrower.reached, narrowest.reached) == (False, True)
+
+
+def test_what_table_2_says_of_the_supremum_follows_the_rows():
+    given = find("private-ci", "table2")
+    results = made_up_results(given, np.random.default_rng(0))
+    assert "of these three, largest deviation would do" not in given.page(results).remarks[0]
+    for row in results["kernel"]:
+        row["largest"] = 0.01
+    assert "of these three, largest deviation would do" in given.page(results).remarks[0]
+    assert "0 of 9" in given.page(results).aims[0].found
 
 
 def test_a_proportion_has_its_standard_error():
@@ -207,7 +295,7 @@ def test_intervals_on_pages_are_those_of_the_equations():
         tables.intervals([row], method, 0.5, 0.05)
         for method in (tables.PRIVATE, tables.VALID, tables.STANDARD, tables.NAIVE)
     )
-    v = augmented_variance(1.5, 30.0, 500, 0.45, 0.9e-5)
+    v = 1.5 + 30.0**2 * 50 * np.log(500) / (500 * 0.45**2) * np.log(2 / 0.9e-5)  # (16)
     half = 1.959963984540054 * np.sqrt(v / 500)
     assert private[:2] == pytest.approx((0.7 - half, 0.7 + half))
     assert valid[:2] == pytest.approx(baselines.valid_naive(exact, 0.7, parts.epsilon1, parts.delta1, 0.05))
@@ -226,7 +314,17 @@ def test_pages_of_the_propensity_paper_can_be_written(tmp_path):
             results[f"{tau} {m}"] = results[f"{tau} 500"]
         ours = {f"{epsilon:g}": 1.0 for epsilon in propensity_runs.EPSILONS}
         results[f"{tau} discreet"] = [{"estimates": ours}] * 2
-    for page in (propensity_pages.fig1(results), propensity_pages.fig2(results)):
+    pages = propensity_pages.fig1(results), propensity_pages.fig2(results)
+    # All sizes of the training set hold the same rows here: nothing rises with m.
+    assert [aim.reached for aim in pages[0].aims] == [True, True]
+    assert [aim.reached for aim in pages[1].aims[:2]] == [True, True]
+    backwards = dict(zip(propensity_runs.EPSILONS, reversed(propensity_runs.EPSILONS), strict=True))
+    turned = {
+        cell: [row | {f"{e:g}": row[f"{other:g}"] for e, other in backwards.items() if f"{e:g}" in row} for row in rows]
+        for cell, rows in results.items()
+    }
+    assert [propensity_pages.fig1(turned).aims[0].reached, propensity_pages.fig2(turned).aims[0].reached] == [False] * 2
+    for page in pages:
         assert {len(line) for line in page.lines} == {len(page.head)}
         write(page, tmp_path, stem="f", title="t", command="c")
 
@@ -264,7 +362,7 @@ def test_no_outcome_of_table_1_is_clipped(monkeypatch):
             assert study.Y.min() > low or name == "nsw"
 
 
-def test_flips_become_rarer_with_epsilon_and_with_the_effect_and_the_repaired_bound_holds():
+def test_flips_become_rarer_with_epsilon_and_with_the_effect_and_the_bound_with_abs_y_holds():
     flips = {}
     for tau in propensity_runs.TAUS:
         rows = [propensity_runs.signs(f"{tau:g} 1000", replication) for replication in range(4)]

@@ -306,6 +306,9 @@ BAD = [
     ({"clip": 3.0}, InvalidInput, "clip belongs to"),
     ({"calibration": "proved"}, InvalidInput, "needs split"),
     ({"calibration": "proved", "split": "private", "clip": -1.0}, InvalidInput, "clip must be"),
+    ({"calibration": "proved", "split": "private", "clip": True}, InvalidInput, "clip must be"),
+    ({"propensity": True}, InvalidInput, "one number"),
+    ({"epsilon": 2.0, "epsilon1": True}, InvalidBudget, "must be positive"),
     ({"calibration": "proved", "split": "private", "epsilon1": 0.5}, InvalidBudget, "published calibration"),
     ({"split": "private", "model_regression": LinearRegression()}, InvalidInput, "its own models"),
     ({"calibration": "proved", "split": "public", "model_regression": Peeking()}, InvalidInput, "one by one"),
@@ -316,6 +319,13 @@ BAD = [
 def test_bad_input_is_refused_in_a_sentence(given, error, words):
     with pytest.raises(error, match=words):
         fit(make(**given))
+
+
+@pytest.mark.parametrize("number", [np.float32, np.float64, float])
+def test_numbers_of_any_kind_will_do(number):
+    given = {"propensity": number(0.5), "calibration": "proved", "split": "private", "clip": number(4)}
+    with frozen_noise():
+        assert fit(make(TRIAL, **given), TRIAL).release_.estimate == pytest.approx(1.0, abs=0.5)
 
 
 def test_a_half_without_an_arm_is_refused():

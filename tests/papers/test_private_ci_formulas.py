@@ -16,7 +16,6 @@ from discreet.papers.private_ci import PrivATE
 from discreet.papers.private_ci_formulas import (
     Exact,
     Parts,
-    augmented_variance,
     closed_sensitivity,
     influence,
     noise_factor,
@@ -24,7 +23,8 @@ from discreet.papers.private_ci_formulas import (
     score_bound,
     searched_sensitivity,
 )
-from discreet.papers.private_ci_nuisances import gather, preset, train
+from discreet.papers.private_ci_nuisances import preset, train
+from discreet.papers.rows import gather
 from discreet.records import ArrayRecords
 from discreet.reproduce.private_ci_runs import exact_statistics
 from discreet.testing import frozen_noise, seeded_noise
@@ -33,6 +33,11 @@ from evidence.private_ci_formula import largest_and_smallest_score
 
 LINEAR = {"model_regression": LinearRegression(), "model_propensity": LogisticRegression(C=np.inf, tol=1e-10)}
 STUDY = private_ci(1, 400, 3)
+
+
+def augmented_variance(sigma2_dp, gamma, n, epsilon1, delta1):
+    """V_DP of Theorem 4.6 (16), as printed."""
+    return sigma2_dp + gamma**2 * 50.0 * math.log(n) / (n * epsilon1**2) * math.log(2.0 / delta1)
 
 
 def rows_of(study):

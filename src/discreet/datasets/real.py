@@ -66,7 +66,7 @@ def rhc(path: str | Path | None = None, *, outcome: str = "death180") -> Study:
     """
     if outcome not in RHC_OUTCOMES:
         raise InvalidInput(f"outcome must be one of {', '.join(RHC_OUTCOMES)}: choose a column of the study.")
-    column = _columns(_file(path, RHC_FILE), ["T", f"Y_{outcome}", *RHC_RANGES])
+    column = _columns(data_file(RHC_FILE, path), ["T", f"Y_{outcome}", *RHC_RANGES])
     return Study(
         name="right heart catheter",
         X=np.column_stack([np.clip(column[name], *ends) for name, ends in RHC_RANGES.items()]),
@@ -90,7 +90,7 @@ def nsw(path: str | Path | None = None, *, re74: bool = False, outcome: tuple[fl
         Public range of the outcome, in dollars.
     """
     ranges = NSW_RANGES | ({"re74": (0.0, 40_000.0)} if re74 else {})
-    column = _columns(_file(path, NSW_FILE), ["treat", "re78", *ranges])
+    column = _columns(data_file(NSW_FILE, path), ["treat", "re78", *ranges])
     return Study(
         name="national supported work",
         X=np.column_stack([_clipped(column[name], ends) for name, ends in ranges.items()]),
@@ -117,7 +117,7 @@ def ihdp(realisation: int = 1, path: str | Path | None = None, *, outcome: tuple
     """
     if isinstance(realisation, bool) or not isinstance(realisation, int) or realisation < 1:
         raise InvalidInput("realisation must be a positive integer: it is part of the file's name.")
-    table = _numbers(_file(path, Path("ihdp") / f"ihdp_npci_{realisation}.csv.gz"), header=False)
+    table = _numbers(data_file(ihdp_file(realisation), path), header=False)
     if table.ndim != 2 or table.shape[1] != 5 + _IHDP_COLUMNS:
         raise InvalidInput("An IHDP file has 30 columns: t, yf, ycf, mu0, mu1 and x1 to x25; check the file.")
     t, y, _, mu0, mu1 = table[:, :5].T
@@ -137,7 +137,13 @@ def ihdp(realisation: int = 1, path: str | Path | None = None, *, outcome: tuple
     )
 
 
-def _file(path: str | Path | None, name: Path) -> Path:
+def ihdp_file(realisation: int) -> Path:
+    """Name of a realisation's file in the data folder."""
+    return Path("ihdp") / f"ihdp_npci_{realisation}.csv.gz"
+
+
+def data_file(name: Path, path: str | Path | None = None) -> Path:
+    """Where a data file is: below the folder ``path``, or the one that the environment names; or ``path`` itself."""
     folder = os.environ.get("DISCREET_DATA") if path is None else path
     if folder is None:
         raise InvalidInput("path is missing: give the data folder, or name it in the environment as DISCREET_DATA.")

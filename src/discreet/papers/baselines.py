@@ -28,8 +28,8 @@ from discreet.errors import InvalidInput, MissingBounds
 from discreet.gate import Gate, Query
 from discreet.geometry import MeanSquare
 from discreet.guarantee import Guarantee
-from discreet.intervals import Uncertainty
 from discreet.noise import published_gaussian
+from discreet.papers.averages import average
 from discreet.papers.claims import claimed_guarantee, warn_of_claim
 from discreet.papers.private_ci_formulas import Exact, noise_factor
 from discreet.papers.rows import Rows
@@ -181,15 +181,12 @@ class SubsampledDifference(BaseEstimator):  # type: ignore[misc]
         derived = Rows(y=differences, t=np.zeros(self.groups), x=np.empty((self.groups, 0)), bounds=self.bounds)
         gate = Gate(derived, budget=budget)
         (sums,) = gate.ask(Query("differences between arms", 1.0, MeanSquare(2.0), lambda chunk: chunk.y))
-        mean, square = (float(value) / self.groups for value in sums.value)
-        noise, square_noise = (float(sd) / self.groups for sd in np.asarray(sums.sd))
-        # One standard deviation of its noise is added to the second moment: a variance below zero says nothing.
-        variance = max(square + square_noise - mean**2, 0.0)
-        unit = self.bounds.outcome_width / 2
+        widest = self.bounds.outcome_width
+        estimate, uncertainty = average(sums, self.groups, unit=widest / 2)
         self.release_ = Release(
             kind="difference-in-means",
-            estimate=unit * min(max(mean, -2.0), 2.0),
-            uncertainty=Uncertainty(sampling=unit * sqrt(variance / self.groups), privacy=unit * noise),
+            estimate=min(max(estimate, -widest), widest),
+            uncertainty=uncertainty,
             n=rows.n,
             guarantee=gate.guarantee(
                 proof="propensity.md", public=("the declared bounds", "the number of records", "the groups")

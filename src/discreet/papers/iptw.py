@@ -4,7 +4,8 @@ Lee, Gresele, Park and Muandet, "Private Causal Inference using Propensity Score
 lemmas 3 and 4, theorem 5. Symbols are theirs: n records (x, t, y), weights w, noise z ~ N(0, sigma^2 I).
 
 Where the text cannot be taken at its word. Lemma 4 sums y where its proof needs abs(y), and bounds z'x by the absolute
-sum of z's coordinates, which does not follow: ``published=False`` takes abs(y), and the norm of z for both draws.
+sum of z's coordinates, which does not follow: ``published=False`` takes abs(y), and the norm of z for both draws. That
+makes lemma 4 follow, and no more: theorem 5 is evaluated as published with either, and is not proved here.
 Theorem 5 applies Hoeffding's inequality to a variable in an interval of length xi: right for lemma 4's xi, four times
 too optimistic in the exponent where the estimate lies between -xi and xi. It says nothing unless tau + g > 0; 1 is
 returned then.

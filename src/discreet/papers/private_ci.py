@@ -16,9 +16,9 @@ Deviations from the text, which leaves these open or contradicts itself:
 from __future__ import annotations
 
 from math import fsum, isclose, sqrt
+from numbers import Real
 from typing import Any, ClassVar, Literal, get_args
 
-import numpy as np
 from sklearn.base import BaseEstimator
 
 from discreet import fitted
@@ -31,6 +31,7 @@ from discreet.gate import Gate, Query
 from discreet.geometry import MeanSquare
 from discreet.guarantee import Guarantee, Neighbours, parallel
 from discreet.intervals import Uncertainty
+from discreet.papers.averages import average
 from discreet.papers.claims import claimed_guarantee, warn_of_claim
 from discreet.papers.private_ci_formulas import (
     Exact,
@@ -42,17 +43,14 @@ from discreet.papers.private_ci_formulas import (
     searched_sensitivity,
 )
 from discreet.papers.private_ci_nuisances import (
-    Part,
     Surfaces,
     check_models,
     check_row_wise,
-    gather,
     preset,
     private_surfaces,
-    take,
     train,
 )
-from discreet.papers.rows import in_own_unit
+from discreet.papers.rows import Part, gather, in_own_unit, take
 from discreet.records import MIN_ROWS, Chunk, Records
 from discreet.release import Release
 
@@ -198,7 +196,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
             raise InvalidInput("starts must be a positive integer; the paper takes 10.")
         if not self.bounds.p:
             raise InvalidInput("PrivATE needs covariates in its bounds; without any, use discreet.DifferenceInMeans.")
-        if self.propensity is not None and not isinstance(self.propensity, int | float):
+        if self.propensity is not None and not _is_number(self.propensity):
             raise InvalidInput(
                 "propensity must be one number, as the supremum is over unseen records; leave it out to estimate it."
             )
@@ -221,7 +219,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
                 "epsilon1, epsilon2, delta1 and delta2 belong to the published calibration; the proved one releases "
                 "mean and second moment together."
             )
-        if self.clip is not None and not (isinstance(self.clip, int | float) and 0 < self.clip < float("inf")):
+        if self.clip is not None and not (_is_number(self.clip) and 0 < self.clip < float("inf")):
             raise InvalidInput("clip must be a positive number in the outcome's unit; choose it before looking.")
 
     def _parts(self, budget: Budget) -> Parts:
@@ -270,7 +268,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         bounds = self.bounds
         if self.split == "public":
             check_row_wise(surfaces, _first(rows).x[:MIN_ROWS])
-        gate = Gate(Part.of(_second(rows), bounds), budget=budget)
+        gate = Gate(Part(_second(rows), bounds), budget=budget)
         bound = score_bound(bounds, self._known())
         clip = bound if self.clip is None else min(float(self.clip), bound)
 
@@ -278,11 +276,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
             return influence(in_own_unit(c.y, bounds), c.t, c.x, surfaces)
 
         (sums,) = gate.ask(Query("score", 1.0, MeanSquare(clip), score))
-        mean, square = (float(value) / gate.n for value in sums.value)
-        noise, square_noise = (float(sd) / gate.n for sd in np.asarray(sums.sd))
-        # One standard deviation of its noise is added to the second moment: a variance below zero says nothing.
-        variance = max(square + square_noise - mean**2, 0.0)
-        uncertainty = Uncertainty(sampling=sqrt(variance / gate.n), privacy=noise)
+        mean, uncertainty = average(sums, gate.n)
         own = gate.guarantee(proof="private_ci.md", public=self._public(), unit=self._unit())
         guarantee = own if trained is None else parallel(trained, own)
         return self._release(mean, uncertainty, len(rows.t), guarantee, self._notes(clip < bound))
@@ -294,7 +288,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
             if self.calibration == "published":
                 parts = self._parts(budget)
                 budget = Budget(epsilon=parts.epsilon1 / 2.0, delta=parts.delta1 / 2.0)
-            gate = Gate(Part.of(_first(rows), self.bounds), budget=budget)
+            gate = Gate(Part(_first(rows), self.bounds), budget=budget)
             surfaces = private_surfaces(gate, known)
             return surfaces, gate.guarantee(proof="private_ci.md", public=self._public(), unit=self._unit())
         rows = rows if self.split is None else _first(rows)
@@ -370,6 +364,10 @@ def _second(rows: Chunk) -> Chunk:
     return take(rows, slice(len(rows.t) // 2, None))
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def _one_of(argument: str, value: object, allowed: tuple[object, ...]) -> None:
     if value not in allowed:
         raise InvalidInput(f"{argument} must be one of {', '.join(map(repr, allowed))}.")
@@ -379,7 +377,7 @@ def _halves(name: str, whole: float, first: float | None, second: float | None) 
     """The two parts of a budget: both, one and what it leaves, or half each."""
     for part in (first, second):
         # Written so that NaN is refused too.
-        if part is not None and not (isinstance(part, int | float) and 0 < part < whole):
+        if part is not None and not (_is_number(part) and 0 < part < whole):
             raise InvalidBudget(f"{name}1 and {name}2 must be positive and smaller than {name}; lower them.")
     if first is None:
         first = whole / 2.0 if second is None else whole - second

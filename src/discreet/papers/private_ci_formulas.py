@@ -89,11 +89,6 @@ def noise_factor(n: int, epsilon: float, delta: float) -> float:
     return 5.0 * sqrt(2.0 * log(n) * log(2.0 / delta)) / (epsilon * n)
 
 
-def augmented_variance(sigma2_dp: float, gamma: float, n: int, epsilon1: float, delta1: float) -> float:
-    """V_DP of Theorem 4.6 (16)."""
-    return sigma2_dp + gamma**2 * 50.0 * log(n) / (n * epsilon1**2) * log(2.0 / delta1)
-
-
 def influence(y: Float, a: Float, x: Float, surfaces: Surfaces) -> Float:
     """The score Gamma of section 4.3; less its mean it is the influence function (6)."""
     pi, prognosis = surfaces(x)

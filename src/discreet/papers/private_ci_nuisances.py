@@ -16,12 +16,11 @@ import numpy as np
 from discreet.basis import size_for
 from discreet.bounds import Bounds
 from discreet.budget import Shares
-from discreet.columns import Float, IntArray, Range
+from discreet.columns import Float, Range
 from discreet.errors import InvalidInput
-from discreet.fitted import Progress
 from discreet.gate import Gate
 from discreet.papers.rows import in_own_unit
-from discreet.records import CHUNK_ROWS, Chunk, Kernel, OnRows, Records, add_up
+from discreet.records import Chunk
 from discreet.rounds import first_look
 from discreet.survey import build_basis, locate, measure_gram, pilot_effect
 
@@ -144,53 +143,6 @@ def design(x: Float, bounds: Bounds) -> Float:
         else:
             columns.append((column[:, None] == np.arange(len(spec.levels))).astype(np.float64))
     return np.hstack(columns)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Part:
-    """Some of the records, chosen by their places, as a source of their own."""
-
-    n: int
-    bounds: Bounds
-    chunks: tuple[Chunk, ...]
-
-    @classmethod
-    def of(cls, rows: Chunk, bounds: Bounds) -> Part:
-        """Rows in chunks of the usual size."""
-        n = len(rows.t)
-        places = (slice(start, start + CHUNK_ROWS) for start in range(0, n, CHUNK_ROWS))
-        return cls(n, bounds, tuple(take(rows, place) for place in places))
-
-    def sum(self, kernel: Kernel, on_rows: OnRows | None = None) -> IntArray:
-        """Add up ``kernel(chunk)``, an int64 array; ``on_rows`` is told the number of rows just finished."""
-        return add_up(self.chunks, kernel, on_rows, n=self.n)
-
-
-def take(rows: Chunk, places: slice) -> Chunk:
-    """Some of the rows."""
-    return Chunk(y=rows.y[places], t=rows.t[places], x=rows.x[places], e=None if rows.e is None else rows.e[places])
-
-
-def gather(records: Records, progress: Progress | None = None) -> Chunk:
-    """All records in memory: what a published method looks at beyond sums."""
-    parts: list[Chunk] = []
-
-    def keep(chunk: Chunk) -> IntArray:
-        parts.append(chunk)
-        return np.zeros(1, dtype=np.int64)
-
-    def on_rows(_: int) -> None:
-        if progress is not None:
-            progress("reading", sum(len(part.t) for part in parts), records.n)
-
-    records.sum(keep, on_rows)
-    known = [part.e for part in parts if part.e is not None]
-    return Chunk(
-        y=np.concatenate([part.y for part in parts]),
-        t=np.concatenate([part.t for part in parts]),
-        x=np.concatenate([part.x for part in parts]),
-        e=np.concatenate(known) if known else None,
-    )
 
 
 def _copy(model: Any, rng: Any) -> Any:

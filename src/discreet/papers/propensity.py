@@ -14,6 +14,7 @@ has none, and neither has this file. ``protect="everyone"`` is not in the paper.
 from __future__ import annotations
 
 import math
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -320,4 +321,4 @@ _PUBLIC = ("the declared bounds", "the numbers m and n of records", "which recor
 
 def _number(value: object) -> float:
     # NaN for what is no number, so that comparisons refuse it.
-    return float(value) if isinstance(value, int | float | np.number) and not isinstance(value, bool) else math.nan
+    return float(value) if not isinstance(value, bool) and isinstance(value, Real) else math.nan

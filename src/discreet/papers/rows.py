@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,16 +10,35 @@ import numpy as np
 from discreet.bounds import Bounds, Range
 from discreet.columns import Float, IntArray
 from discreet.errors import InvalidInput
+from discreet.fitted import Progress
 from discreet.frames import table
 from discreet.lattice import SAFE
-from discreet.records import CHUNK_ROWS, MIN_ROWS, ArrayRecords, Chunk, Kernel, Names, OnRows, add_up, chunks
+from discreet.records import CHUNK_ROWS, MIN_ROWS, ArrayRecords, Chunk, Kernel, OnRows, Records, add_up
 
 # The proof that no norm exceeds 1 needs these (docs/proofs/propensity.md).
 LEAST_RADIUS = 1e-100
 MOST_FEATURES = 4096
 
 
-# It neither compares nor prints its columns: they are the records themselves.
+# No class below compares or prints its columns: they are the records themselves.
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Part:
+    """Some of the records, chosen by their places, as a source of their own."""
+
+    rows: Chunk
+    bounds: Bounds
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return len(self.rows.t)
+
+    def sum(self, kernel: Kernel, on_rows: OnRows | None = None) -> IntArray:
+        """Add up ``kernel(chunk)``, an int64 array; ``on_rows`` is told the number of rows just finished."""
+        places = (slice(start, start + CHUNK_ROWS) for start in range(0, self.n, CHUNK_ROWS))
+        return add_up((take(self.rows, place) for place in places), kernel, on_rows, n=self.n)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Rows:
     """Records in memory, clipped and encoded; a source for the gate.
@@ -45,15 +63,8 @@ class Rows:
     @classmethod
     def of(cls, Y: Any, T: Any, X: Any, bounds: Bounds) -> Rows:
         """Check, clip and encode arrays or frames."""
-        held = ArrayRecords.of(Y, T, X, bounds=bounds).held
-        made = list(chunks(held, bounds, Names("Y", "T", bounds.names, "propensity")))
-        codes = np.concatenate([chunk.x for chunk in made])
-        return cls(
-            y=np.concatenate([chunk.y for chunk in made]),
-            t=np.concatenate([chunk.t for chunk in made]),
-            x=_features(list(codes.T), len(codes), bounds),
-            bounds=bounds,
-        )
+        rows = gather(ArrayRecords.of(Y, T, X, bounds=bounds))
+        return cls(y=rows.y, t=rows.t, x=_features(list(rows.x.T), len(rows.t), bounds), bounds=bounds)
 
     @property
     def n(self) -> int:
@@ -75,12 +86,7 @@ class Rows:
 
     def sum(self, kernel: Kernel, on_rows: OnRows | None = None) -> IntArray:
         """Add up ``kernel(chunk)``, an int64 array; ``on_rows`` is told the number of rows just finished."""
-        return add_up(self._chunks(), kernel, on_rows, n=self.n)
-
-    def _chunks(self) -> Iterator[Chunk]:
-        for start in range(0, self.n, CHUNK_ROWS):
-            rows = slice(start, start + CHUNK_ROWS)
-            yield Chunk(y=self.y[rows], t=self.t[rows], x=self.x[rows], e=None)
+        return Part(Chunk(y=self.y, t=self.t, x=self.x, e=None), self.bounds).sum(kernel, on_rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -99,6 +105,33 @@ class OneVector:
         """``kernel`` of the vector."""
         chunk = Chunk(y=np.zeros(1), t=np.zeros(1), x=self.vector[None, :], e=None)
         return add_up([chunk], kernel, on_rows, n=1)
+
+
+def take(rows: Chunk, places: slice) -> Chunk:
+    """Some of the rows."""
+    return Chunk(y=rows.y[places], t=rows.t[places], x=rows.x[places], e=None if rows.e is None else rows.e[places])
+
+
+def gather(records: Records, progress: Progress | None = None) -> Chunk:
+    """All records in memory: what a published method looks at beyond sums."""
+    parts: list[Chunk] = []
+
+    def keep(chunk: Chunk) -> IntArray:
+        parts.append(chunk)
+        return np.zeros(1, dtype=np.int64)
+
+    def on_rows(_: int) -> None:
+        if progress is not None:
+            progress("reading", sum(len(part.t) for part in parts), records.n)
+
+    records.sum(keep, on_rows)
+    known = [part.e for part in parts if part.e is not None]
+    return Chunk(
+        y=np.concatenate([part.y for part in parts]),
+        t=np.concatenate([part.t for part in parts]),
+        x=np.concatenate([part.x for part in parts]),
+        e=np.concatenate(known) if known else None,
+    )
 
 
 def features(X: Any, bounds: Bounds) -> Float:

@@ -5,13 +5,24 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import sys
 from collections.abc import Iterable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 SOURCE = Path(__file__).resolve().parent.parent
 # What results look like to people does not change a number.
 PRESENTATION = {"__main__", "cli", "demo", "planning", "plots", "report", "skeleton"}
+# Libraries that numbers may depend on.
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "opendp", "pyarrow", "narwhals")
+
+
+def settings(files: Iterable[Path]) -> tuple[str, ...]:
+    """Versions of Python and of libraries, and what the data files hold: results under others are not used."""
+    versions = [f"{name} {version(name)}" for name in LIBRARIES]
+    hashes = [f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path in files]
+    return (f"python {sys.version_info[0]}.{sys.version_info[1]}", *versions, *hashes)
 
 
 def code(settings: object) -> str:

@@ -7,13 +7,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import sqrt
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from discreet.plots import FAINT, INK, MUTED, require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+class Aim(NamedTuple):
+    """Something that a page should show: what, whether it does, and the numbers that decide it."""
+
+    what: str
+    reached: bool
+    found: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +42,8 @@ class Page:
         How often each cell was run.
     figure
         The picture.
+    aims
+        What was to be shown, each computed from the results.
     """
 
     lead: str
@@ -43,6 +53,7 @@ class Page:
     seeds: str
     replications: int
     figure: Figure = field(repr=False)
+    aims: Sequence[Aim] = ()
 
 
 def write(page: Page, folder: Path, *, stem: str, title: str, command: str) -> list[Path]:
@@ -54,6 +65,9 @@ def write(page: Page, folder: Path, *, stem: str, title: str, command: str) -> l
     page.figure.savefig(picture, dpi=150, bbox_inches="tight", metadata={"Software": None})
     head = f"`{command}`. Replications: {page.replications:,}. Seeds: {page.seeds}."
     parts = [f"# {title}", page.lead, head, grid(page.head, page.lines), f"![{title}]({picture.name})"]
+    if page.aims:
+        lines = [f"* {'Reached' if aim.reached else 'Not reached'}: {aim.what} ({aim.found})." for aim in page.aims]
+        parts += ["## What was to be shown", "\n".join(lines)]
     parts += ["## Differences from the paper", "\n".join(f"* {remark}" for remark in page.remarks)]
     words.write_bytes(("\n\n".join(parts) + "\n").encode())
     return [words, table, picture]
@@ -68,6 +82,23 @@ def share(hits: Sequence[bool]) -> str:
     """A proportion with its standard error, as the papers print theirs."""
     p = sum(hits) / len(hits)
     return f"{p:.3f} ± {sqrt(p * (1 - p) / len(hits)):.3f}"
+
+
+def nominal(cells: Sequence[tuple[str, float, Sequence[bool]]]) -> Aim:
+    """Whether coverages (name, nominal, hits) lie within three standard errors of what they should be."""
+    off = []
+    for name, level, hits in cells:
+        coverage = sum(hits) / len(hits)
+        if abs(coverage - level) > 3 * sqrt(level * (1 - level) / len(hits)):
+            off.append(f"{name} at {level:.2f}: {coverage:.3f}")
+    found = f"{len(cells) - len(off)} of {len(cells)}" + (f"; not {', '.join(off)}" if off else "")
+    return Aim("coverages within three standard errors of nominal", not off, found)
+
+
+def falls(values: Sequence[float], errors: Sequence[float]) -> bool:
+    """Whether a curve ends no higher than it starts and no step rises by more than three standard errors."""
+    steps = zip(values, values[1:], errors, errors[1:], strict=False)
+    return values[-1] <= values[0] and all(b - a <= 3 * sqrt(s**2 + t**2) for a, b, s, t in steps)
 
 
 def axes(columns: int = 1, width: float = 8.6, height: float = 3.6) -> tuple[Figure, list[Axes]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from discreet.datasets.real import RHC_FILE
 from discreet.reproduce import private_ci_figures as figures
 from discreet.reproduce import private_ci_runs as runs
 from discreet.reproduce import private_ci_tables as tables
@@ -31,6 +32,7 @@ TARGETS = (
         cells=lambda full: ("kernel", OURS),
         replications=lambda full: 20 if full else 3,
         page=tables.table2,
+        files=(RHC_FILE,),
     ),
     Target(
         name="table3",

@@ -6,7 +6,6 @@ import warnings
 from dataclasses import replace
 from functools import cache
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 from sklearn.base import clone
@@ -29,8 +28,10 @@ from discreet.papers.private_ci_formulas import (
     score_bound,
     searched_sensitivity,
 )
-from discreet.papers.private_ci_nuisances import Models, gather, train
+from discreet.papers.private_ci_nuisances import Models, train
+from discreet.papers.rows import gather
 from discreet.records import ArrayRecords
+from discreet.reproduce.noise_runs import noise_seed
 from discreet.reproduce.targets import Row
 from discreet.testing import seeded_noise
 
@@ -51,16 +52,11 @@ def parts(epsilon: float, share: float) -> Parts:
     return Parts(share * epsilon, share * DELTA, (1.0 - share) * epsilon, (1.0 - share) * DELTA)
 
 
-def noise_seed(cell: str, replication: int) -> int:
-    """A stream of noise for each cell, so that cells do not err together."""
-    return NOISE_SEED + 1_000 * (crc32(cell.encode()) % 100_000) + replication
-
-
 def synthetic(cell: str, replication: int) -> Row:
     """Cell "1 kernel": Dataset 1 or 2, the paper's learners or `discreet.ATE`, n = 3,000, epsilon = 0.5."""
     which, method = cell.split()
     study = private_ci(int(which), N, STUDY_SEED + replication)
-    with seeded_noise(noise_seed(cell, replication)):
+    with seeded_noise(noise_seed(NOISE_SEED, cell, replication)):
         return run_method(study, method, replication, (EPSILON,), share=ESTIMATE_SHARE)
 
 
@@ -68,7 +64,7 @@ def budgets(cell: str, replication: int) -> Row:
     """Cell "3000 kernel": Dataset 1 with so many records, at every budget of Figure 4."""
     n, method = cell.split()
     study = private_ci(1, int(n), STUDY_SEED + replication)
-    with seeded_noise(noise_seed(cell, replication)):
+    with seeded_noise(noise_seed(NOISE_SEED, cell, replication)):
         return run_method(study, method, replication, BUDGETS)
 
 
@@ -76,11 +72,11 @@ def utilities(cell: str, replication: int) -> Row:
     """Cell "kernel": Dataset 1 at every budget, with bootstrap intervals on the private estimate as well."""
     study = private_ci(1, N, STUDY_SEED + replication)
     if cell == OURS:
-        with seeded_noise(noise_seed(cell, replication)):
+        with seeded_noise(noise_seed(NOISE_SEED, cell, replication)):
             return run_method(study, cell, replication, BUDGETS)
     exact = exact_statistics(_published_model(study, cell, replication, None), study)
     assert exact.scores is not None
-    with seeded_noise(noise_seed(cell, replication)):
+    with seeded_noise(noise_seed(NOISE_SEED, cell, replication)):
         bootstraps = {}
         for epsilon in BUDGETS:
             given = Budget(epsilon=epsilon, delta=DELTA)
@@ -95,7 +91,7 @@ def utilities(cell: str, replication: int) -> Row:
 def trial(cell: str, replication: int) -> Row:
     """Cell "nn": the randomised trial with 1,000 records; "difference" is the private difference of means."""
     study = private_ci_rct(TRIAL_N, STUDY_SEED + replication)
-    with seeded_noise(noise_seed(f"trial {cell}", replication)):
+    with seeded_noise(noise_seed(NOISE_SEED, f"trial {cell}", replication)):
         if cell == DIFFERENCE:
             rival = baselines.SubsampledDifference(
                 epsilon=EPSILON, delta=DELTA, bounds=study.bounds, random_state=replication
@@ -107,7 +103,7 @@ def trial(cell: str, replication: int) -> Row:
 def catheter(cell: str, replication: int) -> Row:
     """Cell "kernel": the right heart catheter study, which has no known truth; replications draw starts and noise."""
     study = rhc()
-    with seeded_noise(noise_seed(f"rhc {cell}", replication)):
+    with seeded_noise(noise_seed(NOISE_SEED, f"rhc {cell}", replication)):
         if cell == OURS:
             return run_method(study, cell, replication, CATHETER_BUDGETS)
         exact = exact_statistics(_published_model(study, cell, replication, None), study)

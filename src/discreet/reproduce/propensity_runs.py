@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from functools import cache
 from typing import Any, NamedTuple
-from zlib import crc32
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from discreet.datasets import Study, ihdp, nsw, propensity_scores
 from discreet.noise import published_gaussian
 from discreet.papers.iptw import bias, iptw, sign_error_bound, spread
 from discreet.papers.logistic import least_penalty, minimise, objective_sd, output_sd
+from discreet.reproduce.noise_runs import noise_seed
 from discreet.reproduce.targets import Row
 from discreet.testing import seeded_noise
 
@@ -57,17 +57,12 @@ class Fitted(NamedTuple):
             return iptw(self.y, self.t, np.clip(self.x @ w, -INDEX, INDEX))
 
 
-def noise_seed(cell: str, replication: int) -> int:
-    """A stream of noise for each cell, so that cells do not err together."""
-    return NOISE_SEED + 10_000 * (crc32(cell.encode()) % 100_000) + replication
-
-
 def signs(cell: str, replication: int) -> Row:
     """Cell "0.1 1000": the synthetic data with this effect and this m, or `discreet.ATE` on 1,200 records."""
     tau, method = cell.split()
     m = M if method == OURS else int(method)
     study = propensity_scores(float(tau), STUDY_SEED + replication, n=m + N)
-    with seeded_noise(noise_seed(cell, replication)):
+    with seeded_noise(noise_seed(NOISE_SEED, cell, replication)):
         if method == OURS:
             return {"estimates": _ours(study, EPSILONS)}
         fitted = _split(study, m)
@@ -102,7 +97,7 @@ def real(cell: str, replication: int) -> Row:
     """Cell "ihdp paper": a resampled data set of Table 1 under both perturbations, or `discreet.ATE` on all records."""
     name, method = cell.split()
     study = _study(name, replication % REALISATIONS)
-    with seeded_noise(noise_seed(cell, replication)):
+    with seeded_noise(noise_seed(NOISE_SEED, cell, replication)):
         if method == OURS:
             return {"truth": study.ate, "estimates": _ours(study, TABLE_EPSILONS)}
         rng = _rng(replication)

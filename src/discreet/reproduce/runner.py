@@ -11,8 +11,9 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TypeAlias
 
+from discreet.datasets.real import data_file
 from discreet.reproduce.cache import Results as Stored
-from discreet.reproduce.cache import code
+from discreet.reproduce.cache import code, settings
 from discreet.reproduce.targets import Results, Row, Target
 
 # Seconds after which no new replication is started: quick runs stay below two minutes, full ones below forty.
@@ -27,10 +28,11 @@ def collect(
 ) -> Results:
     """Raw results of every cell: as many replications as all cells have, and at least one.
 
-    What an earlier run has left in ``cache`` is used if the code is still the same.
+    What an earlier run has left in ``cache`` is used if code, libraries and data files are still the same.
     """
     cells, wanted = target.cells(full), target.replications(full)
-    folder = cache / f"{paper}-{target.experiment}-{code(())}"
+    made_with = settings(data_file(name) for name in target.files)
+    folder = cache / f"{paper}-{target.experiment}-{code(made_with)}"
     stored = {cell: Stored(folder / f"{cell.replace(' ', '-')}.jsonl") for cell in cells}
     # All cells of a replication before the next: if time is up, every cell has been run equally often.
     jobs = [(cell, r) for r in range(wanted) for cell in cells if r not in stored[cell].rows]

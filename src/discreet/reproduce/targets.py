@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from discreet.errors import InvalidInput
@@ -38,6 +39,8 @@ class Target:
         How often, for a full run or a quick one.
     page
         From raw results to a page.
+    files
+        Data files that it reads, by their places in the data folder.
     """
 
     name: str
@@ -47,6 +50,7 @@ class Target:
     cells: Callable[[bool], tuple[str, ...]]
     replications: Callable[[bool], int]
     page: Callable[[Results], Page]
+    files: tuple[Path, ...] = ()
 
 
 def papers() -> dict[str, dict[str, Target]]:
