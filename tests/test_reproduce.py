@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -427,3 +428,17 @@ def test_a_missing_data_folder_is_one_sentence(tmp_path, monkeypatch):
     assert done.exit_code == 2
     assert "DISCREET_DATA" in done.output
     assert not list(Path(tmp_path).rglob("*.md"))
+
+
+def test_published_cells_do_not_depend_on_the_flagships_models_and_its_own_do(tmp_path, monkeypatch):
+    module = "discreet.reproduce.private_ci_runs"
+    copy = tmp_path / "discreet"
+    shutil.copytree(cache.SOURCE, copy)
+    monkeypatch.setattr(cache, "SOURCE", copy)
+    before = [cache.code("", module, flagship=flagship) for flagship in (False, True)]
+    (copy / "ate.py").write_text((copy / "ate.py").read_text() + "\nCHANGED = 1\n")
+    after = [cache.code("", module, flagship=flagship) for flagship in (False, True)]
+    assert after[0] == before[0]
+    assert after[1] != before[1]
+    (copy / "papers" / "private_ci.py").write_text("CHANGED = 1\n")
+    assert cache.code("", module, flagship=False) != before[0]

@@ -14,6 +14,8 @@ from typing import Any
 SOURCE = Path(__file__).resolve().parent.parent
 # What results look like to people does not change a number.
 PRESENTATION = {"__main__", "cli", "demo", "planning", "plots", "report", "skeleton"}
+# What `discreet.ATE` is made of beyond the gate.
+FLAGSHIP = {"ate", "basis", "focus", "moments", "relevance", "rounds", "spread", "survey"}
 # Libraries that numbers may depend on.
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "opendp", "pyarrow", "narwhals")
 
@@ -25,15 +27,46 @@ def settings(files: Iterable[Path]) -> tuple[str, ...]:
     return (f"python {sys.version_info[0]}.{sys.version_info[1]}", *versions, *hashes)
 
 
-def code(settings: object) -> str:
-    """Fingerprint of everything in the package that a number may depend on; of this folder, the files of runs."""
-    paths = [
-        path
-        for path in SOURCE.rglob("*.py")
-        if path.relative_to(SOURCE).parts[0].removesuffix(".py") not in PRESENTATION
-        and (path.parent.name != "reproduce" or path.name.endswith("_runs.py"))
-    ]
-    return fingerprint(settings, paths, SOURCE)
+def code(settings: object, module: str, *, flagship: bool) -> str:
+    """Fingerprint of a module of runs and of all that it imports, directly or not.
+
+    What `discreet.ATE` is made of counts for its own cells only (``flagship``): published systems do not depend on it.
+    """
+    left_out = PRESENTATION if flagship else PRESENTATION | FLAGSHIP
+    return fingerprint(settings, _imported(module, left_out), SOURCE)
+
+
+def _imported(module: str, left_out: set[str]) -> set[Path]:
+    """Files of the package that a module needs, itself included."""
+    found: set[Path] = set()
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        path = SOURCE.joinpath(*name.split(".")[1:])
+        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        if name.split(".")[:1] != [SOURCE.name] or path in found or not path.exists():
+            continue
+        if path.relative_to(SOURCE).parts[0].removesuffix(".py") in left_out:
+            continue
+        found.add(path)
+        waiting += _names(ast.parse(path.read_text()))
+    return found
+
+
+def _names(tree: ast.Module) -> list[str]:
+    """Modules that a module may import; what only a type checker reads is left out."""
+    names: list[str] = []
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            continue
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        waiting += ast.iter_child_nodes(node)
+    return names
 
 
 def fingerprint(settings: object, paths: Iterable[Path], root: Path) -> str:

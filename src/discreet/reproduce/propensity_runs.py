@@ -18,13 +18,13 @@ from discreet.noise import published_gaussian
 from discreet.papers.iptw import bias, iptw, sign_error_bound, spread
 from discreet.papers.logistic import least_penalty, minimise, objective_sd, output_sd
 from discreet.reproduce.noise_runs import noise_seed
-from discreet.reproduce.targets import Row
+from discreet.reproduce.targets import FLAGSHIP_CELL, Row
 from discreet.testing import seeded_noise
 
 STUDY_SEED, NOISE_SEED = 62_000_000, 94_000_000
 DELTA, LAMBDA = 1e-6, 0.1
 GRADIENT_NORM = 1e-9
-OURS = "discreet"
+OURS = FLAGSHIP_CELL
 # Section 4: 1,000 records train, 200 estimate.
 M, N = 1_000, 200
 EPSILONS = (0.03, 0.05, 0.1, 0.2, 0.4, 0.8, 0.99)

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from discreet.datasets.real import data_file
 from discreet.reproduce.cache import Results as Stored
 from discreet.reproduce.cache import code, settings
-from discreet.reproduce.targets import Results, Row, Target
+from discreet.reproduce.targets import FLAGSHIP_CELL, Results, Row, Target
 
 # Seconds after which no new replication is started: quick runs stay below two minutes, full ones below forty.
 QUICK_SECONDS, FULL_SECONDS = 90.0, 2_250.0
@@ -32,8 +32,11 @@ def collect(
     """
     cells, wanted = target.cells(full), target.replications(full)
     made_with = settings(data_file(name) for name in target.files)
-    folder = cache / f"{paper}-{target.experiment}-{code(made_with)}"
-    stored = {cell: Stored(folder / f"{cell.replace(' ', '-')}.jsonl") for cell in cells}
+    stored = {}
+    for cell in cells:
+        made_by = code(made_with, target.run.__module__, flagship=cell.split()[-1] == FLAGSHIP_CELL)
+        folder = cache / f"{paper}-{target.experiment}-{made_by}"
+        stored[cell] = Stored(folder / f"{cell.replace(' ', '-')}.jsonl")
     # All cells of a replication before the next: if time is up, every cell has been run equally often.
     jobs = [(cell, r) for r in range(wanted) for cell in cells if r not in stored[cell].rows]
     total = wanted * len(cells)

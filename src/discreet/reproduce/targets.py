@@ -17,6 +17,9 @@ Row: TypeAlias = dict[str, Any]
 Results: TypeAlias = Mapping[str, list[Row]]
 """Rows of each cell, in the order of their replications."""
 
+# Last word of the cells in which `discreet` itself is run, beside what was published.
+FLAGSHIP_CELL = "discreet"
+
 # Modules that hold the targets of a paper, imported when asked for.
 _HOME = {"private-ci": "private_ci", "propensity": "propensity"}
 
