@@ -73,13 +73,15 @@ class Table:
         return next(found, None)
 
     def non_private(self, design: str, n: int) -> Summary | None:
-        """The yardstick for widths: the narrower of linear and boosted AIPW among those that cover, else boosted.
+        """The yardstick for widths: the narrower of linear and boosted AIPW among those that cover, else the boosted.
+
+        Where no boosted AIPW was run, linear AIPW is all there is.
 
         To cover is to reach 95 % at nominal 95 % up to three standard errors.
         """
         boosted, linear = (self.find(design, n, method) for method in (BOOSTED, LINEAR))
         covering = [s for s in (boosted, linear) if s and s.coverage[_ALPHA] >= 1 - _ALPHA - 3 * _error(0.95, s)]
-        return min(covering, key=lambda s: s.width[_ALPHA], default=boosted)
+        return min(covering, key=lambda s: s.width[_ALPHA], default=boosted or linear)
 
 
 def judge(table: Table) -> list[Verdict]:
@@ -99,10 +101,10 @@ def judged_coverage(
     for cell in (Cell(design, n) for design in designs for n in SIZES):
         for epsilon in epsilons(cell):
             ours, boosted = table.find(*cell, OURS, epsilon), table.find(*cell, BOOSTED)
-            if ours is None or boosted is None:
+            if ours is None or (beside_boosted and boosted is None):
                 continue
             for alpha in ALPHAS:
-                level = min(1 - alpha, boosted.coverage[alpha]) if beside_boosted else 1 - alpha
+                level = min(1 - alpha, boosted.coverage[alpha]) if beside_boosted and boosted else 1 - alpha
                 floor = level - errors * _error(level, ours)
                 yield ours, alpha, floor, ours.coverage[alpha] < floor - 1e-12
 
