@@ -81,8 +81,8 @@ def page(
         "two columns are biases for comparison.",
         *_by_size(table, designs, _error_rows, _ERROR_HEAD),
         "## Stress",
-        "Poor overlap, a binary outcome, few treated, heavy tails: coverage, then widths, then errors. They are judged by "
-        "nominal coverage alone, so that boosted AIPW was not run.",
+        "Poor overlap, a binary outcome, few treated, heavy tails: coverage, then widths, then errors. They are judged "
+        "by nominal coverage alone, so that boosted AIPW was not run.",
         *_by_size(table, stress, _coverage_rows, _COVERAGE_HEAD),
         *_by_size(table, stress, _width_rows, _WIDTH_HEAD),
         *_by_size(table, stress, _error_rows, _ERROR_HEAD),
