@@ -14,9 +14,9 @@ from discreet.columns import Float, IntArray, Levels, Range
 
 # Equal bins over a declared range; polynomials of low degree need no more.
 BINS = 24
-# Before anything is seen a range is evenly filled with this probability, and otherwise any bell is equally likely; the
-# number of covariates that such an expectation is worth, and passes of the search for a better one.
-_EVEN, _WORTH, _PASSES = 0.5, 1.0, 20
+# Before anything is seen a range is evenly filled with this probability, and otherwise any bell is equally likely; and
+# the probability that a range has the shape that most of them have.
+_EVEN, _COMMON = 0.5, 0.8
 
 Column = Range | Levels
 
@@ -62,12 +62,11 @@ def _likely_shapes(fractions: Sequence[Float], sd: float) -> list[Float]:
     evidence = np.exp(-(loss - loss.min(axis=1, keepdims=True)) / (2.0 * max(sd, 1e-12) ** 2))
     expected = np.full(len(_SHAPES), (1.0 - _EVEN) / (len(_SHAPES) - 1))
     expected[0] = _EVEN
-    prior = expected
-    for _ in range(_PASSES):
-        likely = evidence * prior
-        likely /= likely.sum(axis=1, keepdims=True)
-        total = likely.sum(axis=0) + _WORTH * expected
-        prior = total / total.sum()
+    # How likely each shape is to be what most ranges have: others count only as far as they fit it.
+    fit = np.log(_COMMON * evidence / (evidence @ expected)[:, None] + 1.0 - _COMMON).sum(axis=0)
+    common = expected * np.exp(fit - fit.max())
+    likely = evidence * (_COMMON * common / common.sum() + (1.0 - _COMMON) * expected)
+    likely /= likely.sum(axis=1, keepdims=True)
     return list(likely @ _SHAPES)
 
 
