@@ -24,6 +24,11 @@ _STEPS, _SETTLE, _PASSES = 10, 7, 8
 _FIRST, _EXPECTED, _OTHERS, _WORTH = 0.5, 5.0, 0.3, 8.0
 # So many unseen coefficients of the guessed size steady the estimate of it.
 _STEADY = 2.0
+# What does not matter to treatment is not quite zero: guessed square of its unit coefficients, and the number of unseen
+# ones that the guess is worth. Dozens of them may add up.
+_REST, _REST_WORTH = 0.0015, 2.0
+# Prior standard deviation of the correlation between a feature's parts in treatment and in outcome.
+_ALIKE = 0.4
 # Only one of two models may be shrunk freely: the chance to matter to the outcome is raised by this factor, and first
 # powers and levels, where many small confounders would add up, are taken to matter to it in any case.
 _GENEROUS = 2.0
@@ -50,6 +55,34 @@ class Posterior:
     mean: Float
     covariance: Float
     scales: Float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Likeness:
+    """Whether treatment and outcome tend to follow a feature in the same direction.
+
+    ``correlation`` between a feature's coefficients in the two models, common to all features, and its ``doubt`` (a
+    standard deviation); ``size`` is the product of each feature's prior standard deviations in both.
+    """
+
+    correlation: float
+    doubt: float
+    size: Float
+
+    @classmethod
+    def of(cls, treatment: Posterior, outcome: Posterior, group: IntArray) -> Likeness:
+        """From the product of both models' raw coefficients: their noises are independent, so that it is unbiased."""
+        size = np.sqrt(treatment.scales * outcome.scales)
+        raw, spread = np.ones(len(size)), np.ones(len(size))
+        for fitted in (treatment, outcome):
+            own = np.diag(np.linalg.inv(fitted.covariance)) - 1.0 / fitted.scales
+            v = 1.0 / np.maximum(own, 1e-9 / fitted.scales)
+            raw *= fitted.mean * (1.0 + v / fitted.scales)
+            spread *= fitted.scales + v
+        told = (size / spread)[group > 0]
+        precision = float(told @ size[group > 0]) + _ALIKE**-2
+        correlation = float(np.clip(told @ raw[group > 0] / precision, -1.0, 1.0))
+        return cls(correlation, precision**-0.5, size)
 
 
 def weigh(models: Sequence[Moments], basis: Basis, *, sparse: bool) -> tuple[list[Posterior], Float]:
@@ -112,6 +145,8 @@ class _Prior:
             chance[0] = 1.0 - chance.sum()
             self.expected.append(chance)
         self.chances = list(self.expected)
+        # Squared coefficients of what does not matter: treatment's alone are in doubt.
+        self.rests = [_REST, 0.0] if len(sizes) > 1 else [0.0]
         self.coincidence = np.ones(len(group))
 
     @property
@@ -130,8 +165,8 @@ class _Prior:
         for _ in range(_PASSES):
             evidence = np.stack(
                 [
-                    0.5 * (square / v - square / (v + size) - np.log1p(size / v))
-                    for (square, v), size in zip(seen, self.sizes, strict=True)
+                    0.5 * (square / (v + rest) - square / (v + size) - np.log((v + size) / (v + rest)))
+                    for (square, v), size, rest in zip(seen, self.sizes, self.rests, strict=True)
                 ],
                 axis=1,
             ) @ self.states.T.astype(np.float64)
@@ -147,16 +182,23 @@ class _Prior:
                 counts = matters[:, k] * (self.group > 0)
                 total = _STEADY * self.guesses[k] + counts @ (keep**2 * square + keep * v)
                 self.sizes[k] = float(total / (_STEADY + counts.sum()))
+                keep, counts = self.rests[k] / (self.rests[k] + v), (1.0 - matters[:, k]) * (self.group > 0)
+                total = _REST_WORTH * _REST + counts @ (keep**2 * square + keep * v)
+                self.rests[k] *= float(total / (_REST_WORTH + counts.sum())) / max(self.rests[k], 1e-300)
         self.coincidence = inside[:, -1] / np.maximum(np.prod(matters, axis=1), 1e-12)
         if len(seen) > 1:
             first = self.group == 1
             matters[:, -1] = np.where(first, 1.0, np.minimum(1.0, _GENEROUS * matters[:, -1]))
             self.coincidence[first] = 1.0
-        return [self._variance(*seen[k], matters[:, k], size) for k, size in enumerate(self.sizes)]
+        return [
+            self._variance(*seen[k], matters[:, k], size, rest)
+            for k, (size, rest) in enumerate(zip(self.sizes, self.rests, strict=True))
+        ]
 
     @staticmethod
-    def _variance(square: Float, v: Float, matters: Float, size: float) -> Float:
+    def _variance(square: Float, v: Float, matters: Float, size: float, rest: float) -> Float:
         """Prior variance under which a normal posterior has the variance of the mixture's."""
-        keep = size / (size + v)
-        left = matters * keep * v + matters * (1.0 - matters) * keep**2 * square
+        keep, little = size / (size + v), rest / (rest + v)
+        left = (matters * keep + (1.0 - matters) * little) * v
+        left = left + matters * (1.0 - matters) * (keep - little) ** 2 * square
         return np.asarray(left * v / np.maximum(v - left, left * v / size))
