@@ -182,9 +182,10 @@ class _Prior:
                 counts = matters[:, k] * (self.group > 0)
                 total = _STEADY * self.guesses[k] + counts @ (keep**2 * square + keep * v)
                 self.sizes[k] = float(total / (_STEADY + counts.sum()))
-                keep, counts = self.rests[k] / (self.rests[k] + v), (1.0 - matters[:, k]) * (self.group > 0)
-                total = _REST_WORTH * _REST + counts @ (keep**2 * square + keep * v)
-                self.rests[k] *= float(total / (_REST_WORTH + counts.sum())) / max(self.rests[k], 1e-300)
+                if self.rests[k]:
+                    keep, counts = self.rests[k] / (self.rests[k] + v), (1.0 - matters[:, k]) * (self.group > 0)
+                    total = _REST_WORTH * _REST + counts @ (keep**2 * square + keep * v)
+                    self.rests[k] = float(total / (_REST_WORTH + counts.sum()))
         self.coincidence = inside[:, -1] / np.maximum(np.prod(matters, axis=1), 1e-12)
         if len(seen) > 1:
             first = self.group == 1
