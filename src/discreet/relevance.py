@@ -29,8 +29,8 @@ _STEADY = 2.0
 _REST, _REST_WORTH = 0.0015, 2.0
 # Prior standard deviation of the correlation between a feature's parts in treatment and in outcome.
 _ALIKE = 0.4
-# Only one of two models may be shrunk freely: the chance to matter to the outcome is raised by this factor, and first
-# powers and levels, where many small confounders would add up, are taken to matter to it in any case.
+# Only one of two models may be shrunk freely: the chance to matter to the outcome is raised by this factor, and what a
+# single covariate does is taken to matter to it in any case: there many small confounders would add up.
 _GENEROUS = 2.0
 
 
@@ -94,7 +94,7 @@ def weigh(models: Sequence[Moments], basis: Basis, *, sparse: bool) -> tuple[lis
     unit = basis.weight**2
     inverses = [np.linalg.inv(model.noise) for model in models]
     means = [np.zeros(basis.m) for _ in models]
-    prior = _Prior(basis.group, [model.size for model in models])
+    prior = _Prior(basis.group, [model.size for model in models], basis.m - len(basis.products))
     fitted = prior.start if sparse else [np.full(basis.m, model.size) for model in models]
 
     def scales(k: int) -> Float:
@@ -131,7 +131,9 @@ class _Prior:
     States are numbered by bits: bit k is set where a feature matters to model k.
     """
 
-    def __init__(self, group: IntArray, sizes: Sequence[float]) -> None:
+    def __init__(self, group: IntArray, sizes: Sequence[float], single: int) -> None:
+        # Features of single covariates come before products.
+        self.single = (np.arange(len(group)) < single) & (group > 0)
         self.group, self.guesses, self.sizes = group, sizes, list(sizes)
         count = 2 ** len(sizes)
         self.states = np.array([[(state >> k) & 1 for k in range(len(sizes))] for state in range(count)], dtype=bool)
@@ -188,9 +190,8 @@ class _Prior:
                     self.rests[k] = float(total / (_REST_WORTH + counts.sum()))
         self.coincidence = inside[:, -1] / np.maximum(np.prod(matters, axis=1), 1e-12)
         if len(seen) > 1:
-            first = self.group == 1
-            matters[:, -1] = np.where(first, 1.0, np.minimum(1.0, _GENEROUS * matters[:, -1]))
-            self.coincidence[first] = 1.0
+            matters[:, -1] = np.where(self.single, 1.0, np.minimum(1.0, _GENEROUS * matters[:, -1]))
+            self.coincidence[self.single] = 1.0
         return [
             self._variance(*seen[k], matters[:, k], size, rest)
             for k, (size, rest) in enumerate(zip(self.sizes, self.rests, strict=True))
