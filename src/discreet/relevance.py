@@ -24,9 +24,9 @@ _STEPS, _SETTLE, _PASSES = 10, 7, 8
 _FIRST, _EXPECTED, _OTHERS, _WORTH = 0.5, 5.0, 0.3, 8.0
 # So many unseen coefficients of the guessed size steady the estimate of it.
 _STEADY = 2.0
-# What does not matter to treatment is not quite zero: guessed square of its unit coefficients, and the number of unseen
-# ones that the guess is worth. Dozens of them may add up.
-_REST, _REST_WORTH = 0.0015, 2.0
+# What does not matter to treatment is not quite zero where evidence is faint, because dozens of small coefficients may
+# add up: their square.
+_REST = 0.0015
 # Prior standard deviation of the correlation between a feature's parts in treatment and in outcome.
 _ALIKE = 0.4
 # Only one of two models may be shrunk freely: the chance to matter to the outcome is raised by this factor, and what a
@@ -85,16 +85,18 @@ class Likeness:
         return cls(correlation, precision**-0.5, size)
 
 
-def weigh(models: Sequence[Moments], basis: Basis, *, sparse: bool) -> tuple[list[Posterior], Float]:
+def weigh(
+    models: Sequence[Moments], basis: Basis, *, sparse: bool, faint: bool = True
+) -> tuple[list[Posterior], Float]:
     """Coefficients of the outcome's model, or of treatment's and the outcome's, in this order.
 
     With them comes, for each feature, by how much its relevance to both models exceeds chance. Unless ``sparse``, all
-    features are taken to matter.
+    features are taken to matter; where evidence is ``faint``, what seems not to is doubted.
     """
     unit = basis.weight**2
     inverses = [np.linalg.inv(model.noise) for model in models]
     means = [np.zeros(basis.m) for _ in models]
-    prior = _Prior(basis.group, [model.size for model in models], basis.m - len(basis.products))
+    prior = _Prior(basis.group, [model.size for model in models], basis.m - len(basis.products), faint)
     fitted = prior.start if sparse else [np.full(basis.m, model.size) for model in models]
 
     def scales(k: int) -> Float:
@@ -131,7 +133,8 @@ class _Prior:
     States are numbered by bits: bit k is set where a feature matters to model k.
     """
 
-    def __init__(self, group: IntArray, sizes: Sequence[float], single: int) -> None:
+    def __init__(self, group: IntArray, sizes: Sequence[float], single: int, faint: bool) -> None:
+        self.rest = _REST if faint else 0.0
         # Features of single covariates come before products.
         self.single = (np.arange(len(group)) < single) & (group > 0)
         self.group, self.guesses, self.sizes = group, sizes, list(sizes)
@@ -147,8 +150,6 @@ class _Prior:
             chance[0] = 1.0 - chance.sum()
             self.expected.append(chance)
         self.chances = list(self.expected)
-        # Squared coefficients of what does not matter: treatment's alone are in doubt.
-        self.rests = [_REST, 0.0] if len(sizes) > 1 else [0.0]
         self.coincidence = np.ones(len(group))
 
     @property
@@ -162,13 +163,17 @@ class _Prior:
 
     def fit(self, seen: Sequence[tuple[Float, Float]]) -> list[Float]:
         """Prior variances of unit coefficients, from their squared estimates and the variances of these."""
+        # Only treatment's coefficients are doubted where they seem not to matter: the outcome's are shrunk less anyway.
+        rests = [np.zeros(len(self.group)) for _ in seen]
+        if len(seen) > 1:
+            rests[0] = np.full(len(self.group), self.rest)
         inside = np.zeros((len(self.group), len(self.states)))
         inside[self.group == 0, -1] = 1.0
         for _ in range(_PASSES):
             evidence = np.stack(
                 [
                     0.5 * (square / (v + rest) - square / (v + size) - np.log((v + size) / (v + rest)))
-                    for (square, v), size, rest in zip(seen, self.sizes, self.rests, strict=True)
+                    for (square, v), size, rest in zip(seen, self.sizes, rests, strict=True)
                 ],
                 axis=1,
             ) @ self.states.T.astype(np.float64)
@@ -184,21 +189,17 @@ class _Prior:
                 counts = matters[:, k] * (self.group > 0)
                 total = _STEADY * self.guesses[k] + counts @ (keep**2 * square + keep * v)
                 self.sizes[k] = float(total / (_STEADY + counts.sum()))
-                if self.rests[k]:
-                    keep, counts = self.rests[k] / (self.rests[k] + v), (1.0 - matters[:, k]) * (self.group > 0)
-                    total = _REST_WORTH * _REST + counts @ (keep**2 * square + keep * v)
-                    self.rests[k] = float(total / (_REST_WORTH + counts.sum()))
         self.coincidence = inside[:, -1] / np.maximum(np.prod(matters, axis=1), 1e-12)
         if len(seen) > 1:
             matters[:, -1] = np.where(self.single, 1.0, np.minimum(1.0, _GENEROUS * matters[:, -1]))
             self.coincidence[self.single] = 1.0
         return [
             self._variance(*seen[k], matters[:, k], size, rest)
-            for k, (size, rest) in enumerate(zip(self.sizes, self.rests, strict=True))
+            for k, (size, rest) in enumerate(zip(self.sizes, rests, strict=True))
         ]
 
     @staticmethod
-    def _variance(square: Float, v: Float, matters: Float, size: float, rest: float) -> Float:
+    def _variance(square: Float, v: Float, matters: Float, size: float, rest: Float) -> Float:
         """Prior variance under which a normal posterior has the variance of the mixture's."""
         keep, little = size / (size + v), rest / (rest + v)
         left = (matters * keep + (1.0 - matters) * little) * v

@@ -37,6 +37,8 @@ _SIZE_TREATMENT, _SIZE_OUTCOME = 0.25, 0.1
 _LEAN = 0.3
 # Below this many (features to the power 1.5, over n mu) noise is negligible, and no feature need be left out.
 _EASY = 0.002
+# Below this n mu, small coefficients cannot be seen one by one.
+_FAINT = 1500.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,7 +167,7 @@ def first_look(
         likeness = None
     else:
         t = _treatment_moments(setting, assignment[0].value / n, float(assignment[0].sd) / n, treated, n)
-        (doubt, fitted), coincidence = weigh([t, y], basis, sparse=sparse)
+        (doubt, fitted), coincidence = weigh([t, y], basis, sparse=sparse, faint=n * gate.mu < _FAINT)
         likeness = Likeness.of(doubt, fitted, basis.group)
         model = Propensity(setting, doubt.mean, doubt.covariance, *trim)
         # Moments of the treatment that the propensity implies.
