@@ -123,6 +123,12 @@ def calibrate_mu(epsilon: float, delta: float, slack: float = SLACK) -> float:
     return max(mu, gdp_mu(epsilon, usable - lattice)) if lattice < usable else mu
 
 
+@lru_cache(maxsize=256)
+def sets_slack_aside(epsilon: float, delta: float) -> bool:
+    """Whether ``calibrate_mu`` takes the route that sets something aside for the lattice, not that of zCDP."""
+    return calibrate_mu(epsilon, delta) > zcdp_mu(epsilon, delta * (1 - RESERVE))
+
+
 def lattice_delta(slack: float, epsilon: float) -> float:
     # Two distributions within slack of an (epsilon, delta)-indistinguishable pair cost (1 + e^epsilon) slack in delta.
     if slack == 0:

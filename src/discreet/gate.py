@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from discreet.accounting import SLACK, calibrate_mu
+from discreet.accounting import SLACK, calibrate_mu, sets_slack_aside
 from discreet.bounds import Bounds
 from discreet.budget import Budget
 from discreet.columns import Float, IntArray
@@ -158,7 +158,8 @@ class Gate:
 
     def noise_sd(self, geometry: Geometry, share: float) -> float:
         """Noise that a release would have, without touching the records; of the first number for `MeanSquare`."""
-        return noise_sd(geometry, share, self._total, self.pure, self.neighbours, self._records.n)
+        _check_share(share)
+        return _sd(*self._plan(geometry, share), self.pure)
 
     def count(self, share: float) -> float:
         """Number of records, at least 1: released under add-remove, and free under replace-one, where it is public."""
@@ -174,10 +175,7 @@ class Gate:
         noise drawn.
         """
         shares = self._allot(queries)
-        plans = [
-            _plan(query.geometry, share, self._total, self.pure, self.neighbours, self._bits)
-            for query, share in zip(queries, shares, strict=True)
-        ]
+        plans = [self._plan(query.geometry, share) for query, share in zip(queries, shares, strict=True)]
         events = [self._event(query, *plan) for query, plan in zip(queries, plans, strict=True)]
         recorded = _recorder.get()
         if recorded is not None and not drawing_is_seeded():
@@ -215,9 +213,10 @@ class Gate:
     def _total(self) -> float:
         return self.budget.epsilon if self.pure else self.mu
 
-    @property
-    def _bits(self) -> int:
-        return _capacity_bits(self.neighbours, self._records.n)
+    def _plan(self, geometry: Geometry, share: float) -> tuple[Grid, float]:
+        bits = _capacity_bits(self.neighbours, self._records.n)
+        aside = self.budget.delta is not None and sets_slack_aside(self.budget.epsilon, self.budget.delta)
+        return _plan(geometry, share, self._total, self.pure, self.neighbours, bits, aside)
 
     def _allot(self, queries: tuple[Query, ...]) -> tuple[float, ...]:
         if not queries:
@@ -267,18 +266,22 @@ def noise_sd(
     mu_or_epsilon
         The whole budget: ``calibrate_mu(epsilon, delta)``, or epsilon if pure.
     pure
-        Whether the noise is Laplace noise.
+        Whether the noise is Laplace noise; Gaussian noise is taken to need the lattice's slack, as it does at any usual
+        epsilon.
     neighbours, n
         The relation, and the number of records, which plays no part under add-remove.
     """
     _check_share(share)
-    grid, scale = _plan(geometry, share, mu_or_epsilon, pure, neighbours, _capacity_bits(neighbours, n))
+    return _sd(*_plan(geometry, share, mu_or_epsilon, pure, neighbours, _capacity_bits(neighbours, n), True), pure)
+
+
+def _sd(grid: Grid, scale: float, pure: bool) -> float:
     return scale * grid.unit * (math.sqrt(2) if pure else 1.0)
 
 
 @lru_cache(maxsize=4096)
 def _plan(
-    geometry: Geometry, share: float, total: float, pure: bool, neighbours: Neighbours, bits: int
+    geometry: Geometry, share: float, total: float, pure: bool, neighbours: Neighbours, bits: int, aside: bool
 ) -> tuple[Grid, float]:
     """Grid and noise scale of a release, from public numbers alone."""
     if pure and math.isinf(geometry.l1(neighbours)):
@@ -288,15 +291,18 @@ def _plan(
         grid = geometry.grid(room, neighbours)
         diameter = grid.l1 if pure else grid.l2
         # Huge budgets on long tables would ask for less noise than hides the lattice: they get a little more.
-        scale = max(math.nextafter(diameter / strength, math.inf), _least_scale(grid, share, pure))
+        scale = max(math.nextafter(diameter / strength, math.inf), _least_scale(grid, share, aside))
         if scale <= MAX_SCALE:
             return grid, scale
     raise InvalidBudget("so small a budget asks for more noise than 64-bit integers can hold: raise it.")
 
 
-def _least_scale(grid: Grid, share: float, pure: bool) -> float:
-    """With it, lattice_slack of all shares adds up to at most SLACK, which calibrate_mu has set aside."""
-    return MIN_SCALE if pure else max(2 * MIN_SCALE, math.sqrt(grid.numbers / (24 * SLACK * share)))
+def _least_scale(grid: Grid, share: float, aside: bool) -> float:
+    """With it, lattice_slack of all shares adds up to at most SLACK, where calibrate_mu has set that aside.
+
+    Where it has not (docs/proofs/gate.md, lemma 11), and under pure budgets, nothing hangs on the lattice.
+    """
+    return max(2 * MIN_SCALE, math.sqrt(grid.numbers / (24 * SLACK * share))) if aside else 2 * MIN_SCALE
 
 
 def _capacity_bits(neighbours: Neighbours, n: int) -> int:

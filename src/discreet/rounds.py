@@ -298,6 +298,8 @@ def correct_outcome(gate: Gate, share: float, look: float, outcome: Outcome) -> 
     # Beside the remainder, an error of the prognosis adds to the score's variance.
     stake = setting.size * np.diag(model.covariance) + float(np.mean(1.0 / (e * (1.0 - e)))) / n
     focus = Focus.of(allot(stake, setting.size * np.diag(outcome.covariance), (unit * clip) ** 2), setting.size)
+    # The features looked at share the norm, so that each has so much more noise: clip by that.
+    clip, _ = spread.clip(unit * np.sqrt(focus.m))
 
     def rows(c: Chunk) -> Float:
         psi, weight = focus(setting.features(c)[0])
