@@ -5,8 +5,9 @@ Deviations from the text, which leaves these open or contradicts itself:
 * Outcomes are regressed once for each arm; the text writes mu(x, a) and mu_a(x). Covariates with a range are scaled to
   [0, 1], which changes nothing on the paper's own data, and levels become indicators.
 * Fitted propensities are clipped to the declared overlap. The text clips those of its data.
-* The domain of the supremum (5) is what the bounds declare. L-BFGS-B starts ten times for each arm. One search serves
-  (7) and (11), because the supremum of (9) follows from that of (6).
+* The domain of the supremum (5) is what the bounds declare. L-BFGS-B starts ten times for each arm, with
+  gradients by differences, all coordinates in one batch. One search serves (7) and (11), because the supremum of (9)
+  follows from that of (6).
 * The remark of section 4.2 spends half of epsilon_1 on the nuisances and does not say what is left for the estimate:
   the other half. The first half of the records, by their places, trains.
 * "tau-hat = sum of Gamma" below the definition of Gamma is taken as the mean, as in (3).

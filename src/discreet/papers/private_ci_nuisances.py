@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,6 +20,7 @@ from discreet.budget import Shares
 from discreet.columns import Float, Range
 from discreet.errors import InvalidInput
 from discreet.gate import Gate
+from discreet.papers.private_ci_predictions import Predict, outcomes, probabilities
 from discreet.papers.rows import in_own_unit
 from discreet.records import Chunk
 from discreet.rounds import first_look
@@ -60,7 +62,7 @@ def check_models(regression: Any, classifier: Any) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Models:
     """Fitted scikit-learn models as surfaces.
 
@@ -76,24 +78,33 @@ class Models:
 
     def __call__(self, x: Float) -> tuple[Float, Float]:
         features = design(x, self.bounds)
-        mu0, mu1 = self.control.predict(features), self.treated.predict(features)
+        control, treated, classifier = self._predict
+        mu0, mu1 = control(features), treated(features)
         if self.clipped:
             mu0, mu1 = np.clip(mu0, *self.bounds.outcome), np.clip(mu1, *self.bounds.outcome)
-        if isinstance(self.classifier, float):
-            pi = np.full(len(x), self.classifier)
+        if isinstance(classifier, float):
+            pi = np.full(len(x), classifier)
         else:
-            pi = np.clip(self.classifier.predict_proba(features)[:, 1], *self.bounds.propensity)
+            pi = np.clip(classifier(features), *self.bounds.propensity)
         return pi, (1.0 - pi) * mu1 + pi * mu0
+
+    @cached_property
+    def _predict(self) -> tuple[Predict, Predict, Predict | float]:
+        known = isinstance(self.classifier, float)
+        propensity = self.classifier if known else probabilities(self.classifier)
+        return outcomes(self.control), outcomes(self.treated), propensity
 
 
 def train(
     rows: Chunk, bounds: Bounds, regression: Any, classifier: Any, *, known: float | None, clipped: bool, rng: Any
 ) -> Models:
     """One outcome regression for each arm, and a classifier of the treatment unless its probability is known."""
+    from sklearn import config_context
     from sklearn.exceptions import ConvergenceWarning
 
     features, y = design(rows.x, bounds), in_own_unit(rows.y, bounds)
-    with warnings.catch_warnings():
+    # Records are clipped numbers already: no need to look for others again in every batch of a network.
+    with warnings.catch_warnings(), config_context(assume_finite=True):
         # The paper stops gradient descent after a fixed number of steps, too.
         warnings.simplefilter("ignore", ConvergenceWarning)
         control, treated = (_copy(regression, rng).fit(features[rows.t == a], y[rows.t == a]) for a in (0.0, 1.0))
@@ -136,6 +147,8 @@ def private_surfaces(gate: Gate, known: float | None) -> Surfaces:
 
 def design(x: Float, bounds: Bounds) -> Float:
     """What models see: ranges on [0, 1], as in the paper's data, and an indicator for each level."""
+    if all(isinstance(spec, Range) for spec in bounds.columns):
+        return (x + 1.0) / 2.0
     columns = []
     for spec, column in zip(bounds.columns, x.T, strict=True):
         if isinstance(spec, Range):
