@@ -10,6 +10,7 @@ import numpy as np
 
 from discreet.datasets.real import NSW_FILE, ihdp_file
 from discreet.plots import BLUE, MUTED, ORANGE, PURPLE
+from discreet.reproduce import propensity_attack as attack
 from discreet.reproduce import propensity_runs as runs
 from discreet.reproduce.pages import Aim, Page, axes, falls, share
 from discreet.reproduce.propensity_runs import DELTA, EPSILONS, GAMMA, LAMBDA, OURS, TABLE_EPSILONS, TAUS
@@ -278,5 +279,14 @@ TARGETS = (
         cells=_synthetic,
         replications=lambda full: 100 if full else 15,
         page=fig2,
+    ),
+    Target(
+        name="attack",
+        title="Private propensity scores: what scaling and resampling give away",
+        experiment="attack",
+        run=attack.run,
+        cells=lambda full: attack.CELLS,
+        replications=lambda full: 100 if full else 10,
+        page=attack.page,
     ),
 )
