@@ -45,6 +45,7 @@ from discreet.papers.private_ci_formulas import (
 )
 from discreet.papers.private_ci_nuisances import (
     Surfaces,
+    check_finite,
     check_models,
     check_row_wise,
     preset,
@@ -257,6 +258,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
     def _exact(self, rows: Chunk, surfaces: Surfaces) -> Exact:
         rows = rows if self.split is None else _second(rows)
         scores = influence(in_own_unit(rows.y, self.bounds), rows.t, rows.x, surfaces)
+        check_finite(scores)
         tau, sigma2 = float(scores.mean()), float(scores.var())  # (3) and (8)
         if self.supremum == "closed-form":
             gamma = closed_sensitivity(tau, self.bounds, self._known())

@@ -54,12 +54,18 @@ def preset(name: str) -> tuple[Any, Any]:
 
 def check_models(regression: Any, classifier: Any) -> None:
     """Refuse models that cannot be what they are needed for, before a record is looked at."""
+    for name, model in (("model_regression", regression), ("model_propensity", classifier)):
+        if isinstance(model, type):
+            raise InvalidInput(f"{name} is a class; give an instance of it, with its settings in brackets.")
     if not (hasattr(regression, "fit") and hasattr(regression, "predict")):
         raise InvalidInput("model_regression needs fit and predict; give a scikit-learn regressor.")
     if not (hasattr(classifier, "fit") and hasattr(classifier, "predict_proba")):
         raise InvalidInput(
             "model_propensity needs fit and predict_proba; give a scikit-learn classifier that returns probabilities."
         )
+    for name, model in (("model_regression", regression), ("model_propensity", classifier)):
+        if not hasattr(model, "get_params"):
+            raise InvalidInput(f"{name} cannot be copied, as it has no get_params; derive it from BaseEstimator.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,9 +113,28 @@ def train(
     with warnings.catch_warnings(), config_context(assume_finite=True):
         # The paper stops gradient descent after a fixed number of steps, too.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        control, treated = (_copy(regression, rng).fit(features[rows.t == a], y[rows.t == a]) for a in (0.0, 1.0))
-        model = _copy(classifier, rng).fit(features, rows.t.astype(int)) if known is None else known
+        arms = [rows.t == arm for arm in (0.0, 1.0)]
+        control, treated = (_fit("model_regression", _copy(regression, rng), features[arm], y[arm]) for arm in arms)
+        model = known
+        if known is None:
+            model = _fit("model_propensity", _copy(classifier, rng), features, rows.t.astype(int))
     return Models(bounds, control, treated, model, clipped)
+
+
+def _fit(name: str, model: Any, features: Float, target: Any) -> Any:
+    try:
+        return model.fit(features, target)
+    except Exception as error:
+        # What the model says may quote records.
+        raise InvalidInput(
+            f"{name} could not be fitted ({type(error).__name__}); try it on made-up records, or give another."
+        ) from None
+
+
+def check_finite(*predicted: Float) -> None:
+    """Refuse models that return what is no number; for public predictions, or where nothing is proved."""
+    if not all(np.isfinite(values).all() for values in predicted):
+        raise InvalidInput("a nuisance model predicts missing or infinite values; give models that return numbers.")
 
 
 def check_row_wise(surfaces: Surfaces, x: Float) -> None:
@@ -118,6 +143,7 @@ def check_row_wise(surfaces: Surfaces, x: Float) -> None:
     Looks at a few rows, which must be public.
     """
     together = np.array(surfaces(x))
+    check_finite(together)
     alone = np.concatenate([np.array(surfaces(row[None, :])) for row in x], axis=1)
     if not np.allclose(together, alone, rtol=_SAME, atol=_SAME * (1.0 + np.abs(together).max())):
         raise InvalidInput(

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import expit
 
 from discreet.columns import Float
+from discreet.errors import InvalidInput
 
 Predict: TypeAlias = Callable[[Float], Float]
 """From features, one row for each point, to one number for each point."""
@@ -29,7 +30,7 @@ def outcomes(regression: Any) -> Predict:
         return _gaussian_kernel(regression)
     if type(regression) is MLPRegressor and _hyperbolic(regression) and regression.out_activation_ == "identity":
         return _network(regression)
-    return lambda features: regression.predict(features)
+    return lambda features: _one_each(regression.predict(features), len(features))
 
 
 def probabilities(classifier: Any) -> Predict:
@@ -43,7 +44,22 @@ def probabilities(classifier: Any) -> Predict:
     if type(classifier) is MLPClassifier and _hyperbolic(classifier) and classifier.out_activation_ == "logistic":
         score = _network(classifier)
         return lambda features: expit(score(features))
-    return lambda features: classifier.predict_proba(features)[:, 1]
+    return lambda features: _of_treated(classifier.predict_proba(features), len(features))
+
+
+def _one_each(predicted: Any, n: int) -> Float:
+    """Predictions as a vector; some models return a column."""
+    found = np.asarray(predicted, dtype=np.float64)
+    if found.shape not in ((n,), (n, 1)):
+        raise InvalidInput("model_regression must predict one number for each record; give another regressor.")
+    return found.reshape(n)
+
+
+def _of_treated(predicted: Any, n: int) -> Float:
+    found = np.asarray(predicted, dtype=np.float64)
+    if found.shape != (n, 2):
+        raise InvalidInput("model_propensity must predict two probabilities for each record; give another classifier.")
+    return np.asarray(found[:, 1])
 
 
 def _gaussian_kernel(regression: Any) -> Predict:
