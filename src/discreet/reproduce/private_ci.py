@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from discreet.datasets.real import RHC_FILE
 from discreet.reproduce import private_ci_attack as attack
+from discreet.reproduce import private_ci_attack_runs as attack_runs
 from discreet.reproduce import private_ci_figures as figures
 from discreet.reproduce import private_ci_runs as runs
 from discreet.reproduce import private_ci_tables as tables
@@ -85,8 +86,8 @@ TARGETS = (
         name="attack",
         title="PrivATE: what its widths and estimates give away",
         experiment="attack",
-        run=attack.run,
-        cells=lambda full: (*attack.WIDTH, *attack.FEW),
+        run=attack_runs.run,
+        cells=lambda full: (*attack_runs.WIDTH, *attack_runs.FEW),
         replications=lambda full: 20 if full else 3,
         page=attack.page,
     ),
