@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from discreet import InvalidInput
 from discreet.cli import app
+from discreet.datasets import rhc
 from discreet.papers import baselines
 from discreet.papers.private_ci_formulas import Exact
 from discreet.reproduce import cache, find, papers, propensity_runs, runner
@@ -21,6 +22,7 @@ from discreet.reproduce import private_ci_runs as runs
 from discreet.reproduce import private_ci_tables as tables
 from discreet.reproduce import propensity as propensity_pages
 from discreet.reproduce.pages import Aim, Page, axes, falls, nominal, share, write
+from discreet.reproduce.private_ci_catheter import over_unit_cube
 from discreet.reproduce.targets import Target
 
 CALLS = []
@@ -229,11 +231,22 @@ def test_aims_of_table_3_compare_the_widths_of_the_rows():
 def test_what_table_2_says_of_the_supremum_follows_the_rows():
     given = find("private-ci", "table2")
     results = made_up_results(given, np.random.default_rng(0))
-    assert "of these three, largest deviation would do" not in given.page(results).remarks[0]
+    widths, reason = given.page(results).aims
+    assert (widths.reached, reason.reached, reason.found) == (False, False, "none")
+    assert "none of these" in given.page(results).remarks[1]
+    needed = [float(line[-1]) for line in given.page(results).lines]
     for row in results["kernel"]:
-        row["largest"] = 0.01
-    assert "of these three, largest deviation would do" in given.page(results).remarks[0]
-    assert "0 of 9" in given.page(results).aims[0].found
+        row["cube"]["own units"] = float(np.mean(needed))
+    widths, reason = given.page(results).aims
+    assert (widths.found, reason.reached) == ("0 of 9", True)
+    assert reason.found == "the unit cube, covariates in their own units"
+
+
+@real
+def test_over_the_unit_cube_the_supremum_is_the_one_that_the_published_widths_need(monkeypatch):
+    monkeypatch.setenv("DISCREET_DATA", str(DATA))
+    study = rhc()
+    assert 4.0 < over_unit_cube(study, study.X, 0) < 4.4
 
 
 def test_a_proportion_has_its_standard_error():
@@ -242,8 +255,8 @@ def test_a_proportion_has_its_standard_error():
 
 def test_every_paper_has_the_targets_that_it_should():
     names = {paper: set(targets) for paper, targets in papers().items()}
-    assert names["private-ci"] == {"table1", "table2", "table3", "fig4", "fig5", "fig6", "supremum"}
-    assert names["propensity"] == {"table1", "fig1", "fig2"}
+    assert names["private-ci"] == {"table1", "table2", "table3", "fig4", "fig5", "fig6", "supremum", "attack"}
+    assert names["propensity"] == {"table1", "fig1", "fig2", "attack"}
 
 
 @pytest.mark.parametrize(("paper", "name", "words"), [("x", "table1", "no paper"), ("propensity", "x", "table1, fig1")])
@@ -264,6 +277,7 @@ def made_up(methods, epsilons, rng):
         "bootstrap": {f"{e:g}": [0.0, 2.0] for e in epsilons},
         "largest": 5.0,
         "observed": 20.0,
+        "cube": {"standardised": 9.0, "own units": 9.0},
     }
 
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from discreet.spread import BINS, Spread, bin_numbers
+from discreet.spread import BINS, Spread, _shape_cells, bin_numbers
 
 CEILING = 4.0
 RNG = np.random.default_rng(0)
@@ -58,6 +58,15 @@ def test_mass_is_a_distribution_even_under_much_noise():
         level, excess = spread.clip(1.0)
         assert level > 0
         assert excess >= 0
+
+
+@pytest.mark.parametrize("seed", [4, 8, 57])
+def test_no_mass_and_no_excess_is_negative_by_rounding(seed):
+    factors = np.random.default_rng(seed).uniform(1, 9, 50)
+    spread = Spread.fit(np.zeros(BINS), 1e3, CEILING, (factors, np.ones(50)))
+    assert spread.mass.min() >= 0
+    assert spread.clip(1e-9)[1] >= 0
+    assert _shape_cells((factors, np.ones(50))).min() >= 0
 
 
 def test_what_stands_clear_of_the_noise_is_believed():

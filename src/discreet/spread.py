@@ -58,7 +58,8 @@ def _shape_cells(factors: Factors | None) -> Float:
     for shift, part in zip(shifts, share, strict=True):
         below += part * _BELOW[:, np.clip(_ABOVE - shift + _REACH, 0, 2 * _REACH)]
     mass = np.diff(below, axis=2, prepend=0.0)
-    mass[:, :, -1] += 1.0 - mass.sum(axis=2)
+    # What lies beyond the last edge; rounding must not make it negative.
+    mass[:, :, -1] = np.maximum(mass[:, :, -1] + 1.0 - mass.sum(axis=2), 0.0)
     return np.asarray(mass)
 
 

@@ -21,6 +21,7 @@ from discreet.testing import frozen_noise, seeded_noise
 
 STUDY = private_ci(1, 400, 5)
 TRIAL = private_ci_rct(600, 6)
+PROVED = {"calibration": "proved", "split": "public"}
 LINEAR = {"model_regression": LinearRegression(), "model_propensity": LogisticRegression()}
 
 
@@ -36,7 +37,7 @@ def fit(model, study=STUDY):
 
 
 def test_the_published_calibration_is_claimed_and_warns_of_what_was_measured():
-    with pytest.warns(UnprovedClaim, match="delta of at least 0.46"):
+    with pytest.warns(UnprovedClaim, match="discreet reproduce private-ci attack.*delta of at least"):
         fitted = make(**LINEAR).fit(STUDY.Y, STUDY.T, X=STUDY.X)
     guarantee = fitted.guarantee_
     assert (guarantee.status, guarantee.epsilon, guarantee.delta, guarantee.proof) == ("claimed", 1.0, 1e-5, None)
@@ -283,7 +284,50 @@ class Hard(ClassifierMixin, BaseEstimator):
         return np.zeros(len(X))
 
 
+class Shaped(RegressorMixin, ClassifierMixin, BaseEstimator):
+    """Returns what it is told to, for every record."""
+
+    def __init__(self, row=0.5, fails=False):
+        self.row = row
+        self.fails = fails
+
+    def fit(self, X, y):
+        if self.fails:
+            raise ValueError(f"the first outcome is {y[0]}")
+        return self
+
+    def predict(self, X):
+        return np.array([self.row] * len(X))
+
+    predict_proba = predict
+
+
+class Uncopied:
+    """Has no parameters that a copy could be made from."""
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+    predict_proba = predict
+
+
 BAD = [
+    ({"model_regression": LinearRegression}, InvalidInput, "model_regression is a class"),
+    ({"model_propensity": LogisticRegression}, InvalidInput, "model_propensity is a class"),
+    ({"model_regression": Uncopied()}, InvalidInput, "model_regression cannot be copied"),
+    ({"model_propensity": Uncopied()}, InvalidInput, "model_propensity cannot be copied"),
+    ({"model_regression": Shaped([1.0, 2.0])}, InvalidInput, "one number for each record"),
+    ({"model_regression": Shaped(float("nan"))}, InvalidInput, "missing or infinite values"),
+    ({"model_regression": Shaped(np.nan), **PROVED}, InvalidInput, "missing or infinite values"),
+    ({"model_propensity": Shaped(0.5)}, InvalidInput, "two probabilities for each record"),
+    ({"model_propensity": Shaped([0.2, 0.3, 0.5])}, InvalidInput, "two probabilities for each record"),
+    ({"model_propensity": Shaped([np.nan, np.nan])}, InvalidInput, "missing or infinite values"),
+    ({"model_regression": Shaped(fails=True)}, InvalidInput, r"model_regression could not be fitted \(ValueError\)"),
+    ({"model_regression": LogisticRegression()}, InvalidInput, "model_regression could not be fitted"),
+    ({"model_propensity": Shaped(fails=True)}, InvalidInput, "model_propensity could not be fitted"),
     ({"delta": None}, InvalidBudget, "needs delta"),
     ({"epsilon": 0.0}, InvalidBudget, "epsilon must be positive"),
     ({"bounds": None}, MissingBounds, "needs bounds"),
@@ -317,8 +361,22 @@ BAD = [
 
 @pytest.mark.parametrize(("given", "error", "words"), BAD, ids=[str(i) for i in range(len(BAD))])
 def test_bad_input_is_refused_in_a_sentence(given, error, words):
-    with pytest.raises(error, match=words):
-        fit(make(**given))
+    model = make(**given)
+    with pytest.raises(error, match=words) as caught:
+        fit(model)
+    text = str(caught.value)
+    assert text.endswith(".")
+    assert "\n" not in text
+    assert len(text) < 300
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+    assert not hasattr(model, "release_")
+
+
+def test_a_model_that_predicts_a_column_will_do():
+    with frozen_noise():
+        vector, column = (fit(make(model_regression=Shaped(row), starts=1)).ate_ for row in (1.0, [1.0]))
+    assert vector == column
 
 
 @pytest.mark.parametrize("number", [np.float32, np.float64, float])

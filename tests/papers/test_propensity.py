@@ -326,7 +326,9 @@ def test_files_that_hold_no_such_release_are_refused(tmp_path):
 def test_a_claimed_release_says_itself_what_was_measured_and_what_it_gives_away(norm_bound, tmp_path):
     fit(PAPER | {"norm_bound": norm_bound}).release_.save(tmp_path / "claimed.json")
     release = PointRelease.load(tmp_path / "claimed.json")
-    assert any("was 5.1" in note and "notes on methods" in note for note in release.notes)
+    assert any(
+        "a claimed epsilon of 0.5 into at least" in note and "propensity attack" in note for note in release.notes
+    )
     by_data = norm_bound == "data"
     assert any("largest norm" in phrase for phrase in release.guarantee.public) == by_data
     assert any("published without noise" in note for note in release.notes) == by_data

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,6 +20,7 @@ from discreet.budget import Shares
 from discreet.columns import Float, Range
 from discreet.errors import InvalidInput
 from discreet.gate import Gate
+from discreet.papers.private_ci_predictions import Predict, outcomes, probabilities
 from discreet.papers.rows import in_own_unit
 from discreet.records import Chunk
 from discreet.rounds import first_look
@@ -52,15 +54,21 @@ def preset(name: str) -> tuple[Any, Any]:
 
 def check_models(regression: Any, classifier: Any) -> None:
     """Refuse models that cannot be what they are needed for, before a record is looked at."""
+    for name, model in (("model_regression", regression), ("model_propensity", classifier)):
+        if isinstance(model, type):
+            raise InvalidInput(f"{name} is a class; give an instance of it, with its settings in brackets.")
     if not (hasattr(regression, "fit") and hasattr(regression, "predict")):
         raise InvalidInput("model_regression needs fit and predict; give a scikit-learn regressor.")
     if not (hasattr(classifier, "fit") and hasattr(classifier, "predict_proba")):
         raise InvalidInput(
             "model_propensity needs fit and predict_proba; give a scikit-learn classifier that returns probabilities."
         )
+    for name, model in (("model_regression", regression), ("model_propensity", classifier)):
+        if not hasattr(model, "get_params"):
+            raise InvalidInput(f"{name} cannot be copied, as it has no get_params; derive it from BaseEstimator.")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Models:
     """Fitted scikit-learn models as surfaces.
 
@@ -76,29 +84,57 @@ class Models:
 
     def __call__(self, x: Float) -> tuple[Float, Float]:
         features = design(x, self.bounds)
-        mu0, mu1 = self.control.predict(features), self.treated.predict(features)
+        control, treated, classifier = self._predict
+        mu0, mu1 = control(features), treated(features)
         if self.clipped:
             mu0, mu1 = np.clip(mu0, *self.bounds.outcome), np.clip(mu1, *self.bounds.outcome)
-        if isinstance(self.classifier, float):
-            pi = np.full(len(x), self.classifier)
+        if isinstance(classifier, float):
+            pi = np.full(len(x), classifier)
         else:
-            pi = np.clip(self.classifier.predict_proba(features)[:, 1], *self.bounds.propensity)
+            pi = np.clip(classifier(features), *self.bounds.propensity)
         return pi, (1.0 - pi) * mu1 + pi * mu0
+
+    @cached_property
+    def _predict(self) -> tuple[Predict, Predict, Predict | float]:
+        known = isinstance(self.classifier, float)
+        propensity = self.classifier if known else probabilities(self.classifier)
+        return outcomes(self.control), outcomes(self.treated), propensity
 
 
 def train(
     rows: Chunk, bounds: Bounds, regression: Any, classifier: Any, *, known: float | None, clipped: bool, rng: Any
 ) -> Models:
     """One outcome regression for each arm, and a classifier of the treatment unless its probability is known."""
+    from sklearn import config_context
     from sklearn.exceptions import ConvergenceWarning
 
     features, y = design(rows.x, bounds), in_own_unit(rows.y, bounds)
-    with warnings.catch_warnings():
+    # Records are clipped numbers already: no need to look for others again in every batch of a network.
+    with warnings.catch_warnings(), config_context(assume_finite=True):
         # The paper stops gradient descent after a fixed number of steps, too.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        control, treated = (_copy(regression, rng).fit(features[rows.t == a], y[rows.t == a]) for a in (0.0, 1.0))
-        model = _copy(classifier, rng).fit(features, rows.t.astype(int)) if known is None else known
+        arms = [rows.t == arm for arm in (0.0, 1.0)]
+        control, treated = (_fit("model_regression", _copy(regression, rng), features[arm], y[arm]) for arm in arms)
+        model = known
+        if known is None:
+            model = _fit("model_propensity", _copy(classifier, rng), features, rows.t.astype(int))
     return Models(bounds, control, treated, model, clipped)
+
+
+def _fit(name: str, model: Any, features: Float, target: Any) -> Any:
+    try:
+        return model.fit(features, target)
+    except Exception as error:
+        # What the model says may quote records.
+        raise InvalidInput(
+            f"{name} could not be fitted ({type(error).__name__}); try it on made-up records, or give another."
+        ) from None
+
+
+def check_finite(*predicted: Float) -> None:
+    """Refuse models that return what is no number; for public predictions, or where nothing is proved."""
+    if not all(np.isfinite(values).all() for values in predicted):
+        raise InvalidInput("a nuisance model predicts missing or infinite values; give models that return numbers.")
 
 
 def check_row_wise(surfaces: Surfaces, x: Float) -> None:
@@ -107,6 +143,7 @@ def check_row_wise(surfaces: Surfaces, x: Float) -> None:
     Looks at a few rows, which must be public.
     """
     together = np.array(surfaces(x))
+    check_finite(together)
     alone = np.concatenate([np.array(surfaces(row[None, :])) for row in x], axis=1)
     if not np.allclose(together, alone, rtol=_SAME, atol=_SAME * (1.0 + np.abs(together).max())):
         raise InvalidInput(
@@ -136,6 +173,8 @@ def private_surfaces(gate: Gate, known: float | None) -> Surfaces:
 
 def design(x: Float, bounds: Bounds) -> Float:
     """What models see: ranges on [0, 1], as in the paper's data, and an indicator for each level."""
+    if all(isinstance(spec, Range) for spec in bounds.columns):
+        return (x + 1.0) / 2.0
     columns = []
     for spec, column in zip(bounds.columns, x.T, strict=True):
         if isinstance(spec, Range):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from discreet.datasets.real import RHC_FILE
+from discreet.reproduce import private_ci_attack as attack
+from discreet.reproduce import private_ci_attack_runs as attack_runs
 from discreet.reproduce import private_ci_figures as figures
 from discreet.reproduce import private_ci_runs as runs
 from discreet.reproduce import private_ci_tables as tables
+from discreet.reproduce.private_ci_catheter import catheter
 from discreet.reproduce.private_ci_runs import DIFFERENCE, LEARNERS, OURS
 from discreet.reproduce.targets import Target
 
@@ -28,7 +31,7 @@ TARGETS = (
         name="table2",
         title="PrivATE, Table 2: right heart catheter",
         experiment="catheter",
-        run=runs.catheter,
+        run=catheter,
         cells=lambda full: ("kernel", OURS),
         replications=lambda full: 20 if full else 3,
         page=tables.table2,
@@ -78,5 +81,14 @@ TARGETS = (
         cells=lambda full: runs.SUPREMUM_MODELS,
         replications=lambda full: 50 if full else 5,
         page=tables.supremum,
+    ),
+    Target(
+        name="attack",
+        title="PrivATE: what its widths and estimates give away",
+        experiment="attack",
+        run=attack_runs.run,
+        cells=lambda full: (*attack_runs.WIDTH, *attack_runs.FEW),
+        replications=lambda full: 20 if full else 3,
+        page=attack.page,
     ),
 )

@@ -54,10 +54,15 @@ def collect(
 def _results(target: Target, jobs: list[Job], processes: int, until: float) -> Iterator[tuple[Job, Row]]:
     """Results as they come; the first replication of every cell is run in any case."""
     if processes == 1:
+        from threadpoolctl import threadpool_limits
+
         for job in jobs:
             if job[1] and time.monotonic() > until:
                 return
-            yield job, target.run(*job)
+            # One thread here as in the processes below: on a busy machine more of them wait for each other.
+            with threadpool_limits(1):
+                row = target.run(*job)
+            yield job, row
         return
     # The processes read these when they start: one thread each, because there are as many of them as are wanted.
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")

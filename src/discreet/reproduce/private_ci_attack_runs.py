@@ -1,0 +1,87 @@
+"""Pairs of neighbours on which PrivATE's published noise is attacked: their exact statistics."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from discreet.datasets import Study, private_ci
+from discreet.papers.private_ci_formulas import Exact, influence, publish, searched_sensitivity
+from discreet.papers.private_ci_nuisances import preset, train
+from discreet.papers.rows import gather
+from discreet.records import ArrayRecords
+from discreet.reproduce.noise_runs import noise_seed
+from discreet.reproduce.private_ci_runs import EPSILON, ESTIMATE_SHARE, NOISE_SEED, STUDY_SEED, N, parts
+from discreet.reproduce.targets import Row
+from discreet.testing import seeded_noise
+
+WIDTH = ("width 1", "width 2")
+# Learner, records, treated records.
+FEW = ("few kernel 3000 3", "few ridge 3000 3", "few ridge 30000 3", "few ridge 30000 30")
+# How often the starting points of the search are drawn, for each of two neighbours.
+DRAWS = 5
+
+
+def run(cell: str, replication: int) -> Row:
+    """Cell "width 1": Dataset 1 as in Table 1. Cell "few ridge 30000 3": so many records, of which 3 are treated."""
+    what, *setting = cell.split()
+    if what == "width":
+        study = private_ci(int(setting[0]), N, STUDY_SEED + replication)
+        learner = "kernel"
+    else:
+        learner, n, treated = setting[0], int(setting[1]), int(setting[2])
+        study = few_treated(n, treated, STUDY_SEED + replication)
+    one, other = (_statistics(with_first(study, end), learner, replication) for end in study.bounds.outcome)
+    row: Row = {"one": one, "other": other}
+    if what == "width":
+        with seeded_noise(noise_seed(NOISE_SEED, f"attack {cell}", replication)):
+            row["truncated"] = publish(exact_of(one, N), parts(EPSILON, ESTIMATE_SHARE)).sigma2 == 0.0
+    return row
+
+
+def few_treated(n: int, treated: int, seed: int) -> Study:
+    """Records of Dataset 1, most of whose treated are left out; treated ones come first."""
+    # At least a third of the records are controls.
+    study = private_ci(1, 4 * n, seed)
+    places = [np.flatnonzero(arm == study.T) for arm in (1.0, 0.0)]
+    chosen = np.concatenate([places[0][:treated], places[1][: n - treated]])
+    return replace(study, X=study.X[chosen], T=study.T[chosen], Y=study.Y[chosen])
+
+
+def with_first(study: Study, outcome: float) -> Study:
+    """One of two neighbours: the outcome of the first treated record lies at an end of its range."""
+    y = study.Y.copy()
+    y[np.argmax(study.T)] = outcome
+    return replace(study, Y=y)
+
+
+def _statistics(study: Study, learner: str, replication: int) -> dict[str, Any]:
+    """Estimate and variance, and the gross-error sensitivity for several draws of starting points."""
+    from sklearn.utils import check_random_state
+
+    rows = gather(ArrayRecords.of(study.Y, study.T, study.X, bounds=study.bounds))
+    models = train(
+        rows, study.bounds, *_models(learner), known=None, clipped=False, rng=check_random_state(replication)
+    )
+    scores = influence(study.Y, study.T, rows.x, models)
+    tau = float(scores.mean())
+    gammas = [
+        searched_sensitivity(models, tau, study.bounds, starts=10, rng=check_random_state(DRAWS * replication + draw))
+        for draw in range(DRAWS)
+    ]
+    return {"tau": tau, "sigma2": float(scores.var()), "gammas": gammas}
+
+
+def _models(learner: str) -> tuple[Any, Any]:
+    if learner == "kernel":
+        return preset(learner)
+    from sklearn.linear_model import LogisticRegression, Ridge
+
+    return Ridge(), LogisticRegression()
+
+
+def exact_of(found: dict[str, Any], n: int, draw: int = 0) -> Exact:
+    """The statistics of one neighbour, with one draw of starting points."""
+    return Exact(n=n, tau=found["tau"], sigma2=found["sigma2"], gamma=found["gammas"][draw])
