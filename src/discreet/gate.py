@@ -291,18 +291,20 @@ def _plan(
         grid = geometry.grid(room, neighbours)
         diameter = grid.l1 if pure else grid.l2
         # Huge budgets on long tables would ask for less noise than hides the lattice: they get a little more.
-        scale = max(math.nextafter(diameter / strength, math.inf), _least_scale(grid, share, aside))
+        scale = max(math.nextafter(diameter / strength, math.inf), _least_scale(grid, share, pure, aside))
         if scale <= MAX_SCALE:
             return grid, scale
     raise InvalidBudget("so small a budget asks for more noise than 64-bit integers can hold: raise it.")
 
 
-def _least_scale(grid: Grid, share: float, aside: bool) -> float:
+def _least_scale(grid: Grid, share: float, pure: bool, aside: bool) -> float:
     """With it, lattice_slack of all shares adds up to at most SLACK, where calibrate_mu has set that aside.
 
     Where it has not (docs/proofs/gate.md, lemma 11), and under pure budgets, nothing hangs on the lattice.
     """
-    return max(2 * MIN_SCALE, math.sqrt(grid.numbers / (24 * SLACK * share))) if aside else 2 * MIN_SCALE
+    if pure:
+        return MIN_SCALE
+    return max(2 * MIN_SCALE, math.sqrt(grid.numbers / (24 * SLACK * share)) if aside else 0.0)
 
 
 def _capacity_bits(neighbours: Neighbours, n: int) -> int:
