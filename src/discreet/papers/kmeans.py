@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from discreet.errors import InvalidInput
 from discreet.gate import Gate, Query
 from discreet.geometry import Cells
 from discreet.papers.partition import column_places
-from discreet.papers.rows import dimension, feature_rows
+from discreet.papers.rows import feature_rows
 from discreet.records import Chunk
 
 # Places that are tried for a centre before all are moved closer together, and by how much.
@@ -150,29 +151,34 @@ def nearest(v: Float, centres: Float) -> IntArray:
 
 
 def first_clusters(wanted: PrivateKMeans, bounds: Bounds) -> Clusters:
-    """Centres before any record is seen, far from each other and half as far from the walls (sphere packing)."""
-    from sklearn.utils import check_random_state
-
+    """Centres before any record is seen, far from each other and from the walls."""
     columns = tuple(range(bounds.p)) if wanted.columns is None else column_places(wanted.columns, bounds)
     if not columns:
         raise InvalidInput("PrivateKMeans needs Bounds(covariates=...): clusters are made of covariates.")
     if len(set(columns)) < len(columns):
         raise InvalidInput("columns names a covariate twice: list each once.")
     low = np.concatenate([_lowest(bounds.columns[column]) for column in columns])
-    d = dimension(_chosen(bounds, columns))
-    rng, radius = check_random_state(wanted.random_state), 1.0
+    return Clusters(_packed(wanted.clusters, tuple(low.tolist()), wanted.random_state).copy(), columns, bounds)
+
+
+@lru_cache(maxsize=64)
+def _packed(clusters: int, lows: tuple[float, ...], random_state: int) -> Float:
+    """Sphere packing: as many points at random as wanted, with as large a distance as a few trials allow."""
+    from sklearn.utils import check_random_state
+
+    rng, radius, low = check_random_state(random_state), 1.0, np.array(lows)
     while True:
-        centres, failures = np.empty((0, d)), 0
+        centres, failures = np.empty((0, len(low))), 0
         # Indicators span half of what ranges do, so that their walls come closer.
         margin = radius * (1.0 - low) / 2
-        while failures < _ATTEMPTS and len(centres) < wanted.clusters:
+        while failures < _ATTEMPTS and len(centres) < clusters:
             centre = rng.uniform(low + margin, 1.0 - margin)
             if np.all(((centres - centre) ** 2).sum(axis=1) >= (2 * radius) ** 2):
                 centres, failures = np.vstack([centres, centre]), 0
             else:
                 failures += 1
-        if len(centres) == wanted.clusters:
-            return Clusters(centres, columns, bounds)
+        if len(centres) == clusters:
+            return centres
         radius *= _SHRINK
 
 
