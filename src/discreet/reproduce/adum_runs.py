@@ -33,7 +33,7 @@ FIG1_SIGMA, FIG2_SIGMA = 1.0, 0.1
 FIG2_EPSILONS = (0.1, 1.0, 10.0, 50.0, 100.0)
 FIG2_CELLS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 # Corollary 1: cells and epsilon; the first is the paper's own example.
-SETTINGS = ((20, 0.04), (5, 0.1), (20, 1.0), (20, 5.0), (100, 0.5), (400, 0.5))
+SETTINGS = ((20, 0.04), (5, 0.1), (20, 1.0), (20, 5.0), (50, 0.06), (100, 0.5), (400, 0.5))
 COROLLARY_RUNS = 1_000
 RUNS_A_ROW = 50
 FIG3_EPSILONS = (0.01, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0)
