@@ -31,9 +31,9 @@ def test_areas_are_those_under_the_curves_with_the_random_ranking_s_beside():
     area = auuc(Y, T, [6, 5, 4, 3, 2, 1])
     curve = uplift_curve(Y, T, [6, 5, 4, 3, 2, 1])
     assert area.value == pytest.approx(np.sum((curve.value[1:] + curve.value[:-1]) / 2) / 6)
-    assert area.random == pytest.approx(1 / 6)
+    assert area.chance == pytest.approx(1 / 6)
     assert area.gain == pytest.approx(area.value - 1 / 6)
-    assert qini(Y, T, [6, 5, 4, 3, 2, 1]).random == pytest.approx(1 / 6)
+    assert qini(Y, T, [6, 5, 4, 3, 2, 1]).chance == pytest.approx(1 / 6)
 
 
 def test_equal_scores_gain_nothing_and_their_order_does_not_matter():

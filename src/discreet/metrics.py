@@ -15,15 +15,15 @@ from discreet.errors import InvalidInput
 
 
 class Area(NamedTuple):
-    """An area under a curve, and that of a ranking at random."""
+    """An area under a curve, and that of a ranking by chance."""
 
     value: float
-    random: float
+    chance: float
 
     @property
     def gain(self) -> float:
-        """How much better than at random."""
-        return self.value - self.random
+        """How much better than by chance."""
+        return self.value - self.chance
 
 
 class Curve(NamedTuple):

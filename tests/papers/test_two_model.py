@@ -29,12 +29,23 @@ def fit(study=STUDY, **given):
 
 
 @pytest.mark.parametrize("degree", [1, 3])
-def test_without_noise_effects_are_those_of_two_least_squares_fits(degree):
+def test_without_noise_effects_are_those_of_two_ridge_regressions(degree):
     with frozen_noise():
-        fitted = TwoModel(**(GIVEN | {"degree": degree, "epsilon": 1e3})).fit(STUDY.Y, STUDY.T, X=STUDY.X)
+        fitted = TwoModel(**(GIVEN | {"degree": degree})).fit(STUDY.Y, STUDY.T, X=STUDY.X)
+    # Section 6.1: four standard deviations of the noise on the diagonal.
+    ridge = 4 * np.sqrt(2) * fitted.release_.noise_scale * np.eye(degree + 1)
     powers = np.vander(STUDY.X[:, 0], degree + 1, increasing=True)
-    w = [np.linalg.lstsq(powers[arm == STUDY.T], STUDY.Y[arm == STUDY.T])[0] for arm in (0, 1)]
-    np.testing.assert_allclose(fitted.effect(STUDY.X), powers @ (w[1] - w[0]), atol=2e-3)
+    w = []
+    for arm in (0, 1):
+        mine = arm == STUDY.T
+        w.append(np.linalg.solve(powers[mine].T @ powers[mine] + ridge, powers[mine].T @ STUDY.Y[mine]))
+    np.testing.assert_allclose(fitted.effect(STUDY.X), powers @ (w[1] - w[0]), atol=1e-6)
+
+
+def test_an_ocean_of_budget_gives_the_effect():
+    fitted = TwoModel(**(GIVEN | {"degree": 5, "epsilon": 1e4})).fit(STUDY.Y, STUDY.T, X=STUDY.X)
+    # Six weights an arm, 1,500 records each, noise of the outcome 1: a mean squared error of 2 * 6 / 1,500.
+    assert np.mean((fitted.effect(STUDY.X) - STUDY.effects) ** 2) < 4 * 2 * 6 / 1_500
 
 
 @given(st.floats(-1, 1), st.lists(st.floats(-1, 1), min_size=1, max_size=6))

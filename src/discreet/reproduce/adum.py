@@ -215,7 +215,7 @@ TARGETS = (
         experiment="synthetic",
         run=runs.synthetic,
         cells=lambda full: tuple(f"{shape}/{method}" for shape in SHAPES for method in ("adum", "tm")),
-        replications=lambda full: 50 if full else 10,
+        replications=lambda full: 30 if full else 10,
         page=fig1,
     ),
     Target(
@@ -224,7 +224,7 @@ TARGETS = (
         experiment="trade-off",
         run=runs.trade_off,
         cells=lambda full: tuple(SHAPES),
-        replications=lambda full: 60 if full else 15,
+        replications=lambda full: 30 if full else 15,
         page=fig2,
     ),
     Target(
@@ -233,7 +233,7 @@ TARGETS = (
         experiment="ranking",
         run=runs.ranking,
         cells=lambda full: tuple(f"{data}/{method}" for data in runs.RANKED for method in runs.TUNING),
-        replications=lambda full: 8 if full else 2,
+        replications=lambda full: 5 if full else 2,
         page=fig3,
         files=(HILLSTROM_FILE,),
     ),

@@ -94,7 +94,7 @@ def ranking(cell: str, replication: int) -> Row:
             for setting in TUNING[method]:
                 score = _ranker(train.bounds, method, setting, epsilon).fit(train.Y, train.T, X=train.X).effect(test.X)
                 row[f"{epsilon:g}"][f"{setting:g}"] = auuc(test.Y, test.T, score).value
-    return row | {"random": auuc(test.Y, test.T, np.zeros(test.n)).random, "best": _best(test)}
+    return row | {"random": auuc(test.Y, test.T, np.zeros(test.n)).chance, "best": _best(test)}
 
 
 def _best(test: Study) -> float | None:
