@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidInput
-from discreet.noise import MAX_SUM, discrete_gaussian, discrete_laplace, drawing_is_seeded, published_gaussian
+from discreet.noise import (
+    MAX_SUM,
+    discrete_gaussian,
+    discrete_laplace,
+    drawing_is_seeded,
+    published_gamma,
+    published_gaussian,
+    published_laplace,
+)
 from discreet.testing import frozen_noise, seeded_noise
 
 DRAWERS = [discrete_gaussian, discrete_laplace]
@@ -175,3 +183,33 @@ def test_published_noise_has_the_stated_spread_and_is_seeded_only_on_request():
 def test_published_noise_of_no_size_is_refused(sd):
     with pytest.raises(InvalidInput, match="sd must be a finite number"):
         published_gaussian(1, sd)
+
+
+def test_published_laplace_noise_has_the_stated_scale_and_is_seeded_only_on_request():
+    drawn = published_laplace(20_000, 3.0)
+    # The mean absolute value of a Laplace number is its scale.
+    assert np.abs(drawn).mean() == pytest.approx(3.0, rel=0.04)
+    assert not np.array_equal(drawn, published_laplace(20_000, 3.0))
+    with seeded_noise(1):
+        first = published_laplace((2, 3), 1.0)
+    with seeded_noise(1):
+        np.testing.assert_array_equal(first, published_laplace((2, 3), 1.0))
+    with frozen_noise():
+        assert not published_laplace(5, 1.0).any()
+
+
+def test_a_published_vector_has_a_gamma_length_and_no_direction():
+    drawn = np.array([published_gamma(4, 0.5) for _ in range(4_000)])
+    lengths = np.linalg.norm(drawn, axis=1)
+    assert lengths.mean() == pytest.approx(4 * 0.5, rel=0.04)
+    assert lengths.std() == pytest.approx(np.sqrt(4) * 0.5, rel=0.06)
+    assert np.abs(drawn.mean(axis=0)).max() < 5 * drawn.std() / np.sqrt(4_000)
+    with frozen_noise():
+        assert not published_gamma(5, 1.0).any()
+
+
+@pytest.mark.parametrize("scale", [-1.0, float("nan"), float("inf")])
+def test_published_noise_of_no_scale_is_refused(scale):
+    for draw in (published_laplace, published_gamma):
+        with pytest.raises(InvalidInput, match="scale must be a finite number"):
+            draw(1, scale)

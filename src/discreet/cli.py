@@ -243,28 +243,25 @@ def reproduce_list() -> None:
             typer.echo(f"{paper:12} {target.name:10} {target.title}")
 
 
-@_command(reproduce_app, "private-ci")
-def reproduce_private_ci(
-    what: What,
-    full: Full = False,
-    out: Evidence = Path("docs/evidence"),
-    cache: Kept = Path(".evidence-cache/reproduce"),
-    processes: Processes = 2,
-) -> None:
-    """Tables and figures of PrivATE: private confidence intervals for average effects."""
-    _reproduce("private-ci", what, full, out, cache, processes)
+def _add_paper(paper: str, words: str) -> None:
+    """A command for the tables and figures of one paper."""
+
+    def reproduce(
+        what: What,
+        full: Full = False,
+        out: Evidence = Path("docs/evidence"),
+        cache: Kept = Path(".evidence-cache/reproduce"),
+        processes: Processes = 2,
+    ) -> None:
+        _reproduce(paper, what, full, out, cache, processes)
+
+    reproduce.__doc__ = words
+    _command(reproduce_app, paper)(reproduce)
 
 
-@_command(reproduce_app, "propensity")
-def reproduce_propensity(
-    what: What,
-    full: Full = False,
-    out: Evidence = Path("docs/evidence"),
-    cache: Kept = Path(".evidence-cache/reproduce"),
-    processes: Processes = 2,
-) -> None:
-    """Tables and figures of private propensity scores."""
-    _reproduce("propensity", what, full, out, cache, processes)
+_add_paper("adum", "Figures of ADUM: effects by cell from noisy sums and counts.")
+_add_paper("private-ci", "Tables and figures of PrivATE: private confidence intervals for average effects.")
+_add_paper("propensity", "Tables and figures of private propensity scores.")
 
 
 def _reproduce(paper: str, what: str, full: bool, out: Path, cache: Path, processes: int) -> None:

@@ -20,8 +20,9 @@ from discreet.budget import Budget
 from discreet.columns import Float, IntArray
 from discreet.errors import BudgetExceeded, InvalidBudget, InvalidInput
 from discreet.events import Event, GaussianEvent, LaplaceEvent
-from discreet.geometry import ROOM, Geometry, Grid, Interval
+from discreet.geometry import ROOM, Geometry, Interval
 from discreet.guarantee import Guarantee, Neighbours
+from discreet.lattice import Grid
 from discreet.noise import MAX_SCALE, MIN_SCALE, discrete_gaussian, discrete_laplace, drawing_is_seeded
 from discreet.records import CHUNK_ROWS, Chunk, OnRows, Records
 

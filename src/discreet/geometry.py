@@ -6,18 +6,19 @@ that float64 holds exactly, so a record contributes the same integers wherever i
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from discreet.blocks import Blocks
 from discreet.columns import Float, IntArray
 from discreet.errors import InvalidInput
 from discreet.guarantee import Neighbours
 from discreet.lattice import (
     LARGEST,
     SMALLEST,
+    Grid,
     count_of,
     finite_number,
     floats,
@@ -37,40 +38,6 @@ _GOLDEN = (1 + math.sqrt(5)) / 2
 _FREE: float = _GOLDEN**2.5 / 2
 # A statistic stays below two to this power, in steps: there is room for the noise.
 _STATISTIC_BITS = 61
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Grid:
-    """A geometry in grid steps.
-
-    Parameters
-    ----------
-    l2, l1
-        Diameters: how far the integer sum can move between neighbours.
-    units
-        Size of a grid step in the map's units, one for all numbers or one each.
-    shift
-        What every record had subtracted before it was put on the grid, in the map's units.
-    numbers
-        How many numbers are released; for a symmetric matrix, all of its entries.
-    full
-        The first ``full`` integers get noise of the full scale, the others of scale / sqrt(2).
-    add
-        Exact integer sum over the rows that a map returned.
-    """
-
-    l2: float
-    l1: float
-    units: float | Float
-    shift: float = 0.0
-    numbers: int
-    full: int
-    add: Callable[[Any], IntArray]
-
-    @property
-    def unit(self) -> float:
-        """Size of a grid step of the first number."""
-        return self.units if isinstance(self.units, float) else float(self.units[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,4 +362,4 @@ class Statistic:
         return noisy
 
 
-Geometry: TypeAlias = Interval | Ball | Cells | MeanSquare | Gram | Statistic
+Geometry: TypeAlias = Interval | Ball | Blocks | Cells | MeanSquare | Gram | Statistic

@@ -1,6 +1,8 @@
 """Numbers onto the integer grid: what the geometries share. Proofs: docs/proofs/gate.md."""
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -13,6 +15,40 @@ from discreet.errors import InvalidInput
 SMALLEST, LARGEST = 1e-150, 1e150
 # Takes back more than floating-point arithmetic can add to a norm.
 SAFE = 1 - 2.0**-40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Grid:
+    """A geometry in grid steps.
+
+    Parameters
+    ----------
+    l2, l1
+        Diameters: how far the integer sum can move between neighbours.
+    units
+        Size of a grid step in the map's units, one for all numbers or one each.
+    shift
+        What every record had subtracted before it was put on the grid, in the map's units.
+    numbers
+        How many numbers are released; for a symmetric matrix, all of its entries.
+    full
+        The first ``full`` integers get noise of the full scale, the others of scale / sqrt(2).
+    add
+        Exact integer sum over the rows that a map returned.
+    """
+
+    l2: float
+    l1: float
+    units: float | Float
+    shift: float = 0.0
+    numbers: int
+    full: int
+    add: Callable[[Any], IntArray]
+
+    @property
+    def unit(self) -> float:
+        """Size of a grid step of the first number."""
+        return self.units if isinstance(self.units, float) else float(self.units[0])
 
 
 def into_ball(values: Any, radius: float, bits: int) -> Float:

@@ -3,7 +3,7 @@
 Noise is integer noise on integer sums, from OpenDP's exact samplers: no floating-point number is drawn for a proved
 release, so none of its bits can tell anything. Simulations may draw fast seeded noise instead, inside
 ``discreet.testing.seeded_noise``. Published mechanisms that ask for floating-point noise get it from
-`published_gaussian`, and are never called proved.
+`published_gaussian` and its siblings, and are never called proved.
 """
 
 import math
@@ -90,6 +90,43 @@ def published_gaussian(size: int | tuple[int, ...], sd: float) -> NDArray[np.flo
     generator = _generator.get()
     # Fresh entropy of the operating system: nobody can ask for these numbers again.
     return (generator if generator is not None else np.random.default_rng()).normal(0.0, sd, size)
+
+
+def published_laplace(size: int | tuple[int, ...], scale: float) -> NDArray[np.float64]:
+    """Floating-point Laplace noise, for `discreet.papers` alone.
+
+    Parameters
+    ----------
+    size
+        Shape of the draw.
+    scale
+        Scale, any number that is not negative.
+
+    Privacy
+    -------
+    None that is proved, as with `published_gaussian`.
+    """
+    return _published(scale).laplace(0.0, scale, size)
+
+
+def published_gamma(size: int, scale: float) -> NDArray[np.float64]:
+    """A floating-point vector b with a density proportional to exp(-norm(b) / scale), for `discreet.papers` alone.
+
+    Privacy
+    -------
+    None that is proved, as with `published_gaussian`.
+    """
+    generator = _published(scale)
+    direction = generator.normal(0.0, 1.0, size)
+    length = float(np.sqrt(direction @ direction))
+    return direction * (generator.gamma(size, scale) / length) if length else direction
+
+
+def _published(scale: float) -> np.random.Generator:
+    if not 0 <= scale < math.inf:
+        raise InvalidInput("scale must be a finite number that is not negative; check how the noise was calibrated.")
+    generator = _generator.get()
+    return generator if generator is not None else np.random.default_rng()
 
 
 def drawing_is_seeded() -> bool:

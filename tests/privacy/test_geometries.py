@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet.blocks import Blocks
 from discreet.bounds import Bounds
 from discreet.budget import Budget
 from discreet.gate import CAPACITY_BITS, SUM_BITS, Gate, Query
@@ -26,6 +27,9 @@ GEOMETRIES = [
     Ball(1.0, 1),
     Ball(0.37, 3),
     Ball(7.0, 25),
+    Blocks(11.0, 6),
+    Blocks(3.0, 4, 5),
+    Blocks(0.7, 1, 12),
     Cells((2,)),
     Cells((4, 2, 3)),
     MeanSquare(1.0),
@@ -137,6 +141,9 @@ def extremes(geometry):
     edge, columns = size(geometry), geometry.columns or 1
     if isinstance(geometry, Cells):
         return [np.zeros(columns), np.array(geometry.sizes) - 1.0]
+    if isinstance(geometry, Blocks):
+        shapes = [np.zeros(geometry.width), edge * np.eye(geometry.width)[0], np.full(geometry.width, edge)]
+        return [np.append(cell, sign * v) for v in shapes for cell in (0, geometry.cells - 1) for sign in (1, -1)]
     if isinstance(geometry, Interval):
         return [[geometry.low], [geometry.high]]
     if isinstance(geometry, MeanSquare):

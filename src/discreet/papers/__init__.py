@@ -8,18 +8,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 _HOME = {
+    "ADUM": "adum",
     "PrivATE": "private_ci",
+    "PrivateKMeans": "kmeans",
     "PropensityIPTW": "propensity",
+    "TwoModel": "two_model",
     "UnprovedClaim": "claims",
 }
 
-__all__ = ["PrivATE", "PropensityIPTW", "UnprovedClaim", "baselines"]
+__all__ = ["ADUM", "PrivATE", "PrivateKMeans", "PropensityIPTW", "TwoModel", "UnprovedClaim", "baselines"]
 
 if TYPE_CHECKING:
     from discreet.papers import baselines
+    from discreet.papers.adum import ADUM
     from discreet.papers.claims import UnprovedClaim
+    from discreet.papers.kmeans import PrivateKMeans
     from discreet.papers.private_ci import PrivATE
     from discreet.papers.propensity import PropensityIPTW
+    from discreet.papers.two_model import TwoModel
 
 
 def __getattr__(name: str) -> object:

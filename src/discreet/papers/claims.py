@@ -4,7 +4,7 @@ import warnings
 
 from discreet.budget import Budget
 from discreet.events import ClaimedEvent
-from discreet.guarantee import Guarantee
+from discreet.guarantee import Guarantee, Neighbours
 from discreet.noise import drawing_is_seeded
 
 
@@ -21,14 +21,19 @@ def warn_of_claim(method: str, measured: str) -> None:
 
 
 def claimed_guarantee(
-    name: str, budget: Budget, *, unit: str = "one record", public: tuple[str, ...] = ()
+    name: str,
+    budget: Budget,
+    *,
+    unit: str = "one record",
+    public: tuple[str, ...] = (),
+    neighbours: Neighbours = "replace-one",
 ) -> Guarantee:
     """The authors' (epsilon, delta), as one event of which nothing but the claim is known."""
     event = ClaimedEvent(name=name, epsilon=budget.epsilon, delta=budget.delta or 0.0)
     return Guarantee(
         epsilon=budget.epsilon,
         delta=budget.delta or 0.0,
-        neighbours="replace-one",
+        neighbours=neighbours,
         unit=unit,
         status="test" if drawing_is_seeded() else "claimed",
         public=public,

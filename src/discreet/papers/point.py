@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -10,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from discreet.bounds import Bounds
-from discreet.errors import InvalidInput, UnsupportedRelease
+from discreet.errors import InvalidInput
 from discreet.guarantee import Guarantee
+from discreet.papers.files import checked_fields, read_plain, write_plain
 
 FORMAT = "discreet-paper-release"
 VERSION = 1
@@ -79,25 +79,15 @@ class PointRelease:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> PointRelease:
         """Read a release back; its guarantee is checked against its events again."""
-        rest = dict(plain)
-        if rest.pop("format", None) != FORMAT or rest.pop("version", None) != VERSION:
-            raise UnsupportedRelease("this is not a release of discreet.papers; give a file that save wrote.")
-        known = {part.name for part in fields(cls)}
-        if rest.keys() != known:
-            raise InvalidInput(f"a release must have exactly the fields {', '.join(sorted(known))}; check the file.")
+        rest = checked_fields(plain, {part.name for part in fields(cls)}, FORMAT, VERSION)
         made = {"guarantee": Guarantee.from_dict(rest["guarantee"]), "bounds": Bounds.from_dict(rest["bounds"])}
         return cls(**(rest | made | {"notes": tuple(rest["notes"])}))
 
     def save(self, path: str | Path) -> None:
         """Write a release file."""
-        Path(path).write_bytes(f"{json.dumps(self.to_dict(), indent=2, allow_nan=False)}\n".encode())
+        write_plain(path, self.to_dict())
 
     @classmethod
     def load(cls, path: str | Path) -> PointRelease:
         """Read a release file."""
-        try:
-            return cls.from_dict(json.loads(Path(path).read_bytes()))
-        except FileNotFoundError:
-            raise InvalidInput(f"There is no release file {str(path)!r}: check the path.") from None
-        except json.JSONDecodeError:
-            raise UnsupportedRelease(f"{str(path)!r} is not complete JSON: give the file that save wrote.") from None
+        return cls.from_dict(read_plain(path))

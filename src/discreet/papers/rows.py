@@ -136,10 +136,20 @@ def gather(records: Records, progress: Progress | None = None) -> Chunk:
 
 def features(X: Any, bounds: Bounds) -> Float:
     """Features of records of which only the covariates are known, encoded like those of `Rows`."""
+    return feature_rows(encoded(X, bounds), bounds)
+
+
+def encoded(X: Any, bounds: Bounds) -> Float:
+    """Covariates of records of which nothing else is known, encoded like those of a `Chunk`."""
     columns = table(X, bounds)
     names = [f"column {name!r} of X" for name in bounds.names]
     codes = [spec.encode(column, name) for spec, column, name in zip(bounds.columns, columns, names, strict=True)]
-    return _features(codes, len(codes[0]) if codes else 0, bounds)
+    return np.column_stack(codes) if codes else np.empty((0, 0))
+
+
+def feature_rows(x: Float, bounds: Bounds) -> Float:
+    """Features of encoded covariates: ranges as they are, an indicator for each level but the first."""
+    return _features(list(x.T), len(x), bounds)
 
 
 def dimension(bounds: Bounds) -> int:

@@ -1,0 +1,261 @@
+"""Effects by cell from noisy sums and counts (epsilon-ADUM).
+
+Betlei, Gregoir, Rahier, Bissuel, Diemert and Amini, "Differentially Private Individual Treatment Effect Estimation from
+Aggregated Data" (2021), Algorithm 1. Symbols are theirs: cells G of a partition pi with p components, arms t, counts
+C_kt, sums S_kt, the outcome's bound D_y, effects u_k. `adum_bound` holds Corollary 1, `kmeans` the partition of their
+experiment on real data.
+
+Deviations. The noise is drawn on integers, in the gate. D_y is the outcome's largest absolute value, where the paper
+says "range" (``outcome_bound="range"``, which is private only where the range is at least as large). The paper's
+scales, 2 / epsilon and 2 D_y / epsilon, are those of ``neighbours="add-remove"``; the default protects a record that is
+replaced, too, and doubles them. Outcomes outside their bounds are clipped. The paper divides by noisy counts whatever
+they are, and so does ``means="ratio"``; a count of exactly zero gives a mean of zero.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from discreet import fitted
+from discreet.blocks import Blocks
+from discreet.bounds import Bounds
+from discreet.budget import Budget
+from discreet.columns import Float
+from discreet.errors import InvalidInput, NotFitted
+from discreet.fitted import Progress
+from discreet.gate import Gate, Query
+from discreet.geometry import Cells
+from discreet.guarantee import Guarantee, Neighbours
+from discreet.noise import published_laplace
+from discreet.papers.claims import claimed_guarantee, warn_of_claim
+from discreet.papers.kmeans import Clusters, PrivateKMeans, first_clusters, lloyd
+from discreet.papers.partition import By, Partition
+from discreet.papers.rows import gather, in_own_unit
+from discreet.papers.segments import SegmentRelease
+from discreet.records import Chunk, Records
+
+OutcomeBound = Literal["largest", "range"]
+Means = Literal["ratio", "clipped"]
+
+# Half of the budget finds the partition, where there is none yet (section 3.2).
+_PARTITION_SHARE = 0.5
+_TITLE = "Effects by cell (ADUM)"
+_MEASURED = (
+    "Its noise is made for the length of the outcome's range, but a record adds its whole outcome to a sum. Measured, "
+    "according to this project's notes on methods: for outcomes in [10, 11] a claimed epsilon is 6 epsilon. "
+    "outcome_bound='largest' has a proof."
+)
+_NO_INTERVAL = "The paper gives no interval: noise_sd is the privacy noise alone, to first order."
+
+
+class ADUM(BaseEstimator):  # type: ignore[misc]
+    """Effects by cell of a partition, from noisy sums and counts.
+
+    Parameters
+    ----------
+    epsilon : float
+        The budget; there is no delta.
+    bounds : Bounds
+        Public facts: outcome range and covariates.
+    by : mapping or PrivateKMeans
+        From a covariate (name or position) to a number of equal cuts, a list of edges, "levels" or groups of levels;
+        several are crossed. `PrivateKMeans` finds the partition with half of the budget.
+    neighbours : {"replace-one", "add-remove"}
+        Which data sets may not be told apart; "add-remove" has the paper's noise, the default twice as much.
+    outcome_bound : {"largest", "range"}
+        What D_y is: the largest absolute outcome, or the length of the outcome's range, which only the paper claims.
+    means : {"ratio", "clipped"}
+        Sums over counts as published, or counting at least one record and kept inside the outcome's range.
+
+    Attributes
+    ----------
+    release_ : SegmentRelease
+        All that fitting leaves behind.
+
+    Privacy
+    -------
+    Outcome, treatment and covariates of every record are protected. Proof: docs/proofs/adum.md. Public: the bounds, the
+    declared partition, and under replace-one the number of records. With ``outcome_bound="range"``: claimed.
+    """
+
+    # Pure epsilon, and no propensity: what the shared functions of estimators ask for.
+    delta: ClassVar[None] = None
+    propensity: ClassVar[None] = None
+
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        bounds: Bounds,
+        by: By | PrivateKMeans,
+        neighbours: Neighbours = "replace-one",
+        outcome_bound: OutcomeBound = "largest",
+        means: Means = "ratio",
+    ) -> None:
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.by = by
+        self.neighbours = neighbours
+        self.outcome_bound = outcome_bound
+        self.means = means
+
+    def fit(self, Y: Any, T: Any, *, X: Any, progress: Progress | None = None) -> ADUM:
+        """Estimate from arrays or frames: `discreet.ATE.fit` says what they may be."""
+        fitted.check(self)
+        if self.outcome_bound == "range":
+            warn_of_claim("ADUM", _MEASURED)
+        fit: ADUM = fitted.fit(self, Y, T, X=X, progress=progress)
+        return fit
+
+    def fit_table(
+        self,
+        table: Any,
+        *,
+        outcome: str,
+        treatment: str,
+        covariates: list[str] | None = None,
+        progress: Progress | None = None,
+    ) -> ADUM:
+        """Estimate from a frame or from files: `discreet.ATE.fit_table` says which."""
+        fitted.check(self)
+        if self.outcome_bound == "range":
+            warn_of_claim("ADUM", _MEASURED)
+        fit: ADUM = fitted.fit_table(
+            self, table, outcome=outcome, treatment=treatment, covariates=covariates, progress=progress
+        )
+        return fit
+
+    def effect(self, X: Any) -> Float:
+        """PREDICT of Algorithm 1: the effect of the cell that each record is in, as often as you like."""
+        return self._released().effect(X)
+
+    def table(self) -> list[dict[str, Any]]:
+        """One row per cell: what it is, its noisy counts and means, its effect and that effect's noise."""
+        return self._released().table()
+
+    @property
+    def guarantee_(self) -> Guarantee:
+        """What the release promises, and to whom."""
+        return self._released().guarantee
+
+    def summary(self) -> str:
+        """The release as a readable table."""
+        return self._released().summary()
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the effect of every cell (needs matplotlib)."""
+        return self._released().plot(ax)
+
+    def _fit(self, records: Records, progress: Progress | None) -> ADUM:
+        gate = fitted.open_gate(self, records, progress)
+        partition, share = self._partition(gate)
+        if self.outcome_bound == "largest":
+            counts, sums, scales = _train(gate, partition, self._outcome_bound(), share)
+            guarantee = gate.guarantee(proof="adum.md", public=self._public())
+        else:
+            counts, sums, scales = self._train_published(records, partition, share, progress)
+            name = "counts and sums by cell, noise for the outcome's range"
+            budget = Budget(epsilon=self.epsilon)
+            guarantee = claimed_guarantee(name, budget, public=self._public(), neighbours=self.neighbours)
+        self.release_ = SegmentRelease(
+            method=_TITLE,
+            partition=partition,
+            counts=counts,
+            sums=sums,
+            count_scale=scales[0],
+            sum_scale=scales[1],
+            means=self.means,
+            guarantee=guarantee,
+            bounds=self.bounds,
+            settings={"cells": partition.count, "D_y": self._outcome_bound(), "outcome bound": self.outcome_bound},
+            notes=self._notes(),
+        )
+        return self
+
+    def _partition(self, gate: Gate) -> tuple[Partition | Clusters, float]:
+        """The partition, and the share of the budget that is left for its counts and sums."""
+        if isinstance(self.by, PrivateKMeans):
+            return lloyd(gate, self.by, _PARTITION_SHARE), 1 - _PARTITION_SHARE
+        return Partition.of(self.by, self.bounds), 1.0
+
+    def _train_published(
+        self, records: Records, partition: Partition | Clusters, share: float, progress: Progress | None
+    ) -> tuple[Float, Float, tuple[float, float]]:
+        """Algorithm 1 with floating-point noise, for the reading of D_y that has no proof."""
+        rows = gather(records, progress if self.neighbours == "replace-one" else None)
+        group, size = _groups(partition, rows).astype(np.int64), 2 * partition.count
+        worse = 2.0 if self.neighbours == "replace-one" else 1.0
+        scale = worse * 2 / (share * self.epsilon)
+        scales = scale, scale * self._outcome_bound()
+        counts = np.bincount(group, minlength=size) + published_laplace(size, scales[0])
+        sums = np.bincount(group, in_own_unit(rows.y, self.bounds), size) + published_laplace(size, scales[1])
+        return counts.reshape(-1, 2), sums.reshape(-1, 2), scales
+
+    def _outcome_bound(self) -> float:
+        if self.outcome_bound == "largest":
+            return largest_outcome(self.bounds)
+        return self.bounds.outcome_width
+
+    def _public(self) -> tuple[str, ...]:
+        declared = () if isinstance(self.by, PrivateKMeans) else ("the partition",)
+        known = ("the number of records",) if self.neighbours == "replace-one" else ()
+        return ("the declared bounds", *declared, *known)
+
+    def _notes(self) -> tuple[str, ...]:
+        if self.outcome_bound == "largest":
+            return (_NO_INTERVAL,)
+        return (_NO_INTERVAL, f"Claimed, not proved: {_MEASURED[0].lower()}{_MEASURED[1:]}")
+
+    def _check_budget(self, budget: Budget) -> None:
+        """Refuse what can be refused without looking at a record."""
+        for name, value, known in (
+            ("neighbours", self.neighbours, get_args(Neighbours)),
+            ("outcome_bound", self.outcome_bound, get_args(OutcomeBound)),
+            ("means", self.means, get_args(Means)),
+        ):
+            if value not in known:
+                raise InvalidInput(f"{name} must be {' or '.join(map(repr, known))}: choose one.")
+        if isinstance(self.by, PrivateKMeans):
+            first_clusters(self.by, self.bounds)
+        else:
+            Partition.of(self.by, self.bounds)
+
+    def _released(self) -> SegmentRelease:
+        try:
+            release: SegmentRelease = self.release_
+        except AttributeError:
+            raise NotFitted("this ADUM has no release yet; call fit first.") from None
+        return release
+
+
+def largest_outcome(bounds: Bounds) -> float:
+    """How far one record can move a sum of outcomes that it joins. Proof: docs/proofs/adum.md, lemma 2."""
+    return max(map(abs, bounds.outcome))
+
+
+def _train(
+    gate: Gate, partition: Partition | Clusters, outcome_bound: float, share: float
+) -> tuple[Float, Float, tuple[float, float]]:
+    """TRAIN of Algorithm 1, lines 2 to 6: half of the share for counts, half for sums."""
+    size, bounds = 2 * partition.count, gate.bounds
+
+    def groups(chunk: Chunk) -> Float:
+        return _groups(partition, chunk)
+
+    def outcomes(chunk: Chunk) -> Float:
+        return np.column_stack([_groups(partition, chunk), in_own_unit(chunk.y, bounds)])
+
+    counts, sums = gate.ask(
+        Query("counts by cell and arm", share / 2, Cells((size,)), groups),
+        Query("sums of outcomes by cell and arm", share / 2, Blocks(outcome_bound, size), outcomes),
+    )
+    scales = float(counts.sd) / np.sqrt(2), float(sums.sd) / np.sqrt(2)
+    return counts.value.reshape(-1, 2), sums.value.reshape(-1, 2), (float(scales[0]), float(scales[1]))
+
+
+def _groups(partition: Partition | Clusters, rows: Chunk) -> Float:
+    """Cell and arm as one number: E_kt of line 4 is group 2 k + t."""
+    return partition.cells(rows.x) * 2.0 + rows.t

@@ -1,0 +1,91 @@
+"""Corollary 1 of the epsilon-ADUM paper: how large its error can be, and how many cells make the bound smallest.
+
+Betlei et al. (2021), section 2.4. One covariate, both arms equally populated in every cell; u = f^T - f^C with
+Lipschitz constants L_T and L_C; symbols are the paper's. The corollary is evaluated as published: the proof is in no
+text that could be had.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from discreet.errors import InvalidInput
+
+
+class Terms(NamedTuple):
+    """The three terms of (7)."""
+
+    bias: float
+    variance: float
+    privacy: float
+
+    @property
+    def total(self) -> float:
+        """The bound on the PEHE, a mean squared error."""
+        return math.fsum(self)
+
+
+class Smooth(NamedTuple):
+    """What Corollary 1 knows about a study.
+
+    Parameters
+    ----------
+    lipschitz_control, lipschitz_treated
+        L_C and L_T.
+    width
+        D_x, the length of the covariate's range.
+    noise_sd
+        sigma, the standard deviation of the outcome's noise.
+    outcome_bound
+        D_y.
+    """
+
+    lipschitz_control: float
+    lipschitz_treated: float
+    width: float
+    noise_sd: float
+    outcome_bound: float
+
+    @property
+    def slope(self) -> float:
+        """(L_C^2 + L_T^2) D_x^2."""
+        return (self.lipschitz_control**2 + self.lipschitz_treated**2) * self.width**2
+
+
+def pehe_bound(study: Smooth, p: int, n: int, epsilon: float, balance: float = 1.0) -> Terms:
+    """The right side of (7); ``balance`` is beta, the widest cell over the narrowest."""
+    _check(p, n, epsilon)
+    return Terms(
+        bias=2 * study.slope * balance**2 / p**2,
+        variance=4 * (2 * study.noise_sd**2 + study.slope) * p / n,
+        privacy=(24 * study.outcome_bound * p / (n * epsilon)) ** 2,
+    )
+
+
+def failure_probability(p: int, n: int, epsilon: float) -> float:
+    """The smallest Delta for which Corollary 1 applies: from epsilon = 8 p log(1 / Delta) / n."""
+    _check(p, n, epsilon)
+    return math.exp(-epsilon * n / (8 * p))
+
+
+def least_epsilon(p: int, n: int, failure: float) -> float:
+    """The smallest epsilon for which (7) is said to hold with probability 1 - ``failure``."""
+    _check(p, n, 1.0)
+    if not 0 < failure < 1:
+        raise InvalidInput("failure must lie between 0 and 1: it is a probability.")
+    return 8 * p * math.log(1 / failure) / n
+
+
+def best_cells(study: Smooth, n: int, epsilon: float) -> int:
+    """p_opt: the number of cells that makes (7) smallest. With many records the bound has one minimum only."""
+    p = 1
+    while pehe_bound(study, p + 1, n, epsilon).total < pehe_bound(study, p, n, epsilon).total:
+        p += 1
+    return p
+
+
+def _check(p: int, n: int, epsilon: float) -> None:
+    # Written so that NaN is refused too.
+    if not (p >= 1 and n >= 1 and epsilon > 0):
+        raise InvalidInput("p and n must be at least 1 and epsilon positive: check them.")

@@ -1,0 +1,190 @@
+"""A private partition: Lloyd's iterations with noisy counts and sums.
+
+Su, Cao, Li, Bertino and Jin, "Differentially Private k-Means Clustering" (DPLloyd), which the epsilon-ADUM paper takes
+its partition from. Features lie in [-1, 1]; each of a fixed number of rounds releases counts and sums by cluster.
+
+Deviations. Levels of a covariate become indicators, whose sums move by one in all instead of one each. A centre whose
+noisy count is below one stays where it is, and centres are kept inside the features' range: the paper says nothing of
+either. Under replace-one the noise is doubled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from discreet.blocks import Blocks
+from discreet.bounds import Bounds, Levels, Range
+from discreet.columns import Float, IntArray
+from discreet.errors import InvalidInput
+from discreet.gate import Gate, Query
+from discreet.geometry import Cells
+from discreet.papers.partition import column_places
+from discreet.papers.rows import feature_rows
+from discreet.records import Chunk
+
+# Places that are tried for a centre before all are moved closer together, and by how much.
+_ATTEMPTS = 100
+_SHRINK = 0.9
+_MOST_CLUSTERS = 4_096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivateKMeans:
+    """Ask `ADUM` for a partition by private k-means, which costs half of its budget.
+
+    Parameters
+    ----------
+    clusters : int
+        Number of cells.
+    columns : sequence, optional
+        Covariates to cluster by, by name or position; all by default.
+    rounds : int, default 5
+        Number of Lloyd's iterations, fixed in advance.
+    random_state : int, default 0
+        Seeds the first centres, which depend on nothing else; never the noise.
+    """
+
+    clusters: int
+    columns: tuple[str | int, ...] | None = None
+    rounds: int = 5
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        for name, most in (("clusters", _MOST_CLUSTERS), ("rounds", 1_000)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+                raise InvalidInput(f"{name} must be a whole number from 1 to {most:,}: choose one.")
+        columns: object = self.columns
+        if columns is not None:
+            if not isinstance(columns, tuple | list) or not columns:
+                raise InvalidInput("columns must list at least one covariate: put its name in a list.")
+            object.__setattr__(self, "columns", tuple(columns))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clusters:
+    """Cells around released centres: a record belongs to the nearest one.
+
+    Parameters
+    ----------
+    centres : array of shape (k, d)
+        In the space of features.
+    columns : tuple of int
+        Covariates that were clustered by.
+    bounds : Bounds
+        What is declared about all covariates.
+    """
+
+    centres: Float
+    columns: tuple[int, ...]
+    bounds: Bounds
+
+    @property
+    def count(self) -> int:
+        """Number of cells."""
+        return len(self.centres)
+
+    def cells(self, x: Float) -> IntArray:
+        """The cell of each row of encoded covariates."""
+        return nearest(self.features(x), self.centres)
+
+    def features(self, x: Float) -> Float:
+        """What is clustered, of rows of encoded covariates."""
+        return feature_rows(x[:, list(self.columns)], _chosen(self.bounds, self.columns))
+
+    def labels(self) -> list[str]:
+        """What the cells are called, in order."""
+        return [f"cluster {k}" for k in range(self.count)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON."""
+        return {"kind": "clusters", "centres": self.centres.tolist(), "columns": list(self.columns)}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any], bounds: Bounds) -> Clusters:
+        """Read back what ``to_dict`` wrote."""
+        columns = tuple(int(column) for column in plain["columns"])
+        return cls(np.array(plain["centres"], dtype=np.float64).reshape(len(plain["centres"]), -1), columns, bounds)
+
+
+def lloyd(gate: Gate, wanted: PrivateKMeans, share: float) -> Clusters:
+    """Find clusters through the gate. Proof: docs/proofs/adum.md, lemma 3."""
+    bounds = gate.bounds
+    found = first_clusters(wanted, bounds)
+    k, d, p = found.count, found.centres.shape[1], len(found.columns)
+    low = np.concatenate([_lowest(bounds.columns[column]) for column in found.columns])
+    each = share / wanted.rounds
+    for _ in range(wanted.rounds):
+        current = found
+
+        def cluster(chunk: Chunk, clusters: Clusters = current) -> Float:
+            return clusters.cells(chunk.x).astype(np.float64)
+
+        def moments(chunk: Chunk, clusters: Clusters = current) -> Float:
+            v = clusters.features(chunk.x)
+            return np.column_stack([nearest(v, clusters.centres), v])
+
+        # Shares in the ratio of the diameters: every number of a round has the same noise, as in DPLloyd.
+        counts, sums = gate.ask(
+            Query("clusters: counts", each / (1 + p), Cells((k,)), cluster),
+            Query("clusters: sums", each * p / (1 + p), Blocks(float(p), k, d), moments),
+        )
+        full = counts.value >= 1.0
+        means = sums.value / np.where(full, counts.value, 1.0)[:, None]
+        centres = np.where(full[:, None], np.clip(means, low, 1.0), found.centres)
+        found = Clusters(centres, found.columns, bounds)
+    return found
+
+
+def nearest(v: Float, centres: Float) -> IntArray:
+    """The nearest centre of each row; of two that are equally near, the first."""
+    # One feature after the other, elementwise: a matrix product may round a row differently in another place.
+    distance = np.zeros((len(v), len(centres)))
+    for j in range(v.shape[1]):
+        distance += (v[:, j, None] - centres[:, j]) ** 2
+    return np.asarray(np.argmin(distance, axis=1), dtype=np.int64)
+
+
+def first_clusters(wanted: PrivateKMeans, bounds: Bounds) -> Clusters:
+    """Centres before any record is seen, far from each other and from the walls."""
+    columns = tuple(range(bounds.p)) if wanted.columns is None else column_places(wanted.columns, bounds)
+    if not columns:
+        raise InvalidInput("PrivateKMeans needs Bounds(covariates=...): clusters are made of covariates.")
+    if len(set(columns)) < len(columns):
+        raise InvalidInput("columns names a covariate twice: list each once.")
+    low = np.concatenate([_lowest(bounds.columns[column]) for column in columns])
+    return Clusters(_packed(wanted.clusters, tuple(low.tolist()), wanted.random_state).copy(), columns, bounds)
+
+
+@lru_cache(maxsize=64)
+def _packed(clusters: int, lows: tuple[float, ...], random_state: int) -> Float:
+    """Sphere packing: as many points at random as wanted, with as large a distance as a few trials allow."""
+    from sklearn.utils import check_random_state
+
+    rng, radius, low = check_random_state(random_state), 1.0, np.array(lows)
+    while True:
+        centres, failures = np.empty((0, len(low))), 0
+        # Indicators span half of what ranges do, so that their walls come closer.
+        margin = radius * (1.0 - low) / 2
+        while failures < _ATTEMPTS and len(centres) < clusters:
+            centre = rng.uniform(low + margin, 1.0 - margin)
+            if np.all(((centres - centre) ** 2).sum(axis=1) >= (2 * radius) ** 2):
+                centres, failures = np.vstack([centres, centre]), 0
+            else:
+                failures += 1
+        if len(centres) == clusters:
+            return centres
+        radius *= _SHRINK
+
+
+def _chosen(bounds: Bounds, columns: tuple[int, ...]) -> Bounds:
+    return Bounds(outcome=bounds.outcome, covariates=[bounds.columns[column] for column in columns])
+
+
+def _lowest(spec: Range | Levels) -> Float:
+    return np.full(1, -1.0) if isinstance(spec, Range) else np.zeros(len(spec.levels) - 1)

@@ -1,0 +1,112 @@
+"""What two private regressions publish: their weights and their guarantee."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from discreet.bounds import Bounds
+from discreet.columns import Float
+from discreet.errors import InvalidInput
+from discreet.guarantee import Guarantee
+from discreet.papers.files import checked_fields, read_plain, write_plain
+from discreet.papers.functional import monomials
+from discreet.papers.rows import encoded, feature_rows, into_unit_ball
+
+FORMAT = "discreet-paper-two-model"
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TwoModelRelease:
+    """Weights of a regression for the control arm and one for the treated arm.
+
+    Parameters
+    ----------
+    method
+        Which published method, for people.
+    model, degree
+        "polynomial" and its degree, or "logistic".
+    weights
+        One row per arm, control first.
+    noise_scale
+        Scale of the noise: on the sums of coefficients, on the weights, or in the objective.
+    guarantee
+        What is promised, and to whom.
+    bounds
+        The public facts that were declared.
+    settings
+        Public settings by name, plain JSON.
+    notes
+        Assumptions and warnings, one sentence each.
+    """
+
+    method: str
+    model: str
+    degree: int
+    weights: Float
+    noise_scale: float
+    guarantee: Guarantee
+    bounds: Bounds
+    settings: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.weights.ndim != 2 or len(self.weights) != 2 or not np.isfinite(self.weights).all():
+            raise InvalidInput("weights need a row of finite numbers per arm: check the file.")
+
+    def effect(self, X: Any) -> Float:
+        """The treated model's prediction minus the control model's, for any records, as often as you like."""
+        x = encoded(X, self.bounds)
+        if self.model == "polynomial":
+            control, treated = (monomials(x, self.bounds, self.degree) @ w for w in self.weights)
+            return np.asarray(self.bounds.outcome_width / 2 * (treated - control))
+        return np.asarray(np.subtract(*(expit(unit_features(x, self.bounds) @ w) for w in self.weights[::-1])))
+
+    def summary(self) -> str:
+        """A table in plain text."""
+        lines = [self.method, f"  noise (scale)  {self.noise_scale:.3g}"]
+        lines += [f"  {name}  {value}" for name, value in self.settings.items()]
+        for arm, w in zip(("control", "treated"), self.weights, strict=True):
+            lines.append(f"  weights, {arm}  {' '.join(f'{value:.3g}' for value in w)}")
+        lines += ["", "Privacy", *(f"  {line}" for line in str(self.guarantee).splitlines())]
+        return "\n".join([*lines, "", "Notes", *(f"  - {note}" for note in self.notes)])
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON."""
+        plain = {part.name: getattr(self, part.name) for part in fields(self)}
+        made = {"guarantee": self.guarantee.to_dict(), "bounds": self.bounds.to_dict()}
+        listed = {"weights": self.weights.tolist(), "notes": list(self.notes)}
+        return {"format": FORMAT, "version": VERSION} | plain | made | listed
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> TwoModelRelease:
+        """Read a release back; its guarantee is checked against its events again."""
+        rest = checked_fields(plain, {part.name for part in fields(cls)}, FORMAT, VERSION)
+        made = {"guarantee": Guarantee.from_dict(rest["guarantee"]), "bounds": Bounds.from_dict(rest["bounds"])}
+        listed = {"weights": np.array(rest["weights"], dtype=np.float64), "notes": tuple(rest["notes"])}
+        return cls(**(rest | made | listed))
+
+    def save(self, path: str | Path) -> None:
+        """Write a release file."""
+        write_plain(path, self.to_dict())
+
+    @classmethod
+    def load(cls, path: str | Path) -> TwoModelRelease:
+        """Read a release file."""
+        return cls.from_dict(read_plain(path))
+
+
+def unit_features(x: Float, bounds: Bounds) -> Float:
+    """A constant and the features of encoded covariates, pulled into the unit ball."""
+    v = feature_rows(x, bounds)
+    return into_unit_ball(np.column_stack([np.ones(len(v)), v]), math.sqrt(1 + v.shape[1]))

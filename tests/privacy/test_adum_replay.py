@@ -1,0 +1,158 @@
+"""Effects by cell, clusters and two models on neighbours, released values held fixed: no round outruns its noise."""
+
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from discreet import Bounds
+from discreet.gate import Gate
+from discreet.papers import ADUM, PrivateKMeans, TwoModel, UnprovedClaim, adum, two_model
+from discreet.testing import frozen_noise, record_sums, seeded_noise
+
+RANGES = Bounds(outcome=(-4, 10), covariates=[(-3, 3), (0, 1), ["a", "b", "c"]])
+BINARY = Bounds(outcome=(0, 1), covariates=[(-3, 3), (0, 1), ["a", "b", "c"]])
+BASES, NEIGHBOURS = 50, 20
+N = 40
+CUTS = {0: 5, 1: [0, 0.3, 1], 2: [["a", "c"], ["b"]]}
+MECHANISMS = {
+    "cells": lambda given: ADUM(epsilon=1.0, bounds=RANGES, by=CUTS, **given),
+    "clusters": lambda given: ADUM(epsilon=1.0, bounds=RANGES, by=PrivateKMeans(clusters=4, rounds=2), **given),
+    "polynomial": lambda given: TwoModel(epsilon=1.0, bounds=RANGES, degree=2, **given),
+    "logistic": lambda given: TwoModel(epsilon=1.0, bounds=BINARY, model="logistic", lam=0.1, **given),
+}
+RELATIONS = ["replace-one", "add-remove"]
+CASES = [
+    (name, relation) for name in MECHANISMS for relation in RELATIONS if (name, relation) != ("logistic", "add-remove")
+]
+
+
+def records(rng, binary):
+    """Records of one of three scales."""
+    kind = rng.integers(0, 3)
+    x = np.column_stack([rng.normal(0, [0.01, 1.0, 9.0][kind], N), rng.random(N)]).astype(object)
+    t = (np.arange(N) % rng.integers(2, 9) == 0) * 1.0
+    y = rng.normal(3, [0.1, 3.0, 50.0][kind], N)
+    return (y > 3) * 1.0 if binary else y, t, np.column_stack([x, rng.choice(["a", "b", "c"], N)])
+
+
+def replaced(data, rng, place, binary):
+    """One record replaced by an extreme or an ordinary one; places 0 and 1 hold an arm each and stay."""
+    y, t, x = (part.copy() for part in data)
+    y[place] = rng.integers(0, 2) if binary else rng.choice([-4.0, 10.0, 1e12, -1e12, rng.normal(3, 3)])
+    t[place] = rng.integers(0, 2)
+    x[place] = [rng.choice([-3.0, 3.0, -1e9, 1e9, 0.0]), rng.choice([0.0, 1.0, 0.5]), rng.choice(["a", "b", "c"])]
+    return y, t, x
+
+
+def neighbour(data, rng, place, relation, binary):
+    if relation == "replace-one":
+        return replaced(data, rng, place, binary)
+    return tuple(np.delete(part, place, axis=0) for part in data)
+
+
+class Tape:
+    """What a first fit asked and got; the exact sums of its rounds."""
+
+    def __init__(self, make, data):
+        self.make, self.asked, self.answers = make, [], []
+        ask = Gate.ask
+
+        def taping(gate, *queries):
+            released = ask(gate, *queries)
+            self.asked.append([(query.name, query.share, query.geometry) for query in queries])
+            self.answers.append(released)
+            return released
+
+        with pytest.MonkeyPatch.context() as patch, seeded_noise(5), record_sums() as self.rounds:
+            patch.setattr(Gate, "ask", taping)
+            self.release = self.fit(data)
+
+    def fit(self, data):
+        y, t, x = data
+        return self.make().fit(y, t, X=x).release_
+
+    def replay(self, data):
+        """Fit other records with the answers of the tape; how far each round moved, as a share of its diameter."""
+        ask, asked, answers = Gate.ask, iter(self.asked), iter(self.answers)
+
+        def answering(gate, *queries):
+            ask(gate, *queries)
+            assert [(query.name, query.share, query.geometry) for query in queries] == next(asked)
+            return next(answers)
+
+        with pytest.MonkeyPatch.context() as patch, frozen_noise(), record_sums() as rounds:
+            patch.setattr(Gate, "ask", answering)
+            release = self.fit(data)
+        # Post-processing sees answers only.
+        assert release.to_dict() == self.release.to_dict()
+        assert [diameter for *_, diameter in rounds] == [diameter for *_, diameter in self.rounds]
+        return [moved(before[2], after[2], before[3]) for before, after in zip(self.rounds, rounds, strict=True)]
+
+
+def moved(first, second, diameter):
+    """Exact: the L1 distance of integers, in diameters."""
+    steps = sum(abs(int(a) - int(b)) for a, b in zip(first, second, strict=True))
+    return float(Fraction(steps) / Fraction(diameter))
+
+
+def search(name, relation, bases=BASES, neighbours=NEIGHBOURS, seed=0):
+    """Moves of all rounds over random pairs of neighbours."""
+    rng, moves, binary = np.random.default_rng(seed), [], name == "logistic"
+    for _ in range(bases):
+        # From one extreme to another is furthest: half of the time the record that is replaced is extreme already.
+        extreme = rng.integers(2, N)
+        data = replaced(records(rng, binary), rng, extreme, binary)
+        data[1][:2] = 0.0, 1.0
+        tape = Tape(lambda: MECHANISMS[name]({"neighbours": relation}), data)
+        places = np.where(np.arange(neighbours) % 2, extreme, rng.integers(2, N, neighbours))
+        moves += [tape.replay(neighbour(data, rng, place, relation, binary)) for place in places]
+    return np.array(moves)
+
+
+@pytest.mark.parametrize(("name", "relation"), CASES)
+def test_over_a_thousand_pairs_no_round_exceeds_its_diameter(name, relation):
+    moves = search(name, relation)
+    assert len(moves) == BASES * NEIGHBOURS == 1000
+    assert moves.max() <= 1
+    # The bound is no idle one; the minimisers' is a worst case over designs, and L1 where they move in L2.
+    assert np.all(moves.max(axis=0) > (0.05 if name == "logistic" else 0.6))
+
+
+@pytest.mark.parametrize(
+    ("name", "where", "what", "factor"),
+    [
+        ("polynomial", two_model, "coefficient_bound", 0.5),
+        ("logistic", two_model, "joint_sensitivity", 0.05),
+        ("cells", adum, "largest_outcome", 0.5),
+    ],
+)
+def test_a_sensitivity_stated_too_small_is_found_or_enforced(name, where, what, factor, monkeypatch):
+    right = getattr(where, what)
+    monkeypatch.setattr(where, what, lambda *given: factor * right(*given))
+    moves = search(name, "replace-one", bases=6)
+    # The gate clips sums to what is stated, so that too small a bound costs accuracy; a statistic it cannot clip.
+    assert (moves.max() > 1) == (name == "logistic")
+
+
+def loss(by, bounds, outcome, outcome_bound):
+    """Exact privacy loss of one record more in the paper's mechanism, from what it released and its noise scales."""
+    y, t, x = np.full(20, outcome), np.arange(20) % 2.0, np.full((20, 1), 0.3)
+    releases = []
+    with warnings.catch_warnings(), frozen_noise():
+        warnings.simplefilter("ignore", UnprovedClaim)
+        for n in (19, 20):
+            fitted = ADUM(epsilon=1.0, bounds=bounds, by=by, neighbours="add-remove", outcome_bound=outcome_bound)
+            releases.append(fitted.fit(y[:n], t[:n], X=x[:n]).release_)
+    few, many = releases
+    counts = np.abs(many.counts - few.counts).sum() / few.count_scale
+    return counts + np.abs(many.sums - few.sums).sum() / few.sum_scale
+
+
+def test_the_range_for_the_largest_value_costs_six_times_what_it_claims():
+    bounds = Bounds(outcome=(10, 11), covariates=[(0, 1)])
+    assert loss({0: 4}, bounds, 11.0, "range") == pytest.approx(6.0)
+    assert loss({0: 4}, bounds, 11.0, "largest") == pytest.approx(1.0)
+    # Where the range is at least as large as the largest value, the reading is harmless.
+    assert loss({0: 4}, Bounds(outcome=(0, 1), covariates=[(0, 1)]), 1.0, "range") == pytest.approx(1.0)
