@@ -8,16 +8,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 _HOME = {
+    "DRLearner": "learners",
     "PrivATE": "private_ci",
     "PropensityIPTW": "propensity",
+    "RLearner": "learners",
+    "SLearner": "learners",
+    "TLearner": "learners",
     "UnprovedClaim": "claims",
 }
 
-__all__ = ["PrivATE", "PropensityIPTW", "UnprovedClaim", "baselines"]
+__all__ = [
+    "DRLearner",
+    "PrivATE",
+    "PropensityIPTW",
+    "RLearner",
+    "SLearner",
+    "TLearner",
+    "UnprovedClaim",
+    "baselines",
+]
 
 if TYPE_CHECKING:
     from discreet.papers import baselines
     from discreet.papers.claims import UnprovedClaim
+    from discreet.papers.learners import DRLearner, RLearner, SLearner, TLearner
     from discreet.papers.private_ci import PrivATE
     from discreet.papers.propensity import PropensityIPTW
 
