@@ -240,7 +240,19 @@ def reproduce_list() -> None:
 
     for paper, targets in papers().items():
         for target in targets.values():
-            typer.echo(f"{paper:12} {target.name:10} {target.title}")
+            typer.echo(f"{paper:13} {target.name:10} {target.title}")
+
+
+@_command(reproduce_app, "meta-learners")
+def reproduce_meta_learners(
+    what: What,
+    full: Full = False,
+    out: Evidence = Path("docs/evidence"),
+    cache: Kept = Path(".evidence-cache/reproduce"),
+    processes: Processes = 2,
+) -> None:
+    """Figures of private learners that split the sample."""
+    _reproduce("meta-learners", what, full, out, cache, processes)
 
 
 @_command(reproduce_app, "private-ci")

@@ -30,7 +30,7 @@ from discreet.records import Chunk
 # Bins of equal width for a range; a column of levels has one bin for each.
 BINS = 32
 # A linear start (target, gram, moments), then the bins' counts, and the cycles.
-SHARES = Shares(target=0.04, gram=0.12, moments=0.40, counts=0.05, spread=0.04, terms=0.35)
+SHARES = Shares(target=0.04, gram=0.08, moments=0.50, counts=0.05, spread=0.04, terms=0.29)
 # What each cycle gets of the shares "terms" and "spread".
 CYCLES = (0.6, 0.4)
 # Residuals are clipped at so many of their standard deviations, and their squares at so many more.
