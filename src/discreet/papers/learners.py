@@ -12,7 +12,8 @@ Deviations.
 * The partition is drawn without looking at the records. The authors' code stratifies it by treatment, which would let a
   replaced record change which part others are in.
 * R-learner: the empirical risk is a weighted regression of (y - eta) / (t - e) with weights (t - e)^2, as in the
-  authors' code; here the weights have a declared bound.
+  authors' code; here the weights have a declared bound. With ``base="ebm"``, whose noise grows with the largest weight
+  and whose bins depend on the total one, weights are folded into the outcome (t - e)(y - eta) / (e (1 - e)) instead.
 * T-learner: not among the paper's. Each arm's model is learnt from a part of its own, with weights that are 1 for
   records of the arm and 0 for others: parts by arm would not be chosen independently of the records.
 * Base learners with a proof (``base="additive"``, "linear", "logistic") are not in the paper.
@@ -37,7 +38,15 @@ from discreet.papers.claims import warn_of_claim
 from discreet.papers.effects import Contrast, EffectRelease
 from discreet.papers.learners_ebm import MEASURED
 from discreet.papers.learners_ebm import require as require_ebm
-from discreet.papers.learners_stages import BASES, Stages, check_ratios, dr_outcome, partition, r_outcome
+from discreet.papers.learners_stages import (
+    BASES,
+    Stages,
+    check_ratios,
+    dr_outcome,
+    folded_outcome,
+    partition,
+    r_outcome,
+)
 from discreet.papers.rows import gather
 from discreet.records import ArrayRecords, Chunk
 
@@ -291,7 +300,8 @@ class RLearner(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     epsilon, delta, bounds, base, ratios, clip, trim, shuffle, random_state
-        As for `DRLearner`; the transformed outcome is (y - eta) / (t - e), with a weight of (t - e)^2.
+        As for `DRLearner`; the transformed outcome is (y - eta) / (t - e), with a weight of (t - e)^2 (both in one
+        number with ``base="ebm"``).
 
     Attributes
     ----------
@@ -335,7 +345,11 @@ class RLearner(BaseEstimator):  # type: ignore[misc]
     def _learn(self, parts: Mapping[str, Chunk], stages: Stages) -> None:
         e, eta = stages.propensity(parts["propensity"]), stages.mean_outcome(parts["outcome"])
         second, clip = parts["effect"], _clip(self)
-        quotient, weight = r_outcome(stages.outcome(second), second.t, e(second.x), eta(second.x))
+        residuals = stages.outcome(second), second.t, e(second.x), eta(second.x)
+        if stages.folds:
+            stages.regression("effect", second.x, folded_outcome(*residuals), (-clip, clip))
+            return
+        quotient, weight = r_outcome(*residuals)
         # Propensities are inside the overlap: no residual of the treatment exceeds this.
         most = max(stages.overlap[1], 1.0 - stages.overlap[0]) ** 2
         stages.regression("effect", second.x, quotient, (-clip, clip), weight=weight, weight_bound=most)

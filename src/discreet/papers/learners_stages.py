@@ -30,6 +30,8 @@ BASES: dict[str, tuple[Maker, Maker]] = {
     "logistic": (LinearLearner, LogisticLearner),
     "ebm": (EBMLearner, lambda task: EBMLearner(task, classify=True)),
 }
+# Bases whose noise grows with the largest weight while small weights carry the information: weights are folded in.
+FOLDS = ("ebm",)
 _TOLERANCE = 1e-9
 
 
@@ -82,6 +84,7 @@ class Stages:
     ) -> None:
         self.bounds, self.budget = bounds, budget
         self.overlap = max(trim, bounds.propensity[0]), min(1.0 - trim, bounds.propensity[1])
+        self.folds = base in FOLDS
         self.models: dict[str, ReleasedModel] = {}
         self._regression, self._classifier = BASES[base]
         self._guarantees: list[Guarantee] = []
@@ -155,3 +158,8 @@ def dr_outcome(y: Float, t: Float, e: Float, mu1: Float, mu0: Float) -> Float:
 def r_outcome(y: Float, t: Float, e: Float, eta: Float) -> tuple[Float, Float]:
     """Residual quotient (y - eta) / (t - e) and its weight (t - e)^2: the R-learner's risk as a regression."""
     return np.asarray((y - eta) / (t - e)), np.asarray((t - e) ** 2)
+
+
+def folded_outcome(y: Float, t: Float, e: Float, eta: Float) -> Float:
+    """(t - e)(y - eta) / (e (1 - e)), which has the effect for its mean given x and needs no weight."""
+    return np.asarray((t - e) * (y - eta) / (e * (1.0 - e)))
