@@ -149,7 +149,7 @@ class _Fit:
         return total
 
     def _weights(self) -> list[Float]:
-        """Number of records in each bin, or their weight: not negative, with the same total for every column."""
+        """Number of records in each bin, or their weight: positive, with the same total for every column."""
         queries: list[Query] = []
         for j, m in enumerate(self.bins):
             name, share = f"bins of column {j}", SHARES["counts"] / len(self.bins)
@@ -161,8 +161,9 @@ class _Fit:
         total = self.gate.n
         if self.weighted:
             total = max(float(np.mean([count.sum() for count in counts])), 1e-3 * self.weight_bound * total)
-        positive = [np.maximum(count, 0.0) for count in counts]
-        return [count * (total / max(float(count.sum()), 1e-300)) for count in positive]
+        # Noise can make counts negative, and all of them: a bin has at least a little.
+        positive = [np.maximum(count, 1e-3 * total / count.size) for count in counts]
+        return [count * (total / float(count.sum())) for count in positive]
 
     def _measure_spread(self, cycle: int, share: float) -> None:
         """Size of a residual: at most what it was before this cycle."""
@@ -197,11 +198,8 @@ class _Fit:
 
     def _curvature(self, j: int, weights: list[Float]) -> Float:
         """About the mean of p(1 - p) in each bin of a column, as if the other columns were independent of it."""
-        means = [float(w @ f) / max(float(w.sum()), 1e-300) for w, f in zip(weights, self.scores, strict=True)]
-        spreads = [
-            float(w @ (f - m) ** 2) / max(float(w.sum()), 1e-300)
-            for w, f, m in zip(weights, self.scores, means, strict=True)
-        ]
+        means = [float(w @ f / w.sum()) for w, f in zip(weights, self.scores, strict=True)]
+        spreads = [float(w @ (f - m) ** 2 / w.sum()) for w, f, m in zip(weights, self.scores, means, strict=True)]
         centre = self.intercept + sum(means) - means[j] + self.scores[j]
         p = expit(centre[:, None] + np.sqrt(max(sum(spreads) - spreads[j], 0.0)) * _NODES)
         return np.asarray((p * (1.0 - p)) @ (_WEIGHTS / _WEIGHTS.sum()))

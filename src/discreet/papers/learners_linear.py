@@ -20,7 +20,7 @@ from discreet.geometry import Ball, Gram, MeanSquare, Statistic
 from discreet.lattice import SAFE
 from discreet.papers.effects import ReleasedModel, Term
 from discreet.papers.learners_base import PROOF, PUBLIC, Task, checked
-from discreet.papers.logistic import minimise, sensitivity
+from discreet.papers.logistic import gradient_rounding, minimise, sensitivity
 from discreet.papers.rows import MOST_FEATURES, OneVector, into_unit_ball
 from discreet.records import Chunk
 
@@ -133,16 +133,14 @@ class LogisticLearner:
         if sample_weight is not None:
             raise InvalidInput("sample_weight is for regressions: leave it out to learn a probability.")
         source = checked(self.task, X, y, None)
-        radius = feature_norm(self.task)
+        q, radius = dimension(self.task), feature_norm(self.task)
         x = into_unit_ball(features(X, self.task), radius)
+        # What float64 can certify for so many records: a public number.
+        stop = max(GRADIENT_NORM, 2 * gradient_rounding(source.n, q, PENALTY))
         # The target was centred: it is -1/2 or 1/2.
-        w = minimise(x, source.rows.y + 0.5, PENALTY, GRADIENT_NORM).w
-        geometry = Statistic(
-            move=sensitivity(source.n, PENALTY, GRADIENT_NORM),
-            radius=(1 + GRADIENT_NORM) / PENALTY,
-            dimension=len(w),
-            proof="propensity.md",
-        )
+        w = minimise(x, source.rows.y + 0.5, PENALTY, stop).w
+        move = sensitivity(source.n, PENALTY, stop)
+        geometry = Statistic(move=move, radius=(1 + stop) / PENALTY, dimension=q, proof="propensity.md")
         gate = Gate(OneVector(vector=w, bounds=self.task.bounds), budget=self.task.budget)
         (released,) = gate.ask(Query("logistic weights", 1.0, geometry, lambda c: c.x))
         self.model_ = _model(self.task, released.value * (SAFE / radius), 0.0, "logit")
