@@ -47,8 +47,12 @@ _BOUNDS = (
     "declared range."
 )
 _WEIGHTS = (
-    "interpret 0.7 adds noise for the largest weight, as the release of 2022 that the authors used did not, so that "
-    "weights are folded into the outcome here; that gives up the weighting's stability where overlap is poor"
+    "interpret 0.7 adds noise for the largest weight, and the release of 2022 that the authors used treated weights in "
+    "another way, so that they are folded into the outcome here, which is less stable where overlap is poor"
+)
+_START = (
+    "nearly all of it is bias, and probably differs because boosting starts at the middle of the declared range here and "
+    "at 0 there, and stops before it has converged"
 )
 _SPLIT = "The authors' code stratifies the partition by treatment; here it does not depend on the records."
 _TEST = f"Test sets have {runs.TEST:,} records; the paper's have 250,000, or all voters that are left."
@@ -189,7 +193,7 @@ def fig3(results: Results) -> Page:
             "outcome's width, costs instead.",
             shrinkage_remark(results),
             *ratio_remark(results, "R", _WEIGHTS),
-            *ratio_remark(results, "S", "its effect is one number, with little noise in it"),
+            *ratio_remark(results, "S", _START),
             "The text's formula for the variance, 2 MSE - bias, does not agree with the authors' numbers, in which "
             "bias and variance add up to the MSE; so they do here. Estimated from two fits, a small squared bias can "
             "come out negative.",

@@ -183,5 +183,7 @@ def standard_error(values: Any) -> float:
 
 
 def with_error(values: Any) -> str:
-    """A mean with its standard error."""
+    """A mean with its standard error, if there is more than one number."""
+    if len(values) == 1:
+        return f"{np.mean(values):.3g}"
     return f"{np.mean(values):.3g} ± {standard_error(values):.2g}"
