@@ -51,8 +51,8 @@ _WEIGHTS = (
     "another way, so that they are folded into the outcome here, which is less stable where overlap is poor"
 )
 _START = (
-    "nearly all of it is bias, and probably differs because boosting starts at the middle of the declared range here and "
-    "at 0 there, and stops before it has converged"
+    "nearly all of it is bias, and probably differs because boosting starts at the middle of the declared range here "
+    "and at 0 there, and stops before it has converged"
 )
 _SPLIT = "The authors' code stratifies the partition by treatment; here it does not depend on the records."
 _TEST = f"Test sets have {runs.TEST:,} records; the paper's have 250,000, or all voters that are left."
