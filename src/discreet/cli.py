@@ -240,7 +240,7 @@ def reproduce_list() -> None:
 
     for paper, targets in papers().items():
         for target in targets.values():
-            typer.echo(f"{paper:12} {target.name:10} {target.title}")
+            typer.echo(f"{paper:13} {target.name:10} {target.title}")
 
 
 def _add_paper(paper: str, words: str) -> None:
@@ -260,6 +260,7 @@ def _add_paper(paper: str, words: str) -> None:
 
 
 _add_paper("adum", "Figures of ADUM: effects by cell from noisy sums and counts.")
+_add_paper("meta-learners", "Figures of private learners that split the sample.")
 _add_paper("private-ci", "Tables and figures of PrivATE: private confidence intervals for average effects.")
 _add_paper("propensity", "Tables and figures of private propensity scores.")
 

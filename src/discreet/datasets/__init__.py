@@ -2,9 +2,11 @@
 
 from discreet.datasets.papers import private_ci_rct, propensity_scores
 from discreet.datasets.real import ihdp, nsw, rhc
+from discreet.datasets.setups import meta_learners
 from discreet.datasets.study import Study
 from discreet.datasets.synthetic import DESIGNS, Design, draw, private_ci
 from discreet.datasets.uplift import adum, criteo, criteo_shaped, hillstrom
+from discreet.datasets.voters import social_pressure
 
 __all__ = [
     "DESIGNS",
@@ -16,9 +18,11 @@ __all__ = [
     "draw",
     "hillstrom",
     "ihdp",
+    "meta_learners",
     "nsw",
     "private_ci",
     "private_ci_rct",
     "propensity_scores",
     "rhc",
+    "social_pressure",
 ]

@@ -93,7 +93,7 @@ def nsw(path: str | Path | None = None, *, re74: bool = False, outcome: tuple[fl
     column = _columns(data_file(NSW_FILE, path), ["treat", "re78", *ranges])
     return Study(
         name="national supported work",
-        X=np.column_stack([_clipped(column[name], ends) for name, ends in ranges.items()]),
+        X=np.column_stack([clipped(column[name], ends) for name, ends in ranges.items()]),
         T=column["treat"],
         Y=np.clip(column["re78"], *outcome),
         bounds=Bounds(outcome=outcome, covariates=dict(ranges), propensity=(0.2, 0.8)),
@@ -176,5 +176,6 @@ def _open(path: Path) -> IO[str]:
     return gzip.open(path, "rt") if path.suffix == ".gz" else path.open()
 
 
-def _clipped(values: Float, ends: tuple[float, float] | list[float]) -> Float:
+def clipped(values: Float, ends: tuple[float, float] | list[float]) -> Float:
+    """Values inside their range; levels as they are."""
     return np.clip(values, *ends) if isinstance(ends, tuple) else values

@@ -9,20 +9,37 @@ from typing import TYPE_CHECKING
 
 _HOME = {
     "ADUM": "adum",
+    "DRLearner": "learners",
     "PrivATE": "private_ci",
     "PrivateKMeans": "kmeans",
     "PropensityIPTW": "propensity",
+    "RLearner": "learners",
+    "SLearner": "learners",
+    "TLearner": "learners",
     "TwoModel": "two_model",
     "UnprovedClaim": "claims",
 }
 
-__all__ = ["ADUM", "PrivATE", "PrivateKMeans", "PropensityIPTW", "TwoModel", "UnprovedClaim", "baselines"]
+__all__ = [
+    "ADUM",
+    "DRLearner",
+    "PrivATE",
+    "PrivateKMeans",
+    "PropensityIPTW",
+    "RLearner",
+    "SLearner",
+    "TLearner",
+    "TwoModel",
+    "UnprovedClaim",
+    "baselines",
+]
 
 if TYPE_CHECKING:
     from discreet.papers import baselines
     from discreet.papers.adum import ADUM
     from discreet.papers.claims import UnprovedClaim
     from discreet.papers.kmeans import PrivateKMeans
+    from discreet.papers.learners import DRLearner, RLearner, SLearner, TLearner
     from discreet.papers.private_ci import PrivATE
     from discreet.papers.propensity import PropensityIPTW
     from discreet.papers.two_model import TwoModel

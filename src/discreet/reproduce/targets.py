@@ -21,7 +21,12 @@ Results: TypeAlias = Mapping[str, list[Row]]
 FLAGSHIP_CELL = "discreet"
 
 # Modules that hold the targets of a paper, imported when asked for.
-_HOME = {"adum": "adum", "private-ci": "private_ci", "propensity": "propensity"}
+_HOME = {
+    "adum": "adum",
+    "meta-learners": "meta_learners",
+    "private-ci": "private_ci",
+    "propensity": "propensity",
+}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,273 @@
+"""Private learners of effects that split the sample: S-, T-, DR- and R-learner.
+
+Niu, Nori, Quistorff, Caruana, Ngwe and Kannan, "Differentially Private Estimation of Heterogeneous Causal Effects".
+Algorithm 1: the records are partitioned; private first-stage learners A_1, ..., A_k run on parts S_1,1, ..., S_1,k; the
+outcomes of S_2 are transformed with what these released; a private second-stage learner B runs on them. Every record
+is in one part, so that all models together satisfy the budget of each (Theorem 6): parallel composition.
+
+Deviations.
+
+* Public bounds are declared. Outcomes, predicted outcomes and transformed outcomes are clipped to them; the authors
+  clip propensities only (to [0.05, 0.95] in their code, ``trim``; the text does not mention it).
+* The partition is drawn without looking at the records. The authors' code stratifies it by treatment, which would let a
+  replaced record change which part others are in.
+* R-learner: the empirical risk is a weighted regression of (y - eta) / (t - e) with weights (t - e)^2, as in the
+  authors' code; here the weights have a declared bound. With ``base="ebm"``, whose noise grows with the largest weight
+  and whose bins depend on the total one, weights are folded into the outcome (t - e)(y - eta) / (e (1 - e)) instead.
+* T-learner: not among the paper's. Each arm's model is learnt from a part of its own, with weights that are 1 for
+  records of the arm and 0 for others: parts by arm would not be chosen independently of the records.
+* Base learners with a proof (``base="additive"``, "linear", "logistic") are not in the paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from sklearn.base import BaseEstimator
+
+from discreet.bounds import Bounds
+from discreet.guarantee import Neighbours
+from discreet.papers.effects import Contrast
+from discreet.papers.learners_fit import TRIM, clip_of, effect, fit, guarantee_, plot, summary
+from discreet.papers.learners_stages import Stages, dr_outcome, folded_outcome, r_outcome
+from discreet.records import Chunk
+
+# Section 5.1.1: (lambda_1,1, lambda_1,2, lambda_2).
+RATIOS = {"propensity": 0.25, "outcome": 0.25, "effect": 0.5}
+
+
+class SLearner(BaseEstimator):  # type: ignore[misc]
+    """Effects from one model of the outcome, mu(1, x) - mu(0, x); all records learn it (k = 0).
+
+    All base learners are additive, so that the effect is a constant: a private average effect (section 4.2).
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The budget; a delta is needed.
+    bounds : Bounds
+        Public facts: outcome range and covariates.
+    base : {"additive", "linear", "logistic", "ebm"}
+        The base learner; `DRLearner` says more.
+
+    Attributes
+    ----------
+    release_ : EffectRelease
+        All that fitting leaves behind.
+
+    Privacy
+    -------
+    As for `DRLearner`. Proof: docs/proofs/learners.md.
+    """
+
+    fit, effect, summary, plot, guarantee_ = fit, effect, summary, plot, property(guarantee_)
+    neighbours: ClassVar[Neighbours] = "replace-one"
+    _models: ClassVar[dict[str, float]] = {"outcome": 1.0}
+    _contrast: ClassVar[Contrast] = "treatment"
+    _title: ClassVar[str] = "Effects by a private S-learner"
+
+    def __init__(self, *, epsilon: float, bounds: Bounds, delta: float | None = None, base: str = "additive") -> None:
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.delta = delta
+        self.base = base
+
+    def _learn(self, parts: Mapping[str, Chunk], stages: Stages) -> None:
+        stages.response(parts["outcome"])
+
+
+class TLearner(BaseEstimator):  # type: ignore[misc]
+    """Effects from one model of the outcome for each arm, mu_1(x) - mu_0(x), learnt from disjoint parts.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The budget; a delta is needed.
+    bounds : Bounds
+        Public facts: outcome range and covariates.
+    base : {"additive", "linear", "logistic", "ebm"}
+        The base learner; `DRLearner` says more.
+    ratios : dict, optional
+        Share of the records for the parts "treated" and "control"; half each by default.
+    shuffle : bool, default True
+        Whether the partition is random; otherwise records are taken in their order.
+    random_state : int or None
+        Seeds the partition, never the noise.
+
+    Attributes
+    ----------
+    release_ : EffectRelease
+        All that fitting leaves behind.
+
+    Privacy
+    -------
+    As for `DRLearner`. Which arm a record belongs to is protected: it enters as a weight of 0 or 1. Proof:
+    docs/proofs/learners.md.
+    """
+
+    fit, effect, summary, plot, guarantee_ = fit, effect, summary, plot, property(guarantee_)
+    neighbours: ClassVar[Neighbours] = "replace-one"
+    _models: ClassVar[dict[str, float]] = {"treated": 0.5, "control": 0.5}
+    _contrast: ClassVar[Contrast] = "arms"
+    _title: ClassVar[str] = "Effects by a private T-learner"
+
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        bounds: Bounds,
+        delta: float | None = None,
+        base: str = "additive",
+        ratios: Mapping[str, float] | None = None,
+        shuffle: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.delta = delta
+        self.base = base
+        self.ratios = ratios
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def _learn(self, parts: Mapping[str, Chunk], stages: Stages) -> None:
+        for name, arm in (("treated", 1.0), ("control", 0.0)):
+            part = parts[name]
+            weight, outcome = (part.t == arm) * 1.0, stages.outcome(part)
+            stages.regression(name, part.x, outcome, self.bounds.outcome, weight=weight, weight_bound=1.0)
+
+
+class DRLearner(BaseEstimator):  # type: ignore[misc]
+    """Effects by regressing the doubly robust score on covariates (Algorithm 2 with base="ebm").
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The budget; a delta is needed. Every part gets all of it, because no record is in two of them.
+    bounds : Bounds
+        Public facts: outcome range, covariates, overlap.
+    base : {"additive", "linear", "logistic", "ebm"}
+        The base learner: additive models by boosting through the gate; linear ones; linear ones with a logistic
+        propensity; or interpret's DP-EBM, which is the paper's own, and claimed.
+    ratios : dict, optional
+        Share of the records for the parts "propensity", "outcome" and "effect"; a quarter, a quarter and a half by
+        default, as in the paper.
+    clip : float, optional
+        Where transformed outcomes are clipped, in the outcome's unit, chosen without looking at the records; by default
+        twice the width of the outcome's range. A wide one costs noise, a narrow one bias.
+    trim : float, default 0.05
+        Propensities are held between it and one less it, and inside the declared overlap.
+    shuffle : bool, default True
+        Whether the partition is random; otherwise records are taken in their order.
+    random_state : int or None
+        Seeds the partition, never the noise.
+
+    Attributes
+    ----------
+    release_ : EffectRelease
+        All that fitting leaves behind: propensity, outcome and effect models, which are public.
+
+    Privacy
+    -------
+    Protects every record's outcome, treatment and covariates under replace-one. Public: the bounds, all parameters, the
+    number of records and which record is in which part. Proof: docs/proofs/learners.md; with ``base="ebm"`` the
+    guarantee is claimed, and fitting warns.
+    """
+
+    fit, effect, summary, plot, guarantee_ = fit, effect, summary, plot, property(guarantee_)
+    neighbours: ClassVar[Neighbours] = "replace-one"
+    _models: ClassVar[dict[str, float]] = RATIOS
+    _contrast: ClassVar[Contrast] = "effect"
+    _title: ClassVar[str] = "Effects by a private DR-learner"
+
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        bounds: Bounds,
+        delta: float | None = None,
+        base: str = "additive",
+        ratios: Mapping[str, float] | None = None,
+        clip: float | None = None,
+        trim: float = TRIM,
+        shuffle: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.delta = delta
+        self.base = base
+        self.ratios = ratios
+        self.clip = clip
+        self.trim = trim
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def _learn(self, parts: Mapping[str, Chunk], stages: Stages) -> None:
+        e, mu = stages.propensity(parts["propensity"]), stages.response(parts["outcome"])
+        second, clip = parts["effect"], clip_of(self)
+        x = second.x
+        psi = dr_outcome(stages.outcome(second), second.t, e(x), mu(1.0, x), mu(0.0, x))
+        stages.regression("effect", x, psi, (-clip, clip))
+
+
+class RLearner(BaseEstimator):  # type: ignore[misc]
+    """Effects by regressing residuals of the outcome on residuals of the treatment.
+
+    Parameters
+    ----------
+    epsilon, delta, bounds, base, ratios, clip, trim, shuffle, random_state
+        As for `DRLearner`; the transformed outcome is (y - eta) / (t - e), with a weight of (t - e)^2 (both in one
+        number with ``base="ebm"``).
+
+    Attributes
+    ----------
+    release_ : EffectRelease
+        All that fitting leaves behind: propensity, outcome and effect models, which are public.
+
+    Privacy
+    -------
+    As for `DRLearner`. Proof: docs/proofs/learners.md.
+    """
+
+    fit, effect, summary, plot, guarantee_ = fit, effect, summary, plot, property(guarantee_)
+    neighbours: ClassVar[Neighbours] = "replace-one"
+    _models: ClassVar[dict[str, float]] = RATIOS
+    _contrast: ClassVar[Contrast] = "effect"
+    _title: ClassVar[str] = "Effects by a private R-learner"
+
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        bounds: Bounds,
+        delta: float | None = None,
+        base: str = "additive",
+        ratios: Mapping[str, float] | None = None,
+        clip: float | None = None,
+        trim: float = TRIM,
+        shuffle: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.delta = delta
+        self.base = base
+        self.ratios = ratios
+        self.clip = clip
+        self.trim = trim
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def _learn(self, parts: Mapping[str, Chunk], stages: Stages) -> None:
+        e, eta = stages.propensity(parts["propensity"]), stages.mean_outcome(parts["outcome"])
+        second, clip = parts["effect"], clip_of(self)
+        residuals = stages.outcome(second), second.t, e(second.x), eta(second.x)
+        if stages.folds:
+            stages.regression("effect", second.x, folded_outcome(*residuals), (-clip, clip))
+            return
+        quotient, weight = r_outcome(*residuals)
+        # Propensities are inside the overlap: no residual of the treatment exceeds this.
+        most = max(stages.overlap[1], 1.0 - stages.overlap[0]) ** 2
+        stages.regression("effect", second.x, quotient, (-clip, clip), weight=weight, weight_bound=most)

@@ -1,0 +1,165 @@
+"""Algorithm 1 in pieces: the partition, its base learners, and the transformed outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from discreet.bounds import Bounds, Levels, Range
+from discreet.budget import Budget
+from discreet.columns import Float
+from discreet.errors import InvalidInput
+from discreet.fitted import Progress
+from discreet.guarantee import Guarantee, parallel
+from discreet.papers.effects import ReleasedModel
+from discreet.papers.learners_additive import AdditiveLearner
+from discreet.papers.learners_base import ARM, BaseLearner, Task
+from discreet.papers.learners_ebm import EBMLearner
+from discreet.papers.learners_linear import LinearLearner, LogisticLearner
+from discreet.papers.rows import in_own_unit
+from discreet.records import MIN_ROWS, Chunk
+
+Maker = Callable[[Task], BaseLearner]
+# Regression and classifier of each base.
+BASES: dict[str, tuple[Maker, Maker]] = {
+    "additive": (AdditiveLearner, lambda task: AdditiveLearner(task, classify=True)),
+    "linear": (LinearLearner, LinearLearner),
+    "logistic": (LinearLearner, LogisticLearner),
+    "ebm": (EBMLearner, lambda task: EBMLearner(task, classify=True)),
+}
+# Bases whose noise grows with the largest weight while small weights carry the information: weights are folded in.
+FOLDS = ("ebm",)
+_TOLERANCE = 1e-9
+
+
+def check_ratios(ratios: Mapping[str, float], names: tuple[str, ...]) -> None:
+    """Refuse ratios that name other parts, are not positive or do not add up to one."""
+    if set(ratios) != set(names):
+        raise InvalidInput(f"ratios must name exactly the parts {', '.join(names)}: give each its share.")
+    values: list[Any] = list(ratios.values())
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) <= 1:
+            raise InvalidInput("ratios must be positive numbers of at most 1: give each part its share of the records.")
+    if abs(sum(values) - 1.0) > _TOLERANCE:
+        raise InvalidInput(f"ratios add up to {sum(values):.6g}: make them add up to 1.")
+
+
+def sizes(n: int, ratios: Mapping[str, float]) -> dict[str, int]:
+    """Number of records in each part, from public numbers; what rounding leaves over goes to the last one."""
+    counts = {name: int(ratio * n + 0.5) for name, ratio in ratios.items()}
+    *_, last = counts
+    counts[last] = n - sum(count for name, count in counts.items() if name != last)
+    if min(counts.values()) < MIN_ROWS:
+        raise InvalidInput(
+            f"the ratios leave fewer than {MIN_ROWS} records in a part: bring more, or divide them more evenly."
+        )
+    return counts
+
+
+def partition(rows: Chunk, ratios: Mapping[str, float], *, shuffle: bool, random_state: Any) -> dict[str, Chunk]:
+    """Line 1: disjoint parts; which record goes where does not depend on what any record holds."""
+    n = len(rows.t)
+    places = np.arange(n)
+    counts = sizes(n, ratios)
+    if shuffle:
+        from sklearn.utils import check_random_state
+
+        places = check_random_state(random_state).permutation(n)
+    parts, start = {}, 0
+    for name, count in counts.items():
+        own = places[start : start + count]
+        parts[name] = Chunk(y=rows.y[own], t=rows.t[own], x=rows.x[own], e=None)
+        start += count
+    return parts
+
+
+class Stages:
+    """Fits one base learner a part, and keeps what they released."""
+
+    def __init__(
+        self, base: str, bounds: Bounds, budget: Budget, trim: float, count: int, progress: Progress | None
+    ) -> None:
+        self.bounds, self.budget = bounds, budget
+        self.overlap = max(trim, bounds.propensity[0]), min(1.0 - trim, bounds.propensity[1])
+        self.folds = base in FOLDS
+        self.models: dict[str, ReleasedModel] = {}
+        self._regression, self._classifier = BASES[base]
+        self._guarantees: list[Guarantee] = []
+        self._count, self._progress = count, progress
+
+    def outcome(self, part: Chunk) -> Float:
+        """Outcomes in their own unit."""
+        return in_own_unit(part.y, self.bounds)
+
+    def propensity(self, part: Chunk) -> Callable[[Float], Float]:
+        """e(x), clipped to the overlap."""
+        task = Task(
+            name="propensity", columns=self.bounds.columns, target=(0.0, 1.0), bounds=self.bounds, budget=self.budget
+        )
+        model = self._fit(task, self._classifier, part.x, part.t)
+        return lambda x: np.clip(model.predict(x), *self.overlap)
+
+    def response(self, part: Chunk) -> Callable[[float, Float], Float]:
+        """mu(t, x), clipped to the outcome's range."""
+        columns = (ARM, *self.bounds.columns)
+        x = np.column_stack([part.t, part.x])
+        model = self.regression("outcome", x, self.outcome(part), self.bounds.outcome, columns=columns)
+        return lambda t, x: np.clip(model.predict(np.column_stack([np.full(len(x), t), x])), *self.bounds.outcome)
+
+    def mean_outcome(self, part: Chunk) -> Callable[[Float], Float]:
+        """eta(x), clipped to the outcome's range."""
+        model = self.regression("outcome", part.x, self.outcome(part), self.bounds.outcome)
+        return lambda x: np.clip(model.predict(x), *self.bounds.outcome)
+
+    def regression(
+        self,
+        name: str,
+        x: Float,
+        y: Float,
+        target: tuple[float, float],
+        *,
+        columns: tuple[Range | Levels, ...] | None = None,
+        weight: Float | None = None,
+        weight_bound: float | None = None,
+    ) -> ReleasedModel:
+        """L(y ~ x), with weights that have a declared bound."""
+        task = Task(
+            name=name,
+            columns=self.bounds.columns if columns is None else columns,
+            target=target,
+            bounds=self.bounds,
+            budget=self.budget,
+            weight_bound=weight_bound,
+        )
+        return self._fit(task, self._regression, x, y, weight)
+
+    def guarantee(self) -> Guarantee:
+        """Theorem 6: all models together, on disjoint parts. Proof: docs/proofs/learners.md, theorem."""
+        return parallel(*self._guarantees)
+
+    def _fit(self, task: Task, maker: Maker, x: Float, y: Float, weight: Float | None = None) -> ReleasedModel:
+        learner = maker(task)
+        learner.fit(x, y, sample_weight=weight)
+        self.models[task.name] = learner.model_
+        self._guarantees.append(learner.guarantee_)
+        if self._progress is not None:
+            self._progress(task.name, len(self._guarantees), self._count)
+        return learner.model_
+
+
+def dr_outcome(y: Float, t: Float, e: Float, mu1: Float, mu0: Float) -> Float:
+    """The doubly robust score psi (section 3.1), from released nuisances."""
+    return np.asarray(mu1 - mu0 + t * (y - mu1) / e - (1.0 - t) * (y - mu0) / (1.0 - e))
+
+
+def r_outcome(y: Float, t: Float, e: Float, eta: Float) -> tuple[Float, Float]:
+    """Residual quotient (y - eta) / (t - e) and its weight (t - e)^2: the R-learner's risk as a regression."""
+    return np.asarray((y - eta) / (t - e)), np.asarray((t - e) ** 2)
+
+
+def folded_outcome(y: Float, t: Float, e: Float, eta: Float) -> Float:
+    """(t - e)(y - eta) / (e (1 - e)), which has the effect for its mean given x and needs no weight."""
+    return np.asarray((t - e) * (y - eta) / (e * (1.0 - e)))

@@ -1,0 +1,189 @@
+"""The authors' numbers of the sample-splitting paper, and what is computed from theirs and ours."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discreet.columns import Float
+from discreet.datasets.setups import SETUPS
+from discreet.reproduce.meta_learners_runs import ADDITIVE, EBM, EPSILONS, VOTING, WIDE
+from discreet.reproduce.pages import Aim, falls
+from discreet.reproduce.targets import Results, Row
+
+# Figure 3's sizes, of the voters and of setups A to E.
+FIGURE_SIZES = {VOTING: 16_000, "A": 16_000, "B": 16_000, "C": 4_000, "D": 4_000, "E": 4_000}
+NAMES = {EBM: "DP-EBM, claimed", WIDE: "DP-EBM, claimed, default clip", ADDITIVE: "additive, proved"}
+# How near the published MSE is near enough.
+FACTOR = 1.5
+_FILE = Path(__file__).with_name("meta_learners.csv")
+
+
+@cache
+def published() -> dict[tuple[str, int, str, float], tuple[float, float, float]]:
+    """The authors' means by data set, n, learner and epsilon: MSE, squared bias, variance."""
+    with _FILE.open(encoding="utf-8") as file:
+        rows = csv.DictReader(line for line in file if not line.startswith("#"))
+        return {
+            (row["data"], int(row["n"]), row["learner"], float(row["epsilon"])): (
+                *(float(row[name]) for name in ("mse", "bias", "variance")),
+            )  # type: ignore[misc]
+            for row in rows
+        }
+
+
+def voter_aims(found: dict[tuple[int, str, str], Float], sizes: Sequence[int], variance: float) -> Iterator[Aim]:
+    """What Figure 2 should show."""
+    steady = {n: found[n, "S", EBM].mean(axis=0) / variance for n in sizes if n >= 1_000}
+    off = max(float(np.abs(ratio - 1.0).max()) for ratio in steady.values())
+    what = "the S-learner's MSE stays within 15 % of the effect's variance from n = 1,000 on"
+    yield Aim(what, off <= 0.15, f"at most {off:.0%} away".replace("%", " %"))
+    for learner in ("DR", "R"):
+        by_epsilon = [means_fall(found[n, learner, EBM].T) for n in sizes]
+        by_size = [means_fall([found[n, learner, EBM][:, k] for n in sizes]) for k in range(len(EPSILONS))]
+        hits = [*by_epsilon, *by_size]
+        what = f"the {learner}-learner's MSE falls with ε and with n"
+        yield Aim(what, all(hits), f"{sum(hits)} of {len(hits)} curves")
+    small, large = (
+        [float(found[n, learner, EBM][:, k].mean()) for learner in ("DR", "S")]
+        for n, k in ((sizes[0], 0), (sizes[-1], -1))
+    )
+    yield Aim(
+        f"the S-learner is better at n = {sizes[0]:,} and ε = {EPSILONS[0]:g}, the DR-learner at n = {sizes[-1]:,} and "
+        f"ε = {EPSILONS[-1]:g}",
+        small[1] < small[0] and large[0] < large[1],
+        f"DR {small[0]:.3g}, S {small[1]:.3g}; DR {large[0]:.3g}, S {large[1]:.3g}",
+    )
+
+
+def setup_aims(results: Results) -> Iterator[Aim]:
+    """What Figure 3 should show."""
+    cells = meanings(results)
+    ratios = {}
+    for cell, (data, n, learner, base) in cells.items():
+        if data in ("A", "C") and (learner, base) == ("DR", EBM):
+            for epsilon in (1.0, 4.0, 16.0):
+                there = published()[data, n, learner, epsilon][0]
+                ratios[f"{data}, n = {n:,}, ε = {epsilon:g}"] = mean_mse(results[cell], epsilon) / there
+    far = {name: ratio for name, ratio in ratios.items() if not 1 / FACTOR <= ratio <= FACTOR}
+    listed = "".join(f"; {name}: {ratio:.2f}" for name, ratio in far.items())
+    yield Aim(
+        f"DR-learner with DP-EBM on setups A and C within a factor of {FACTOR:g} of the published MSE",
+        not far,
+        f"{len(ratios) - len(far)} of {len(ratios)} cells, ratios {min(ratios.values()):.2f} to "
+        f"{max(ratios.values()):.2f}{listed}",
+    )
+    n = max(n for _, n, _, _ in cells.values())
+    for epsilon in (1.0, 4.0):
+        proved, claimed = (
+            float(np.mean([mean_mse(results[f"{data} {n} DR {base}"], epsilon) for data in SETUPS]))
+            for base in (ADDITIVE, EBM)
+        )
+        yield Aim(
+            f"the proved base learner beats DP-EBM in mean MSE over setups A to E, DR-learner, n = {n:,}, "
+            f"ε = {epsilon:g}",
+            proved < claimed,
+            f"{proved:.3g} against {claimed:.3g}",
+        )
+    growth = growths(results, EBM)
+    hits = sum(variance > bias for variance, bias in growth.values())
+    yield Aim(
+        f"variance grows faster than squared bias from ε = {EPSILONS[-1]:g} to {EPSILONS[0]:g} in at least five of six "
+        "data sets, DR-learner with DP-EBM",
+        hits >= 5,
+        f"{hits} of {len(growth)}: "
+        + ", ".join(f"{data} {variance:.3g} against {bias:.3g} times" for data, (variance, bias) in growth.items()),
+    )
+
+
+def growths(results: Results, base: str) -> dict[str, tuple[float, float]]:
+    """How many times larger variance and squared bias are at the smallest epsilon than at the largest."""
+    grown = {}
+    for data in FIGURE_SIZES:
+        rows = results[figure_cell(results, data, base)]
+        (_, bias1, var1), (_, bias16, var16) = (
+            np.mean([row[key] for row in rows], axis=0) for key in (f"{EPSILONS[0]:g}", f"{EPSILONS[-1]:g}")
+        )
+        # Estimates of a squared bias may be below zero.
+        grown[data] = float(var1 / var16), float(max(bias1, 1e-4) / max(bias16, 1e-4))
+    return grown
+
+
+def shrinkage_remark(results: Results) -> str:
+    """One sentence on the proved base learner's bias."""
+    hits = sum(variance > bias for variance, bias in growths(results, ADDITIVE).values())
+    return (
+        "The proved base learner shrinks what it has no evidence for, so that its squared bias may grow as fast as its "
+        f"variance: variance grew faster on {hits} of {len(FIGURE_SIZES)} data sets."
+    )
+
+
+def ratio_remark(results: Results, learner: str, reason: str) -> Iterator[str]:
+    """One sentence on how far a learner is from the published numbers."""
+    ratios = [
+        mean_mse(results[cell], epsilon) / published()[data, n, learner, epsilon][0]
+        for cell, (data, n, which, base) in meanings(results).items()
+        for epsilon in EPSILONS
+        if (which, base) == (learner, EBM) and data != VOTING
+    ]
+    if ratios:
+        yield (
+            f"{learner}-learner with DP-EBM: {min(ratios):.2f} to {max(ratios):.2f} times the published MSE, median "
+            f"{np.median(ratios):.2f}; {reason}."
+        )
+
+
+def meanings(results: Results) -> dict[str, tuple[str, int, str, str]]:
+    """What the cells mean: data set, n, learner and base."""
+    made = {}
+    for cell in results:
+        data, n, learner, base = cell.split()
+        made[cell] = data, int(n), learner, base
+    return made
+
+
+def figure_cell(results: Results, data: str, base: str) -> str:
+    """The figure's size where it was run, and the only one otherwise."""
+    wanted = f"{data} {FIGURE_SIZES[data]} DR {base}"
+    return wanted if wanted in results else next(c for c in results if c.startswith(data) and c.endswith(f"DR {base}"))
+
+
+def printed(data: str, n: int, learner: str, epsilon: float) -> tuple[str, str, str]:
+    """Published numbers as text, empty where there are none."""
+    numbers = published().get((data, n, learner, epsilon))
+    if numbers is None:
+        return "", "", ""
+    mse, bias, variance = (f"{number:.3g}" for number in numbers)
+    return mse, bias, variance
+
+
+def errors_of(rows: Sequence[Row]) -> Float:
+    """One row for each replication, one column for each epsilon."""
+    return np.array([[row[f"{epsilon:g}"][0] for epsilon in EPSILONS] for row in rows])
+
+
+def mean_mse(rows: Sequence[Row], epsilon: float) -> float:
+    """Mean over replications."""
+    return float(np.mean([row[f"{epsilon:g}"][0] for row in rows]))
+
+
+def means_fall(columns: Any) -> bool:
+    """Whether means fall from column to column, up to their errors."""
+    return falls([float(np.mean(column)) for column in columns], [standard_error(column) for column in columns])
+
+
+def standard_error(values: Any) -> float:
+    """Standard error of a mean; 0 if there is one number only."""
+    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
+
+
+def with_error(values: Any) -> str:
+    """A mean with its standard error, if there is more than one number."""
+    if len(values) == 1:
+        return f"{np.mean(values):.3g}"
+    return f"{np.mean(values):.3g} ± {standard_error(values):.2g}"

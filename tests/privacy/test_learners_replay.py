@@ -1,0 +1,238 @@
+"""Learners that split the sample on neighbours, answers held fixed: no round moves by more than its noise covers."""
+
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from discreet import Bounds, Budget
+from discreet.columns import Levels, Range
+from discreet.gate import Gate
+from discreet.geometry import Gram
+from discreet.papers import DRLearner, RLearner, TLearner, learners_additive, learners_linear, learners_smoothing
+from discreet.papers.learners_additive import AdditiveLearner
+from discreet.papers.learners_base import Task
+from discreet.papers.learners_linear import LinearLearner, LogisticLearner
+from discreet.testing import frozen_noise, record_sums, seeded_noise
+
+BOUNDS = Bounds(outcome=(-4, 10), covariates=[(-3, 3), ["a", "b", "c"]], propensity=(0.1, 0.9))
+COLUMNS = (Range(-3, 3), Levels(("a", "b", "c")))
+N = 40
+BASES, NEIGHBOURS = 25, 40
+
+
+def task(target, weight_bound=None):
+    budget = Budget(epsilon=1.0, delta=1e-6)
+    return Task(name="m", columns=COLUMNS, target=target, bounds=BOUNDS, budget=budget, weight_bound=weight_bound)
+
+
+LEARNERS = {
+    "additive": lambda: AdditiveLearner(task((-4, 10))),
+    "additive, weights": lambda: AdditiveLearner(task((-4, 10), 0.8)),
+    "additive classifier": lambda: AdditiveLearner(task((0, 1)), classify=True),
+    "linear": lambda: LinearLearner(task((-4, 10))),
+    "linear, weights": lambda: LinearLearner(task((-4, 10), 0.8)),
+    "logistic": lambda: LogisticLearner(task((0, 1))),
+}
+
+
+class Tape:
+    """What a first fit asked and got; the exact sums of its rounds."""
+
+    def __init__(self, fit, data, patch):
+        self.fit, self.patch, self.asked, self.answers = fit, patch, [], []
+        ask = Gate.ask
+
+        def taping(gate, *queries):
+            released = ask(gate, *queries)
+            self.asked.append([(query.name, query.share, query.geometry) for query in queries])
+            self.answers.append(released)
+            return released
+
+        with patch.context() as inside, seeded_noise(5), record_sums() as self.rounds:
+            inside.setattr(Gate, "ask", taping)
+            self.found = fit(data)
+
+    def replay(self, data):
+        """Fit other records with the answers of the tape; how far each round moved, as a share of its diameter."""
+        ask, asked, answers = Gate.ask, iter(self.asked), iter(self.answers)
+
+        def answering(gate, *queries):
+            ask(gate, *queries)
+            assert [(query.name, query.share, query.geometry) for query in queries] == next(asked)
+            return next(answers)
+
+        with self.patch.context() as inside, frozen_noise(), record_sums() as rounds:
+            inside.setattr(Gate, "ask", answering)
+            # Post-processing sees answers only.
+            assert self.fit(data) == self.found
+        return [moved(before, after) for before, after in zip(self.rounds, rounds, strict=True)]
+
+
+def moved(before, after):
+    """Exact: squared integers against a squared diameter."""
+    (name, geometry, first, diameter), (same, _, second, other) = before, after
+    assert (name, diameter) == (same, other)
+    steps = [int(a) - int(b) for a, b in zip(first, second, strict=True)]
+    full = geometry.dimension if isinstance(geometry, Gram) else len(steps)
+    squared = sum(step**2 for step in steps[:full]) + 2 * sum(step**2 for step in steps[full:])
+    return float(Fraction(squared) / Fraction(diameter) ** 2) ** 0.5
+
+
+def records(rng, classify):
+    """Encoded covariates, target and weights: extreme ones among them, that no bound has clipped yet."""
+    x = np.column_stack([rng.choice([-1.0, 1.0, rng.uniform(-1, 1)], N), rng.integers(0, 3, N)])
+    y = rng.integers(0, 2, N) * 1.0 if classify else rng.normal(3, rng.choice([0.1, 3.0, 50.0]), N)
+    return x, y, rng.choice([0.0, 0.8, 5.0, rng.random()], N)
+
+
+def replaced(data, rng, place, classify):
+    """One record replaced by an extreme one."""
+    x, y, w = (part.copy() for part in data)
+    x[place] = rng.choice([-1.0, 1.0, 0.0, 1e9, np.nan]), rng.integers(0, 3)
+    y[place] = rng.integers(0, 2) if classify else rng.choice([-4.0, 10.0, 1e12, -1e12, np.nan])
+    w[place] = rng.choice([0.0, 0.8, 1e9, np.nan])
+    return x, y, w
+
+
+def search(name, patch, bases=BASES, neighbours=NEIGHBOURS):
+    """Moves of all rounds over random pairs of neighbours."""
+    rng, classify, weighted = np.random.default_rng(1), name in ("additive classifier", "logistic"), "weights" in name
+
+    def fit(data):
+        x, y, w = data
+        # What a logistic regression gets is encoded: no covariate is missing or outside its range.
+        x = np.column_stack([np.clip(np.nan_to_num(x[:, 0]), -1, 1), x[:, 1]]) if name == "logistic" else x
+        learner = LEARNERS[name]()
+        return learner.fit(x, y, sample_weight=w if weighted else None).model_
+
+    moves = []
+    for _ in range(bases):
+        # From one extreme to another is furthest: half of the time the record that is replaced is extreme already.
+        extreme = int(rng.integers(0, N))
+        data = replaced(records(rng, classify), rng, extreme, classify)
+        tape = Tape(fit, data, patch)
+        for k in range(neighbours):
+            place = extreme if k % 2 else int(rng.integers(0, N))
+            moves.append(tape.replay(replaced(data, rng, place, classify)))
+    return np.array(moves)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_over_a_thousand_pairs_no_round_of_a_base_learner_exceeds_its_diameter(name, monkeypatch):
+    # Fewer bins and one reach, so that a thousand fits take seconds; the sums are made as ever.
+    monkeypatch.setattr(learners_additive, "BINS", 4)
+    monkeypatch.setattr(learners_smoothing, "_REACHES", (1.0,))
+    moves = search(name, monkeypatch)
+    assert len(moves) == BASES * NEIGHBOURS == 1000
+    assert moves.max() <= 1
+    # A round that could not be told to move would prove nothing.
+    assert moves.max(axis=0).min() > (0.05 if name == "logistic" else 0.35)
+
+
+@pytest.mark.parametrize(("module", "factor"), [(learners_additive, 0.4), (learners_linear, 0.4)])
+def test_a_ball_that_states_less_than_it_lets_through_is_found(module, factor, monkeypatch):
+    monkeypatch.setattr(learners_additive, "BINS", 4)
+    right = module.Ball
+    monkeypatch.setattr(module, "Ball", lambda radius, dimension: Understated(right(radius, dimension), factor))
+    assert search("additive" if module is learners_additive else "linear", monkeypatch, bases=3).max() > 1
+
+
+class Understated:
+    """A negative control: a ball with too small a diameter."""
+
+    def __init__(self, ball, factor):
+        self.right, self.factor = ball, factor
+        self.columns, self.dimension = ball.columns, ball.dimension
+
+    def __hash__(self):
+        return hash((self.right, self.factor))
+
+    def __eq__(self, other):
+        return isinstance(other, Understated) and (self.right, self.factor) == (other.right, other.factor)
+
+    def l2(self, neighbours):
+        return self.factor * self.right.l2(neighbours)
+
+    def l1(self, neighbours):
+        return self.factor * self.right.l1(neighbours)
+
+    def grid(self, room, neighbours):
+        from dataclasses import replace
+
+        grid = self.right.grid(room, neighbours)
+        return replace(grid, l2=self.factor * grid.l2, l1=self.factor * grid.l1)
+
+    def natural(self, noisy):
+        return self.right.natural(noisy)
+
+
+def study(rng, n=90):
+    x = np.empty((n, 2), dtype=object)
+    x[:, 0], x[:, 1] = rng.normal(0, 1, n), rng.choice(["a", "b", "c"], n)
+    return rng.normal(3, 3, n), rng.integers(0, 2, n) * 1.0, x
+
+
+@pytest.mark.parametrize("base", ["additive", "linear", "logistic"])
+@pytest.mark.parametrize("learner", [DRLearner, RLearner, TLearner])
+def test_a_replaced_record_moves_the_rounds_of_its_own_part_only(learner, base, monkeypatch):
+    monkeypatch.setattr(learners_additive, "BINS", 4)
+    rng = np.random.default_rng(3)
+    y, t, x = study(rng)
+
+    def fit(data):
+        model = learner(epsilon=1.0, delta=1e-6, bounds=BOUNDS, base=base, random_state=0)
+        return model.fit(data[0], data[1], X=data[2]).release_.to_dict()
+
+    tape = Tape(fit, (y, t, x), monkeypatch)
+    (event,) = tape.found["guarantee"]["events"]
+    lengths = np.cumsum([len(part) for part in event["parts"]])
+    seen = set()
+    for place in range(0, 90, 6):
+        new_y, new_t, new_x = y.copy(), t.copy(), x.copy()
+        new_y[place], new_t[place] = rng.choice([1e9, -1e9]), 1 - t[place]
+        new_x[place] = rng.choice([-1e9, 1e9]), rng.choice(["a", "b", "c"])
+        moves = tape.replay((new_y, new_t, new_x))
+        assert max(moves) <= 1
+        parts = {int(np.searchsorted(lengths, k, side="right")) for k, move in enumerate(moves) if move > 0}
+        assert len(parts) == 1
+        seen |= parts
+    assert len(seen) == len(event["parts"])
+
+
+@pytest.mark.parametrize(("classify", "column"), [(False, 5), (True, 6)])
+def test_the_rounds_are_those_of_the_proof_with_the_shares_that_it_states(classify, column):
+    proof = Path(__file__).parents[2] / "docs" / "proofs" / "learners.md"
+    rows = [[cell.strip() for cell in line.split("|")] for line in proof.read_text().splitlines()]
+    stated = {row[1]: row[column] for row in rows if len(row) == 8 and row[column].startswith("0.")}
+    rng = np.random.default_rng(0)
+    x, y, _ = records(rng, classify)
+    with seeded_noise(0):
+        learner = AdditiveLearner(task((0, 1) if classify else (-4, 10)), classify=classify).fit(x, y)
+    events = learner.guarantee_.events
+    total = sum(event.mu**2 for event in events)
+    parts = {"p": 2, "a_1": 0.6, "a_2": 0.4}
+    for event in events:
+        kind = event.name.replace("column 0", "column j").replace("column 1", "column j")
+        cycle = kind[-1] if "cycle" in kind else "0"
+        text = stated[kind.replace(f"cycle {cycle}", "cycle k")].replace("a_k", f"a_{cycle}")
+        number, *rest = text.replace("/p", " /p").split()
+        share = float(number)
+        for factor in rest:
+            share = share / parts["p"] if factor == "/p" else share * parts[factor]
+        assert event.mu**2 / total == pytest.approx(share, rel=1e-4), event.name
+    assert len(events) == (3 + 2 + 4 if classify else 3 + 2 + 2 * 3)
+
+
+def test_parts_compose_in_parallel_and_no_part_spends_more_than_the_budget():
+    y, t, x = study(np.random.default_rng(0), 200)
+    with seeded_noise(0):
+        guarantee = DRLearner(epsilon=1.0, delta=1e-6, bounds=BOUNDS, base="logistic").fit(y, t, X=x).guarantee_
+    assert (guarantee.epsilon, guarantee.delta) == (1.0, 1e-6)
+    (event,) = guarantee.events
+    assert len(event.parts) == 3
+    spent = [sum(one.mu**2 for one in part) for part in event.parts]
+    assert max(spent) == pytest.approx(min(spent), rel=1e-6)
+    assert guarantee.epsilon_at(1e-6) <= 1.0
+    assert guarantee.proof == "propensity.md, learners.md"

@@ -1,0 +1,150 @@
+"""Figures of the sample-splitting paper: their runs, their numbers and their pages."""
+
+import numpy as np
+import pytest
+
+from discreet import InvalidInput
+from discreet.datasets.real import data_file
+from discreet.datasets.study import Study
+from discreet.datasets.voters import SOCIAL_PRESSURE_FILE, VOTERS
+from discreet.reproduce import find
+from discreet.reproduce import meta_learners as pages
+from discreet.reproduce import meta_learners_numbers as numbers
+from discreet.reproduce import meta_learners_runs as runs
+from discreet.reproduce.pages import write
+
+
+def has_data():
+    try:
+        data_file(SOCIAL_PRESSURE_FILE)
+    except InvalidInput:
+        return False
+    return True
+
+
+real = pytest.mark.skipif(not has_data(), reason="DISCREET_DATA does not hold the social pressure experiment")
+
+
+@pytest.fixture
+def few_voters(monkeypatch):
+    """Voters that nobody had to load."""
+    from discreet import Bounds
+
+    rng, n = np.random.default_rng(0), 3_000
+    x = rng.integers(0, 2, (n, len(VOTERS))) * 1.0
+    x[:, 0], x[:, -1] = rng.integers(20, 90, n), rng.integers(1, 5, n)
+    effects = -x[:, 3] * 0.5 / (1 + 50 / x[:, 0])
+    t, y = rng.integers(0, 2, n) * 1.0, rng.integers(0, 2, n) * 1.0
+    study = Study(name="voters", X=x, T=t, Y=y, bounds=Bounds(outcome=(0, 1), covariates=dict(VOTERS)), effects=effects)
+    monkeypatch.setattr(runs, "voters", lambda: study)
+
+
+def made_up(cell, rng):
+    if len(cell.split()) == 1:
+        return {
+            f"{epsilon:g}": (rng.normal(0, 0.2, runs.ages().size) / epsilon).tolist() for epsilon in runs.SHAPE_EPSILONS
+        }
+    data, n, learner, base = cell.split()
+    row = {"width": 1.3}
+    for epsilon in runs.EPSILONS:
+        mse = numbers.published().get((data, int(n), learner, epsilon), (1.0 / epsilon,))[0]
+        mse *= 0.5 if base == runs.ADDITIVE else 1.1
+        row[f"{epsilon:g}"] = [mse, 0.2 * mse / (1 + 1 / epsilon), mse - 0.2 * mse / (1 + 1 / epsilon)]
+    return row
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("name", ["fig1", "fig2", "fig3"])
+def test_every_page_can_be_written(name, full, tmp_path, few_voters):
+    target, rng = find("meta-learners", name), np.random.default_rng(0)
+    page = target.page({cell: [made_up(cell, rng) for _ in range(2)] for cell in target.cells(full)})
+    assert {len(line) for line in page.lines} == {len(page.head)}
+    assert page.aims
+    assert any("voting data could not be had" in remark for remark in page.remarks)
+    assert len(write(page, tmp_path, stem=name, title=target.title, command="c")) == 3
+    assert page.replications == 2
+
+
+def test_the_aims_are_computed_from_the_results():
+    target, rng = find("meta-learners", "fig3"), np.random.default_rng(0)
+    results = {cell: [made_up(cell, rng)] for cell in target.cells(True)}
+    near, *beats, _ = numbers.setup_aims(results)
+    assert near.reached
+    assert "12 of 12 cells" in near.found
+    assert all(aim.reached and "16,000" in aim.what for aim in beats)
+    assert ["ε = 1" in aim.what for aim in beats] == [True, False]
+    results["C 4000 DR ebm"] = [row | {"4": [9.9, 0.0, 9.9]} for row in results["C 4000 DR ebm"]]
+    far = next(iter(numbers.setup_aims(results)))
+    assert not far.reached
+    assert "C, n = 4,000, ε = 4: 8.57" in far.found
+    worse = {
+        cell: [row | {"1": [1e6, 0.0, 1e6]} for row in rows] if cell.endswith("DR additive") else rows
+        for cell, rows in results.items()
+    }
+    assert not list(numbers.setup_aims(worse))[1].reached
+
+
+def test_published_numbers_are_the_authors_own():
+    there = numbers.published()
+    # A few lines of their file, and what the paper says of the voters: the S-learner has 0.016.
+    assert there["A", 4_000, "DR", 1.0] == (3.33678, 0.0938767, 3.2429)
+    assert there["C", 16_000, "DR", 16.0][0] == 0.287587
+    assert there["voting", 16_000, "S", 1.0][0] == pytest.approx(0.016, abs=5e-4)
+    # Bias and variance add up, but for four lines of 679 (runs that failed, and a variance that was cut at zero).
+    off = [mse for mse, bias, variance in there.values() if bias + variance != pytest.approx(mse, rel=2e-4)]
+    assert len(off) == 4
+    assert {learner for _, _, learner, _ in there} == {"DR", "R", "S"}
+
+
+def test_bias_and_variance_follow_from_two_fits(monkeypatch):
+    truth = np.zeros(4)
+    found = iter([np.array([1.0, 1, 1, 1]), np.array([3.0, 3, 3, 3])] * len(runs.EPSILONS))
+
+    class Fixed:
+        def effect(self, x):
+            return next(found)
+
+    study = runs.meta_learners("A", 50, 0)
+    monkeypatch.setattr(runs, "_studies", lambda *given: (study, study, None, truth))
+    monkeypatch.setattr(runs, "_release", lambda *given: Fixed())
+    row = runs.effects("A 50 DR ebm", 0)
+    # The two have errors of 1 and 9, their average one of 4: a squared bias of 3, and a variance of 2, of mean 2.
+    assert row["1"] == pytest.approx([5.0, 3.0, 2.0])
+    assert row["width"] > 1
+
+
+@pytest.mark.parametrize("cell", ["A 400 DR additive", "E 400 R additive", "B 400 S ebm"])
+def test_a_cell_runs_and_runs_again_alike(cell, monkeypatch):
+    monkeypatch.setattr(runs, "EPSILONS", (4.0,))
+    first, again, other = (runs.effects(cell, replication) for replication in (0, 0, 1))
+    assert first == again
+    assert first != other
+    mse, bias, variance = first["4"]
+    assert bias + variance == pytest.approx(mse)
+
+
+def test_shapes_of_age_are_compared_with_the_best_additive_shape(few_voters):
+    shape, count = runs.true_shape()
+    study = runs.voters()
+    assert shape @ count == pytest.approx(0, abs=1e-9)
+    # Age and voting are independent here, so that the best shape is the effect's mean given age, about half of it.
+    seen = count > 0
+    expected = -np.mean(study.X[:, 3]) * 0.5 / (1 + 50 / runs.ages()[seen])
+    expected -= expected @ count[seen] / count.sum()
+    assert shape[seen] == pytest.approx(expected, abs=0.03)
+
+
+@real
+def test_shapes_are_found_on_the_voters(monkeypatch):
+    monkeypatch.setattr(runs, "SHAPE_EPSILONS", (16.0,))
+    row = runs.shapes("additive", 0)
+    truth, count = runs.true_shape()
+    heights = np.array(row["16"])
+    heights -= heights @ count / count.sum()
+    assert np.sqrt((heights - truth) ** 2 @ count / count.sum()) < 0.04
+
+
+def test_the_targets_are_listed_with_their_data():
+    assert [target.name for target in pages.TARGETS] == ["fig1", "fig2", "fig3"]
+    assert all(target.files == (SOCIAL_PRESSURE_FILE,) for target in pages.TARGETS)
+    assert len(set(find("meta-learners", "fig3").cells(True))) == len(find("meta-learners", "fig3").cells(True))
