@@ -8,16 +8,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 _HOME = {
+    "DPCATE": "dp_cate",
+    "DPCATEFunction": "dp_cate_function",
     "PrivATE": "private_ci",
     "PropensityIPTW": "propensity",
     "UnprovedClaim": "claims",
 }
 
-__all__ = ["PrivATE", "PropensityIPTW", "UnprovedClaim", "baselines"]
+__all__ = ["DPCATE", "DPCATEFunction", "PrivATE", "PropensityIPTW", "UnprovedClaim", "baselines"]
 
 if TYPE_CHECKING:
     from discreet.papers import baselines
     from discreet.papers.claims import UnprovedClaim
+    from discreet.papers.dp_cate import DPCATE
+    from discreet.papers.dp_cate_function import DPCATEFunction
     from discreet.papers.private_ci import PrivATE
     from discreet.papers.propensity import PropensityIPTW
 

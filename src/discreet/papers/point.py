@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from discreet.bounds import Bounds
-from discreet.errors import InvalidInput, UnsupportedRelease
+from discreet.errors import InvalidInput
 from discreet.guarantee import Guarantee
+from discreet.papers import files
 
 FORMAT = "discreet-paper-release"
-VERSION = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,44 +59,25 @@ class PointRelease:
         """A table in plain text."""
         rows = {"estimate": f"{self.estimate:.6g}", "noise (sd)": f"{self.noise_sd:.3g}"}
         rows |= {name: str(value) for name, value in self.settings.items()}
-        width = max(map(len, rows))
-        lines = [self.method, *(f"  {name:<{width}}  {value}" for name, value in rows.items())]
-        lines += ["", "Privacy", *(f"  {line}" for line in str(self.guarantee).splitlines())]
-        return "\n".join([*lines, "", "Notes", *(f"  - {note}" for note in self.notes)])
+        return files.text(self.method, rows, self.guarantee, self.notes)
 
     def __str__(self) -> str:
         return self.summary()
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON."""
-        plain = {part.name: getattr(self, part.name) for part in fields(self)}
-        plain |= {"guarantee": self.guarantee.to_dict(), "bounds": self.bounds.to_dict()}
-        return (
-            {"format": FORMAT, "version": VERSION} | plain | {"weights": list(self.weights), "notes": list(self.notes)}
-        )
+        return files.to_plain(self, FORMAT)
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> PointRelease:
         """Read a release back; its guarantee is checked against its events again."""
-        rest = dict(plain)
-        if rest.pop("format", None) != FORMAT or rest.pop("version", None) != VERSION:
-            raise UnsupportedRelease("this is not a release of discreet.papers; give a file that save wrote.")
-        known = {part.name for part in fields(cls)}
-        if rest.keys() != known:
-            raise InvalidInput(f"a release must have exactly the fields {', '.join(sorted(known))}; check the file.")
-        made = {"guarantee": Guarantee.from_dict(rest["guarantee"]), "bounds": Bounds.from_dict(rest["bounds"])}
-        return cls(**(rest | made | {"notes": tuple(rest["notes"])}))
+        return files.from_plain(cls, plain, FORMAT)
 
     def save(self, path: str | Path) -> None:
         """Write a release file."""
-        Path(path).write_bytes(f"{json.dumps(self.to_dict(), indent=2, allow_nan=False)}\n".encode())
+        files.save(self.to_dict(), path)
 
     @classmethod
     def load(cls, path: str | Path) -> PointRelease:
         """Read a release file."""
-        try:
-            return cls.from_dict(json.loads(Path(path).read_bytes()))
-        except FileNotFoundError:
-            raise InvalidInput(f"There is no release file {str(path)!r}: check the path.") from None
-        except json.JSONDecodeError:
-            raise UnsupportedRelease(f"{str(path)!r} is not complete JSON: give the file that save wrote.") from None
+        return cls.from_dict(files.load(path))
