@@ -175,8 +175,8 @@ def _first_file(places: list[Path], path: str | Path | None) -> Path:
 def _mimic_sql(files: dict[str, str]) -> str:
     """One row for each stay: means before its hour, ventilation, and the mean outcome after."""
     source = {name: f"read_csv('{file.replace(chr(39), chr(39) * 2)}', header = true)" for name, file in files.items()}
-    before = f"time BETWEEN at - INTERVAL {_HOURS} HOUR AND at"
-    after = f"time > at AND time <= at + INTERVAL {_HOURS} HOUR"
+    before = f"charted BETWEEN moment - INTERVAL {_HOURS} HOUR AND moment"
+    after = f"charted > moment AND charted <= moment + INTERVAL {_HOURS} HOUR"
 
     def means(groups: dict[str, Any], when: str) -> str:
         return ", ".join(
@@ -188,21 +188,21 @@ def _mimic_sql(files: dict[str, str]) -> str:
         SELECT i.ICUSTAY_ID AS stay, i.SUBJECT_ID AS subject, p.GENDER = 'M' AS male,
             least(date_diff('day', p.DOB::TIMESTAMP, i.INTIME::TIMESTAMP) / 365.25, 90) AS age,
             i.INTIME::TIMESTAMP + to_hours({_HOURS} + (hash(i.ICUSTAY_ID, $seed)
-                % greatest(1, date_diff('hour', i.INTIME::TIMESTAMP, i.OUTTIME::TIMESTAMP) - {2 * _HOURS}))::INT) AS at
+                % greatest(1, date_diff('hour', i.INTIME::TIMESTAMP, i.OUTTIME::TIMESTAMP) - {2 * _HOURS}))::INT) AS moment
         FROM {source["ICUSTAYS"]} i JOIN {source["PATIENTS"]} p USING (SUBJECT_ID)
         WHERE date_diff('hour', i.INTIME::TIMESTAMP, i.OUTTIME::TIMESTAMP) >= {2 * _HOURS}
     ), chart AS (
         SELECT stay, {means(_CHART, before)} FROM stays JOIN (
-            SELECT ICUSTAY_ID AS stay, ITEMID AS item, CHARTTIME::TIMESTAMP AS time, VALUENUM AS value
+            SELECT ICUSTAY_ID AS stay, ITEMID AS item, CHARTTIME::TIMESTAMP AS charted, VALUENUM AS value
             FROM {source["CHARTEVENTS"]}) USING (stay) GROUP BY stay
     ), lab AS (
         SELECT stay, {means(_LAB, before)}, {means({"outcome": _LAB["red_blood_cells"]}, after)}
         FROM stays JOIN (
-            SELECT SUBJECT_ID AS subject, ITEMID AS item, CHARTTIME::TIMESTAMP AS time, VALUENUM AS value
+            SELECT SUBJECT_ID AS subject, ITEMID AS item, CHARTTIME::TIMESTAMP AS charted, VALUENUM AS value
             FROM {source["LABEVENTS"]}) USING (subject) GROUP BY stay
     ), procedures AS (
-        SELECT stay, max(at >= start AND at < stop) AS ventilated FROM stays JOIN (
-            SELECT ICUSTAY_ID AS stay, STARTTIME::TIMESTAMP AS start, ENDTIME::TIMESTAMP AS stop
+        SELECT stay, max(moment >= begun AND moment < ended) AS ventilated FROM stays JOIN (
+            SELECT ICUSTAY_ID AS stay, STARTTIME::TIMESTAMP AS begun, ENDTIME::TIMESTAMP AS ended
             FROM {source["PROCEDUREEVENTS_MV"]} WHERE ITEMID IN {_listed(_VENTILATION)}) USING (stay) GROUP BY stay
     )
     SELECT {", ".join(f"{name}::DOUBLE AS {name}" for name in MIMIC_RANGES)}, outcome::DOUBLE AS outcome,

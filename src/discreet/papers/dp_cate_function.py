@@ -270,8 +270,7 @@ class DPCATEFunction(BaseEstimator):  # type: ignore[misc]
         """The nuisances, and what they promise to the records that they were trained on, if anything."""
         known, first = known_propensity(self), take(rows, slice(0, len(rows.t) // 2))
         if self.split == "private":
-            if self.calibration == "paper":
-                budget = Budget(epsilon=budget.epsilon / 2.0, delta=(budget.delta or 0.0) / 2.0)
+            # The halves are disjoint, so that either may spend the whole budget.
             gate = Gate(Part(first, self.bounds), budget=budget)
             models = private_models(gate, known)
             return models, gate.guarantee(proof="dp_cate.md", public=self._public(), unit=self._unit())
@@ -289,11 +288,9 @@ class DPCATEFunction(BaseEstimator):  # type: ignore[misc]
         """Theorem 2: g_D, and r of (18)."""
         second = second_stage(self, rows, nuisances, clipped=False)
         function = second.span.function(second.stable.coefficients)
-        half = 2.0 if self.split == "private" else 1.0
-        epsilon, delta = budget.epsilon / half, (budget.delta or 0.0) / half
         L = published_slope(self, second, nuisances, function)
         h, q = function.kernel.bandwidth, function.centres.shape[1]
-        r = noise_scale(L, h, q, self.lam, len(rows.t), epsilon, delta)
+        r = noise_scale(L, h, q, self.lam, len(rows.t), budget.epsilon, budget.delta or 0.0)
         return SecretFunction(function, r, as_printed=self.as_printed)
 
     def _proved(

@@ -47,7 +47,8 @@ def second_stage(self: Any, rows: Chunk, nuisances: Nuisances, *, clipped: bool)
     domain = widest * (1.0 + reach.rho / math.sqrt(lam))
     loss = loss_of(self.loss, knee=self.knee, reach=widest, domain=domain)
     assert loss.lipschitz is not None
-    slope = loss.lipschitz * reach.rho
+    # A little more than rounding in either factor can add.
+    slope = loss.lipschitz * reach.rho * (1.0 + 2.0**-40)
     parts = nuisances.parts(rows.x)
     heavy = rho(rows.t, parts[0], weight)
     target = weighted_pseudo_outcome(in_own_unit(rows.y, bounds), rows.t, parts, weight)

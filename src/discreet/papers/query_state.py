@@ -76,6 +76,10 @@ class Journal:
         """Let others open the file."""
         self._file.close()
 
+    def __del__(self) -> None:
+        # Everything is on disk already; what is left to do is to let go of the lock.
+        self._file.close()
+
     def _write(self, lines: list[Mapping[str, Any]] | list[dict[str, Any]]) -> None:
         text = "".join(f"{json.dumps(line, allow_nan=False)}\n" for line in lines).encode()
         end = self._file.seek(0, os.SEEK_END)

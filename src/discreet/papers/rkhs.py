@@ -141,8 +141,10 @@ def regress(psi: Float, target: Float, rho: Float, loss: Loss, lam: float, *, sl
     """
     n, m = psi.shape
     rounding = gradient_rounding(n, m, lam, slope, loss.most_curvature, reach)
-    # Public numbers, all of them.
+    # Public numbers, all of them, so that whether it is refused says nothing about the records.
     stop = max(_STOP * slope, 4.0 * rounding)
+    if stop > slope:
+        raise InvalidInput("lam is so small that float64 cannot certify a minimum: raise it.")
     b = np.zeros(m)
     for _ in range(_STEPS):
         u = target - rho * (psi @ b)
