@@ -243,28 +243,29 @@ def reproduce_list() -> None:
             typer.echo(f"{paper:12} {target.name:10} {target.title}")
 
 
-@_command(reproduce_app, "private-ci")
-def reproduce_private_ci(
-    what: What,
-    full: Full = False,
-    out: Evidence = Path("docs/evidence"),
-    cache: Kept = Path(".evidence-cache/reproduce"),
-    processes: Processes = 2,
-) -> None:
-    """Tables and figures of PrivATE: private confidence intervals for average effects."""
-    _reproduce("private-ci", what, full, out, cache, processes)
+_PAPERS = {
+    "dp-cate": "Figures of DP-CATE: effects at queries and as a function.",
+    "private-ci": "Tables and figures of PrivATE: private confidence intervals for average effects.",
+    "propensity": "Tables and figures of private propensity scores.",
+}
 
 
-@_command(reproduce_app, "propensity")
-def reproduce_propensity(
-    what: What,
-    full: Full = False,
-    out: Evidence = Path("docs/evidence"),
-    cache: Kept = Path(".evidence-cache/reproduce"),
-    processes: Processes = 2,
-) -> None:
-    """Tables and figures of private propensity scores."""
-    _reproduce("propensity", what, full, out, cache, processes)
+def _add_paper(paper: str, words: str) -> None:
+    def reproduce(
+        what: What,
+        full: Full = False,
+        out: Evidence = Path("docs/evidence"),
+        cache: Kept = Path(".evidence-cache/reproduce"),
+        processes: Processes = 2,
+    ) -> None:
+        _reproduce(paper, what, full, out, cache, processes)
+
+    reproduce.__doc__ = words
+    _command(reproduce_app, paper)(reproduce)
+
+
+for _paper, _words in _PAPERS.items():
+    _add_paper(_paper, _words)
 
 
 def _reproduce(paper: str, what: str, full: bool, out: Path, cache: Path, processes: int) -> None:

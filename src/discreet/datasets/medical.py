@@ -188,7 +188,8 @@ def _mimic_sql(files: dict[str, str]) -> str:
         SELECT i.ICUSTAY_ID AS stay, i.SUBJECT_ID AS subject, p.GENDER = 'M' AS male,
             least(date_diff('day', p.DOB::TIMESTAMP, i.INTIME::TIMESTAMP) / 365.25, 90) AS age,
             i.INTIME::TIMESTAMP + to_hours({_HOURS} + (hash(i.ICUSTAY_ID, $seed)
-                % greatest(1, date_diff('hour', i.INTIME::TIMESTAMP, i.OUTTIME::TIMESTAMP) - {2 * _HOURS}))::INT) AS moment
+                % greatest(1, date_diff('hour', i.INTIME::TIMESTAMP, i.OUTTIME::TIMESTAMP) - {2 * _HOURS}))::INT)
+            AS moment
         FROM {source["ICUSTAYS"]} i JOIN {source["PATIENTS"]} p USING (SUBJECT_ID)
         WHERE date_diff('hour', i.INTIME::TIMESTAMP, i.OUTTIME::TIMESTAMP) >= {2 * _HOURS}
     ), chart AS (

@@ -21,7 +21,7 @@ Results: TypeAlias = Mapping[str, list[Row]]
 FLAGSHIP_CELL = "discreet"
 
 # Modules that hold the targets of a paper, imported when asked for.
-_HOME = {"private-ci": "private_ci", "propensity": "propensity"}
+_HOME = {"dp-cate": "dp_cate", "private-ci": "private_ci", "propensity": "propensity"}
 
 
 @dataclass(frozen=True, kw_only=True)
