@@ -19,6 +19,7 @@ Kernel: TypeAlias = Callable[[Float, Float], Float]
 
 # A residual variance below this share of the largest variance counts as none.
 TOLERANCE = 1e-8
+_ROOM = 128
 _NOT_PSD = (
     "the kernel matrix of the queries is not positive semi-definite, so that no process has it: check the kernel."
 )
@@ -42,8 +43,9 @@ class Path:
     def __init__(self, kernel: Kernel, dimension: int) -> None:
         self.kernel = kernel
         self.size = 0
-        self._points: Float = np.empty((16, dimension))
-        self._factor: Float = np.zeros((16, 16))
+        # The factor is followed by an identity, so that it can be solved with as a whole: BLAS would copy a part of it.
+        self._points: Float = np.empty((_ROOM, dimension))
+        self._factor: Float = np.eye(_ROOM, order="F")
 
     @property
     def points(self) -> Float:
@@ -52,17 +54,13 @@ class Path:
 
     def block(self, x: Float) -> Block:
         """What the process is at new points, given earlier ones; changes nothing until `keep`."""
-        from scipy.linalg import solve_triangular
-
         old = np.zeros((len(x), 0))
         schur = self.kernel(x, x)
         top = float(np.max(np.diag(schur)))
         if not np.all(np.isfinite(schur)) or np.abs(schur - schur.T).max() > 1e-9 * max(top, 0.0):
             raise InvalidInput(_NOT_PSD)
         if self.size:
-            factor = self._factor[: self.size, : self.size]
-            cross = self.kernel(self.points, x)
-            old = solve_triangular(factor, cross, lower=True, check_finite=False).T
+            old = self.coordinates(self.kernel(self.points, x)).T
             schur = schur - old @ old.T
         new, fresh = pivoted(schur, TOLERANCE * top)
         return Block(old, new, fresh)
@@ -71,10 +69,8 @@ class Path:
         """Let the block's new points own their numbers."""
         before, after = self.size, self.size + len(block.fresh)
         if after > len(self._points):
-            room = max(after, 2 * len(self._points))
-            points, factor = np.empty((room, self._points.shape[1])), np.zeros((room, room))
-            points[:before], factor[:before, :before] = self.points, self._factor[:before, :before]
-            self._points, self._factor = points, factor
+            # A copy now and then costs little beside a solution with each query, and spare room costs each of them.
+            self._make_room(after + _ROOM)
         self._points[before:after] = x[block.fresh]
         self._factor[before:after, :before] = block.old[block.fresh]
         self._factor[before:after, before:after] = block.new[block.fresh]
@@ -87,13 +83,27 @@ class Path:
             factor = np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
         except np.linalg.LinAlgError:
             raise InvalidInput(_NOT_PSD) from None
-        self.size, self._points, self._factor = len(points), points.copy(), factor
+        self.size = 0
+        self._make_room(len(points))
+        self.size = len(points)
+        self._points[: self.size], self._factor[: self.size, : self.size] = points, factor
 
     def coordinates(self, values: Float) -> Float:
-        """Values at the points that own a number, in the coordinates of the numbers."""
-        from scipy.linalg import solve_triangular
+        """Values at the points that own a number (one column for each set of them), in terms of the numbers."""
+        from scipy.linalg.blas import dtrsm, dtrsv
 
-        return np.asarray(solve_triangular(self._factor[: self.size, : self.size], values, lower=True))
+        padded = np.zeros((len(self._factor), *values.shape[1:]), order="F")
+        padded[: self.size] = values
+        if padded.size == len(padded):
+            return np.asarray(dtrsv(self._factor, padded.ravel(), lower=1)[: self.size]).reshape(values.shape)
+        return np.asarray(dtrsm(1.0, self._factor, padded, lower=1, overwrite_b=1)[: self.size])
+
+    def _make_room(self, room: int) -> None:
+        room = max(room, _ROOM)
+        points, factor = np.empty((room, self._points.shape[1])), np.eye(room, order="F")
+        points[: self.size] = self.points
+        factor[: self.size, : self.size] = self._factor[: self.size, : self.size]
+        self._points, self._factor = points, factor
 
 
 def pivoted(matrix: Float, tolerance: float) -> tuple[Float, IntArray]:
