@@ -148,7 +148,12 @@ def test_results_are_only_used_with_the_same_libraries_and_data(tmp_path, monkey
 
 def test_targets_that_read_data_name_the_files():
     reading = {(paper, name) for paper, targets in papers().items() for name, given in targets.items() if given.files}
-    assert reading == {("private-ci", "table2"), ("propensity", "table1")}
+    assert reading == {
+        ("dp-cate", "fig6"),
+        ("dp-cate", "fig7"),
+        ("private-ci", "table2"),
+        ("propensity", "table1"),
+    }
 
 
 def test_a_page_becomes_three_files(tmp_path):
