@@ -14,6 +14,10 @@ from discreet.reproduce.pages import Page
 from discreet.reproduce.targets import Results, Target
 
 _METHODS = (*STAGES, KERNEL, PROVED)
+_MILD = (
+    "The paper finds the DR-learner's noise extremely enlarged. By its own formulas propensities of Dataset 1 lie "
+    "between 0.5 and 0.8, where the two influence functions are of similar size."
+)
 _TWO = "The paper shows RF and NN; LR is the third learner of its supplement."
 
 
@@ -116,7 +120,9 @@ TARGETS = (
         "fig9",
         "Figure 9: the DR-learner, finite queries",
         ("1 R", "1 DR"),
-        pages.predictions("1 DR", STAGES, "DR-learner on Dataset 1, 2,700 records, 300 queries.", [SEARCH, _TWO]),
+        pages.predictions(
+            "1 DR", STAGES, "DR-learner on Dataset 1, 2,700 records, 300 queries.", [SEARCH, _TWO, _MILD]
+        ),
     ),
     _target(
         "fig10",
