@@ -150,7 +150,16 @@ def test_results_are_only_used_with_the_same_libraries_and_data(tmp_path, monkey
 
 def test_targets_that_read_data_name_the_files():
     reading = {(paper, name) for paper, targets in papers().items() for name, given in targets.items() if given.files}
-    assert reading == {("adum", "fig3"), ("private-ci", "table2"), ("propensity", "table1")}
+    assert reading == {
+        ("adum", "fig3"),
+        ("dp-cate", "fig6"),
+        ("dp-cate", "fig7"),
+        ("meta-learners", "fig1"),
+        ("meta-learners", "fig2"),
+        ("meta-learners", "fig3"),
+        ("private-ci", "table2"),
+        ("propensity", "table1"),
+    }
 
 
 def test_a_page_becomes_three_files(tmp_path):
@@ -256,6 +265,8 @@ def test_a_proportion_has_its_standard_error():
 def test_every_paper_has_the_targets_that_it_should():
     names = {paper: set(targets) for paper, targets in papers().items()}
     assert names["adum"] == {"fig1", "fig2", "fig3", "corollary1"}
+    assert names["dp-cate"] >= {f"fig{number}" for number in (3, 4, 5, 9, 10, 11, 13, 14, 15)}
+    assert names["meta-learners"] == {"fig1", "fig2", "fig3"}
     assert names["private-ci"] == {"table1", "table2", "table3", "fig4", "fig5", "fig6", "supremum", "attack"}
     assert names["propensity"] == {"table1", "fig1", "fig2", "attack"}
 

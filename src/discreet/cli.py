@@ -243,9 +243,16 @@ def reproduce_list() -> None:
             typer.echo(f"{paper:13} {target.name:10} {target.title}")
 
 
-def _add_paper(paper: str, words: str) -> None:
-    """A command for the tables and figures of one paper."""
+_PAPERS = {
+    "adum": "Figures of ADUM: effects by cell from noisy sums and counts.",
+    "dp-cate": "Figures of DP-CATE: effects at queries and as a function.",
+    "meta-learners": "Figures of private learners that split the sample.",
+    "private-ci": "Tables and figures of PrivATE: private confidence intervals for average effects.",
+    "propensity": "Tables and figures of private propensity scores.",
+}
 
+
+def _add_paper(paper: str, words: str) -> None:
     def reproduce(
         what: What,
         full: Full = False,
@@ -259,10 +266,8 @@ def _add_paper(paper: str, words: str) -> None:
     _command(reproduce_app, paper)(reproduce)
 
 
-_add_paper("adum", "Figures of ADUM: effects by cell from noisy sums and counts.")
-_add_paper("meta-learners", "Figures of private learners that split the sample.")
-_add_paper("private-ci", "Tables and figures of PrivATE: private confidence intervals for average effects.")
-_add_paper("propensity", "Tables and figures of private propensity scores.")
+for _paper, _words in _PAPERS.items():
+    _add_paper(_paper, _words)
 
 
 def _reproduce(paper: str, what: str, full: bool, out: Path, cache: Path, processes: int) -> None:

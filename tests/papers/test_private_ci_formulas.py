@@ -12,18 +12,19 @@ from sklearn.utils import check_random_state
 
 from discreet import Bounds
 from discreet.datasets import Study, private_ci
+from discreet.papers.gross_error import noise_factor
+from discreet.papers.nuisances import train
 from discreet.papers.private_ci import PrivATE
 from discreet.papers.private_ci_formulas import (
     Exact,
     Parts,
     closed_sensitivity,
     influence,
-    noise_factor,
     publish,
     score_bound,
     searched_sensitivity,
 )
-from discreet.papers.private_ci_nuisances import preset, train
+from discreet.papers.private_ci_nuisances import preset
 from discreet.papers.rows import gather
 from discreet.records import ArrayRecords
 from discreet.reproduce.private_ci_runs import exact_statistics

@@ -1,6 +1,7 @@
 """Studies with a known truth, generated, and loaders for real ones."""
 
-from discreet.datasets.papers import private_ci_rct, propensity_scores
+from discreet.datasets.medical import mimic, tcga
+from discreet.datasets.papers import dp_cate, private_ci_rct, propensity_scores
 from discreet.datasets.real import ihdp, nsw, rhc
 from discreet.datasets.setups import meta_learners
 from discreet.datasets.study import Study
@@ -15,14 +16,17 @@ __all__ = [
     "adum",
     "criteo",
     "criteo_shaped",
+    "dp_cate",
     "draw",
     "hillstrom",
     "ihdp",
     "meta_learners",
+    "mimic",
     "nsw",
     "private_ci",
     "private_ci_rct",
     "propensity_scores",
     "rhc",
     "social_pressure",
+    "tcga",
 ]

@@ -1,6 +1,8 @@
-"""Generators of two papers, as their texts describe them."""
+"""Generators of three papers, as their texts describe them."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -10,6 +12,8 @@ from discreet.errors import InvalidInput
 
 # Wide enough that an outcome is practically never clipped.
 _REACH = 6.0
+# Average of exp(2 u) + 3 sin(4 v), u and v uniform on [0, 1], the same variable or not.
+_DP_CATE_EFFECT = (math.exp(2.0) - 1.0) / 2.0 + 3.0 * (1.0 - math.cos(4.0)) / 4.0
 
 
 def propensity_scores(tau: float, seed: int, *, n: int = 1200, d: int = 25, vectors: int | None = 1) -> Study:
@@ -67,4 +71,47 @@ def private_ci_rct(n: int, seed: int) -> Study:
     bounds = Bounds(outcome=(-1.0, 3.0), covariates=[(0.0, 1.0)], propensity=(0.1, 0.9))
     return Study(
         name="private-ci-rct", X=x, T=t, Y=y, bounds=bounds, ate=1.0, effects=np.ones(n), propensity=np.full(n, 0.5)
+    )
+
+
+def dp_cate(which: int, n: int, seed: int) -> Study:
+    """Dataset 1 (p = 2) or Dataset 2 (p = 30) of the DP-CATE paper, supplement H.1.
+
+    The text gives no size of the supports: both covariates of Dataset 1, and six of Dataset 2, as in the PrivATE
+    paper's; with all 30 of them nearly everybody would be treated. Coefficients are drawn anew for each study, and
+    propensities are clipped to the declared overlap.
+
+    Parameters
+    ----------
+    which : {1, 2}
+        Which of them.
+    n : int
+        Number of records; the paper's studies have 3,000, of which 300 are the queries.
+    seed : int
+        Seed of the study.
+    """
+    if which not in (1, 2):
+        raise InvalidInput("which must be 1 or 2: the paper has two synthetic data sets.")
+    p, support = {1: (2, 2), 2: (30, 6)}[which]
+    rng = np.random.default_rng(seed)
+    beta, gamma = np.zeros(p), np.zeros(p)
+    beta[rng.choice(p, support, replace=False)] = rng.uniform(0.0, 0.3, support)
+    gamma[rng.choice(p, support, replace=False)] = rng.uniform(0.0, 1.0, support)
+    x = rng.random((n, p))  # (66)
+    propensity = np.clip((1.0 + x @ beta) / 2.0, 0.1, 0.9)  # P(x'beta >= eta), eta uniform on [-1, 1]
+    t = (rng.random(n) < propensity).astype(np.float64)  # (67)
+    theta = np.exp(2.0 * x[:, 0]) + 3.0 * np.sin(4.0 * x[:, which - 1])  # (69), (70)
+    y = theta * t + x @ gamma + rng.uniform(-1.0, 1.0, n)  # (68)
+    # Where the formulas reach: theta lies in [1, 5.5] and in [-1.3, 10.4].
+    outcome = (-1.0, 8.5) if which == 1 else (-2.5, 17.5)
+    bounds = Bounds(outcome=outcome, covariates=[(0.0, 1.0)] * p, propensity=(0.1, 0.9))
+    return Study(
+        name=f"dp-cate-{which}",
+        X=x,
+        T=t,
+        Y=y,
+        bounds=bounds,
+        ate=_DP_CATE_EFFECT,
+        effects=theta,
+        propensity=propensity,
     )

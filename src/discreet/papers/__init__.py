@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 _HOME = {
     "ADUM": "adum",
+    "DPCATE": "dp_cate",
+    "DPCATEFunction": "dp_cate_function",
     "DRLearner": "learners",
     "PrivATE": "private_ci",
     "PrivateKMeans": "kmeans",
@@ -22,6 +24,8 @@ _HOME = {
 
 __all__ = [
     "ADUM",
+    "DPCATE",
+    "DPCATEFunction",
     "DRLearner",
     "PrivATE",
     "PrivateKMeans",
@@ -38,6 +42,8 @@ if TYPE_CHECKING:
     from discreet.papers import baselines
     from discreet.papers.adum import ADUM
     from discreet.papers.claims import UnprovedClaim
+    from discreet.papers.dp_cate import DPCATE
+    from discreet.papers.dp_cate_function import DPCATEFunction
     from discreet.papers.kmeans import PrivateKMeans
     from discreet.papers.learners import DRLearner, RLearner, SLearner, TLearner
     from discreet.papers.private_ci import PrivATE

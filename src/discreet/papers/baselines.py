@@ -31,7 +31,8 @@ from discreet.guarantee import Guarantee
 from discreet.noise import published_gaussian
 from discreet.papers.averages import average
 from discreet.papers.claims import claimed_guarantee, warn_of_claim
-from discreet.papers.private_ci_formulas import Exact, noise_factor
+from discreet.papers.gross_error import noise_factor
+from discreet.papers.private_ci_formulas import Exact
 from discreet.papers.rows import Rows
 from discreet.release import Release
 

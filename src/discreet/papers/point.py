@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from discreet.bounds import Bounds
 from discreet.errors import InvalidInput
 from discreet.guarantee import Guarantee
-from discreet.papers.files import checked_fields, read_plain, write_plain
+from discreet.papers import written
+from discreet.papers.files import read_plain, write_plain
 
 FORMAT = "discreet-paper-release"
-VERSION = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,28 +60,19 @@ class PointRelease:
         """A table in plain text."""
         rows = {"estimate": f"{self.estimate:.6g}", "noise (sd)": f"{self.noise_sd:.3g}"}
         rows |= {name: str(value) for name, value in self.settings.items()}
-        width = max(map(len, rows))
-        lines = [self.method, *(f"  {name:<{width}}  {value}" for name, value in rows.items())]
-        lines += ["", "Privacy", *(f"  {line}" for line in str(self.guarantee).splitlines())]
-        return "\n".join([*lines, "", "Notes", *(f"  - {note}" for note in self.notes)])
+        return written.text(self.method, rows, self.guarantee, self.notes)
 
     def __str__(self) -> str:
         return self.summary()
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON."""
-        plain = {part.name: getattr(self, part.name) for part in fields(self)}
-        plain |= {"guarantee": self.guarantee.to_dict(), "bounds": self.bounds.to_dict()}
-        return (
-            {"format": FORMAT, "version": VERSION} | plain | {"weights": list(self.weights), "notes": list(self.notes)}
-        )
+        return written.to_plain(self, FORMAT)
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> PointRelease:
         """Read a release back; its guarantee is checked against its events again."""
-        rest = checked_fields(plain, {part.name for part in fields(cls)}, FORMAT, VERSION)
-        made = {"guarantee": Guarantee.from_dict(rest["guarantee"]), "bounds": Bounds.from_dict(rest["bounds"])}
-        return cls(**(rest | made | {"notes": tuple(rest["notes"])}))
+        return written.from_plain(cls, plain, FORMAT)
 
     def save(self, path: str | Path) -> None:
         """Write a release file."""

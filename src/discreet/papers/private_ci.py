@@ -34,6 +34,7 @@ from discreet.guarantee import Guarantee, Neighbours, parallel
 from discreet.intervals import Uncertainty
 from discreet.papers.averages import average
 from discreet.papers.claims import claimed_guarantee, warn_of_claim
+from discreet.papers.nuisances import Surfaces, check_finite, check_models, check_row_wise, private_models, train
 from discreet.papers.private_ci_formulas import (
     Exact,
     Parts,
@@ -43,15 +44,7 @@ from discreet.papers.private_ci_formulas import (
     score_bound,
     searched_sensitivity,
 )
-from discreet.papers.private_ci_nuisances import (
-    Surfaces,
-    check_finite,
-    check_models,
-    check_row_wise,
-    preset,
-    private_surfaces,
-    train,
-)
+from discreet.papers.private_ci_nuisances import preset
 from discreet.papers.rows import Part, gather, in_own_unit, take
 from discreet.records import MIN_ROWS, Chunk, Records
 from discreet.release import Release
@@ -294,7 +287,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
                 parts = self._parts(budget)
                 budget = Budget(epsilon=parts.epsilon1 / 2.0, delta=parts.delta1 / 2.0)
             gate = Gate(Part(_first(rows), self.bounds), budget=budget)
-            surfaces = private_surfaces(gate, known)
+            surfaces = private_models(gate, known)
             return surfaces, gate.guarantee(proof="private_ci.md", public=self._public(), unit=self._unit())
         rows = rows if self.split is None else _first(rows)
         if not 0 < rows.t.sum() < len(rows.t):

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import log, sqrt
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from discreet.bounds import Bounds, Levels
+from discreet.bounds import Bounds
 from discreet.columns import Float
 from discreet.noise import published_gaussian
-from discreet.papers.private_ci_nuisances import Surfaces
-from discreet.papers.rows import in_own_unit
+from discreet.papers.gross_error import noise_factor, searched
+from discreet.papers.nuisances import Surfaces
 from discreet.scores import aipw_score, aipw_score_bound
-
-# SciPy's own step for the gradients that it takes by differences; here all coordinates are evaluated in one call.
-_STEP = 1e-8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,11 +78,6 @@ def publish(exact: Exact, parts: Parts) -> Published:
     return Published(tau, sigma2, r)
 
 
-def noise_factor(n: int, epsilon: float, delta: float) -> float:
-    """What Theorems 4.3 and 4.5 multiply a gross-error sensitivity by, to get the standard deviation of the noise."""
-    return 5.0 * sqrt(2.0 * log(n) * log(2.0 / delta)) / (epsilon * n)
-
-
 def influence(y: Float, a: Float, x: Float, surfaces: Surfaces) -> Float:
     """The score Gamma of section 4.3; less its mean it is the influence function (6)."""
     pi, prognosis = surfaces(x)
@@ -98,34 +87,9 @@ def influence(y: Float, a: Float, x: Float, surfaces: Surfaces) -> Float:
 def searched_sensitivity(surfaces: Surfaces, tau: float, bounds: Bounds, *, starts: int, rng: Any) -> float:
     """The supremum of |Gamma - tau| over all records that the bounds allow (5), as the paper looks for it.
 
-    L-BFGS-B runs from random points, so many for each arm, over ranges and outcome; levels stay where a point has them.
-    A local search can only miss the supremum: what it returns is a lower bound.
+    L-BFGS-B can only miss the supremum: what it returns is a lower bound.
     """
-    from scipy.optimize import minimize
-    from sklearn import config_context
-
-    levels = [len(spec.levels) if isinstance(spec, Levels) else 0 for spec in bounds.columns]
-    moves = np.array([not count for count in levels])
-    box = [(-1.0, 1.0)] * (int(moves.sum()) + 1)
-    best = 0.0
-    for arm in (0.0, 1.0):
-        for _ in range(starts):
-            x = np.array([rng.randint(count) if count else rng.uniform(-1.0, 1.0) for count in levels])
-            start = np.append(x[moves], rng.uniform(-1.0, 1.0))
-
-            def objective(z: Float, arm: float = arm, x: Float = x) -> tuple[float, Float]:
-                points, steps = _with_neighbours(z)
-                rows = np.tile(x, (len(points), 1))
-                rows[:, moves] = points[:, :-1]
-                y = in_own_unit(points[:, -1], bounds)
-                size = np.abs(influence(y, np.full(len(points), arm), rows, surfaces) - tau)
-                return -float(size[0]), -(size[1:] - size[0]) / steps
-
-            # Thousands of predictions for a few points each: scikit-learn would spend most of the time on checks.
-            with config_context(assume_finite=True, skip_parameter_validation=True):
-                found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=box)
-            best = max(best, -float(found.fun))
-    return best
+    return searched(lambda y, a, x: influence(y, a, x, surfaces) - tau, bounds, starts=starts, rng=rng)
 
 
 def closed_sensitivity(tau: float, bounds: Bounds, known: float | None = None) -> float:
@@ -137,9 +101,3 @@ def score_bound(bounds: Bounds, known: float | None = None) -> float:
     """Largest |Gamma| of one record when predicted outcomes are clipped. Proof: docs/proofs/private_ci.md, lemma 1."""
     low, high = bounds.propensity if known is None else (known, known)
     return aipw_score_bound(bounds.outcome_width, min(low, 1.0 - high))
-
-
-def _with_neighbours(z: Float) -> tuple[Float, Float]:
-    """A point, then one step from it along each coordinate, always inside the box; and the steps."""
-    steps = np.where(z + _STEP > 1.0, -_STEP, _STEP)
-    return np.vstack([z, z + np.diag(steps)]), steps

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtr
 
-from discreet.papers.private_ci_formulas import Exact, noise_factor
+from discreet.papers.gross_error import noise_factor
+from discreet.papers.private_ci_formulas import Exact
 from discreet.plots import MUTED, ORANGE
 from discreet.reproduce.attacks import Law, least_epsilon, rounded_down
 from discreet.reproduce.pages import Aim, Page, axes, share

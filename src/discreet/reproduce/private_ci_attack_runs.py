@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from discreet.datasets import Study, private_ci
+from discreet.papers.nuisances import train
 from discreet.papers.private_ci_formulas import Exact, influence, publish, searched_sensitivity
-from discreet.papers.private_ci_nuisances import preset, train
+from discreet.papers.private_ci_nuisances import preset
 from discreet.papers.rows import gather
 from discreet.records import ArrayRecords
 from discreet.reproduce.noise_runs import noise_seed

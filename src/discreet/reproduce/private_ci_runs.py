@@ -19,6 +19,7 @@ from discreet.datasets import Study, private_ci, private_ci_rct, rhc
 from discreet.errors import InvalidInput
 from discreet.papers import baselines
 from discreet.papers.claims import UnprovedClaim
+from discreet.papers.nuisances import Models, train
 from discreet.papers.private_ci import PrivATE
 from discreet.papers.private_ci_formulas import (
     Exact,
@@ -28,7 +29,6 @@ from discreet.papers.private_ci_formulas import (
     score_bound,
     searched_sensitivity,
 )
-from discreet.papers.private_ci_nuisances import Models, train
 from discreet.papers.rows import gather
 from discreet.records import ArrayRecords
 from discreet.reproduce.noise_runs import noise_seed

@@ -23,6 +23,7 @@ FLAGSHIP_CELL = "discreet"
 # Modules that hold the targets of a paper, imported when asked for.
 _HOME = {
     "adum": "adum",
+    "dp-cate": "dp_cate",
     "meta-learners": "meta_learners",
     "private-ci": "private_ci",
     "propensity": "propensity",

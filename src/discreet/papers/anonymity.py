@@ -1,0 +1,72 @@
+"""k-anonymity by Mondrian, then any learner: the naive baseline of the DP-CATE paper (supplement E.2).
+
+The paper does not say how it anonymises. Here records are cut at the median of the covariate that spreads most, as long
+as both sides keep k records, and the covariates of a group become its means (of levels: the most frequent one).
+**Nothing here is differentially private**: k-anonymity protects against none of the attacks that epsilon bounds.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from discreet.bounds import Bounds
+from discreet.columns import Float, IntArray
+from discreet.errors import InvalidInput
+from discreet.papers.dp_cate import DPCATE
+from discreet.papers.gross_error import level_counts
+from discreet.papers.nuisances import design
+from discreet.papers.queries import encode_queries
+from discreet.papers.rows import gather
+from discreet.records import ArrayRecords
+
+
+def anonymised_effects(model: DPCATE, Y: Any, T: Any, *, X: Any, queries: Any, k: int) -> Float:
+    """Effects that the learner of a DP-CATE finds in anonymised records, without noise. Not private.
+
+    Parameters
+    ----------
+    model : DPCATE
+        Its learner, models and bounds are used; it is neither fitted nor changed.
+    Y, T, X, queries
+        As in `DPCATE.fit`.
+    k : int
+        Smallest group of records that share their covariates.
+    """
+    asked = encode_queries(queries, model.bounds)
+    rows = gather(ArrayRecords.of(Y, T, X, bounds=model.bounds, propensity=model.propensity))
+    coarse = rows._replace(x=anonymised(rows.x, model.bounds, k))
+    return model._predicted(coarse, model._first_stage(coarse))(asked)
+
+
+def anonymised(x: Float, bounds: Bounds, k: int) -> Float:
+    """Encoded covariates of records, with those of at least k records made equal each."""
+    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= len(x):
+        raise InvalidInput("k must be an integer between 1 and the number of records: choose another.")
+    coarse, levels = x.copy(), np.array(level_counts(bounds))
+    for group in groups(design(x, bounds), k):
+        coarse[group] = x[group].mean(axis=0)
+        for place in np.flatnonzero(levels):
+            coarse[group, place] = np.bincount(x[group, place].astype(np.int64)).argmax()
+    return coarse
+
+
+def groups(features: Float, k: int) -> list[IntArray]:
+    """Mondrian: cut at medians while both sides keep k records; places of the records of each group."""
+    whole: list[IntArray] = []
+    waiting: list[IntArray] = [np.arange(len(features))]
+    while waiting:
+        group = waiting.pop()
+        for column in np.argsort(-np.ptp(features[group], axis=0), kind="stable"):
+            values = features[group, column]
+            left = values <= np.median(values)
+            if left.all():
+                # More than half of them share the largest value: cut below it.
+                left = values < values.max()
+            if k <= left.sum() <= len(group) - k:
+                waiting += [group[left], group[~left]]
+                break
+        else:
+            whole.append(group)
+    return whole

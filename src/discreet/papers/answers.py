@@ -1,0 +1,145 @@
+"""What methods for effects at covariates publish: answers to queries, or a function that anyone can ask."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discreet.bounds import Bounds
+from discreet.columns import Float
+from discreet.errors import InvalidInput
+from discreet.guarantee import Guarantee
+from discreet.papers import written
+from discreet.papers.files import read_plain, write_plain
+from discreet.papers.nuisances import design
+from discreet.papers.queries import encode_queries
+from discreet.papers.rkhs import Function
+
+FORMAT = "discreet-paper-answers"
+FUNCTION_FORMAT = "discreet-paper-function"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswersRelease:
+    """Effects at queries. The queries themselves are not part of it, because they may be people too.
+
+    Parameters
+    ----------
+    method
+        Which published method, for people.
+    effects
+        The answers, in the order of the queries.
+    guarantee
+        What is promised, and to whom.
+    bounds
+        The public facts that were declared.
+    settings
+        Public settings by name, plain JSON.
+    notes
+        Assumptions and warnings, one sentence each.
+    """
+
+    method: str
+    effects: tuple[float, ...]
+    guarantee: Guarantee
+    bounds: Bounds
+    settings: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "effects", tuple(float(effect) for effect in self.effects))
+        if not all(map(math.isfinite, self.effects)):
+            raise InvalidInput("a released effect is not finite: check the models of both stages.")
+
+    def effect(self) -> Float:
+        """The answers as an array."""
+        return np.array(self.effects)
+
+    def summary(self) -> str:
+        """A table in plain text."""
+        rows = {"queries answered": str(len(self.effects))}
+        rows |= {name: str(value) for name, value in self.settings.items()}
+        return written.text(self.method, rows, self.guarantee, self.notes)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON."""
+        return written.to_plain(self, FORMAT)
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> AnswersRelease:
+        """Read a release back; its guarantee is checked against its events again."""
+        return written.from_plain(cls, plain, FORMAT)
+
+    def save(self, path: str | Path) -> None:
+        """Write a release file."""
+        write_plain(path, self.to_dict())
+
+    @classmethod
+    def load(cls, path: str | Path) -> AnswersRelease:
+        """Read a release file."""
+        return cls.from_dict(read_plain(path))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionRelease:
+    """A whole effect function: a sum of kernels that can be asked anywhere in the domain, as often as anyone likes.
+
+    Parameters
+    ----------
+    method
+        Which published method, for people.
+    function
+        The noisy function, plain JSON: bandwidth, height, centres (public) and weights.
+    noise_sd
+        Standard deviation of the noise in each coefficient; nowhere has the function more noise than that.
+    guarantee, bounds, settings, notes
+        As in `AnswersRelease`.
+    """
+
+    method: str
+    function: dict[str, Any]
+    noise_sd: float
+    guarantee: Guarantee
+    bounds: Bounds
+    settings: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def effect(self, X: Any) -> Float:
+        """Effects at rows of covariates inside the bounds. Costs nothing."""
+        asked = encode_queries(X, self.bounds, "X")
+        return Function.from_dict(self.function)(design(asked, self.bounds))
+
+    def summary(self) -> str:
+        """A table in plain text."""
+        rows = {"noise (sd), at most": f"{self.noise_sd:.3g}"}
+        rows |= {name: str(value) for name, value in self.settings.items()}
+        return written.text(self.method, rows, self.guarantee, self.notes)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON."""
+        return written.to_plain(self, FUNCTION_FORMAT)
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> FunctionRelease:
+        """Read a release back; its guarantee is checked against its events again."""
+        return written.from_plain(cls, plain, FUNCTION_FORMAT)
+
+    def save(self, path: str | Path) -> None:
+        """Write a release file."""
+        write_plain(path, self.to_dict())
+
+    @classmethod
+    def load(cls, path: str | Path) -> FunctionRelease:
+        """Read a release file."""
+        return cls.from_dict(read_plain(path))

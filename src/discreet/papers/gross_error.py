@@ -1,0 +1,98 @@
+"""Gross-error sensitivities: the supremum of an influence function over all records that the bounds allow.
+
+Two papers scale their noise by it. A search can only miss a supremum, so that what it finds is a lower bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import log, sqrt
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from discreet.bounds import Bounds, Levels
+from discreet.columns import Float
+from discreet.papers.rows import in_own_unit
+
+Influence: TypeAlias = Callable[[Float, Float, Float], Float]
+"""From outcomes in their own unit, arms and encoded covariates to the influence of each record."""
+
+# SciPy's own step for the gradients that it takes by differences; here all coordinates are evaluated in one call.
+_STEP = 1e-8
+_AT_ONCE = 4_096
+
+
+def noise_factor(n: int, epsilon: float, delta: float) -> float:
+    """What multiplies a gross-error sensitivity to give the standard deviation of the noise.
+
+    Theorems 4.3 and 4.5 of the PrivATE paper, and c(epsilon, delta, n) in Theorem 1 of the DP-CATE paper.
+    """
+    return 5.0 * sqrt(2.0 * log(n) * log(2.0 / delta)) / (epsilon * n)
+
+
+def searched(influence: Influence, bounds: Bounds, *, starts: int, rng: Any) -> float:
+    """The supremum of |influence| as the papers look for it.
+
+    L-BFGS-B runs from random points, so many for each arm, over ranges and outcome; levels stay where a point has them.
+    """
+    from scipy.optimize import minimize
+    from sklearn import config_context
+
+    levels = level_counts(bounds)
+    moves = np.array([not count for count in levels])
+    box = [(-1.0, 1.0)] * (int(moves.sum()) + 1)
+    best = 0.0
+    for arm in (0.0, 1.0):
+        for _ in range(starts):
+            x = np.array([rng.randint(count) if count else rng.uniform(-1.0, 1.0) for count in levels])
+            start = np.append(x[moves], rng.uniform(-1.0, 1.0))
+
+            def objective(z: Float, arm: float = arm, x: Float = x) -> tuple[float, Float]:
+                points, steps = _with_neighbours(z)
+                rows = np.tile(x, (len(points), 1))
+                rows[:, moves] = points[:, :-1]
+                y = in_own_unit(points[:, -1], bounds)
+                size = np.abs(influence(y, np.full(len(points), arm), rows))
+                return -float(size[0]), -(size[1:] - size[0]) / steps
+
+            # Thousands of predictions for a few points each: scikit-learn would spend most of the time on checks.
+            with config_context(assume_finite=True, skip_parameter_validation=True):
+                found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=box)
+            best = max(best, -float(found.fun))
+    return best
+
+
+def dense(influence: Influence, bounds: Bounds, *, points: int, rng: Any) -> float:
+    """The largest |influence| at so many random points of the domain, in both arms.
+
+    An influence function that is linear in the outcome is largest at an end of its range, so two ends suffice.
+    """
+    best = 0.0
+    for start in range(0, points, _AT_ONCE):
+        x = random_points(bounds, min(_AT_ONCE, points - start), rng)
+        for arm in (0.0, 1.0):
+            for end in bounds.outcome:
+                size = influence(np.full(len(x), end), np.full(len(x), arm), x)
+                best = max(best, float(np.abs(size).max()))
+    return best
+
+
+def random_points(bounds: Bounds, count: int, rng: Any) -> Float:
+    """Covariates drawn uniformly from the declared domain, encoded as `Bounds` does."""
+    columns = [
+        rng.randint(levels, size=count).astype(np.float64) if levels else rng.uniform(-1.0, 1.0, count)
+        for levels in level_counts(bounds)
+    ]
+    return np.column_stack(columns)
+
+
+def level_counts(bounds: Bounds) -> list[int]:
+    """How many levels each covariate has; 0 for a range."""
+    return [len(spec.levels) if isinstance(spec, Levels) else 0 for spec in bounds.columns]
+
+
+def _with_neighbours(z: Float) -> tuple[Float, Float]:
+    """A point, then one step from it along each coordinate, always inside the box; and the steps."""
+    steps = np.where(z + _STEP > 1.0, -_STEP, _STEP)
+    return np.vstack([z, z + np.diag(steps)]), steps

@@ -1,0 +1,222 @@
+"""Nuisance functions that published two-stage methods share: any scikit-learn models, or models from the gate.
+
+Either way they are functions of the covariates alone. Methods differ in what they need of them: `parts` gives the
+propensity and the expected outcome in each arm; calling gives the propensity and the prognosis
+f = (1 - pi) mu_1 + pi mu_0, in which alone the outcome regressions enter an AIPW score.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from discreet.basis import size_for
+from discreet.bounds import Bounds
+from discreet.budget import Shares
+from discreet.columns import Float, Range
+from discreet.errors import InvalidInput
+from discreet.gate import Gate
+from discreet.papers.predictions import Predict, outcomes, probabilities
+from discreet.papers.rows import in_own_unit
+from discreet.records import Chunk
+from discreet.rounds import Outcome, first_look
+from discreet.survey import build_basis, locate, measure_gram, pilot_effect
+
+Surfaces: TypeAlias = Callable[[Float], tuple[Float, Float]]
+"""From covariates as `Bounds` encodes them to propensity and prognosis, the latter in the outcome's unit."""
+
+PRIVATE_SHARES = Shares(location=0.08, pilot=0.04, marginals=0.06, gram=0.16, models=0.66)
+PRIVATE_SHARES_BY_DESIGN = Shares(location=0.12, pilot=0.06, marginals=0.08, gram=0.24, models=0.50)
+
+_SAME = 1e-6
+
+
+class Nuisances(Protocol):
+    """Fitted nuisance functions."""
+
+    def __call__(self, x: Float) -> tuple[Float, Float]:
+        """Propensity and prognosis."""
+        ...
+
+    def parts(self, x: Float) -> tuple[Float, Float, Float]:
+        """Propensity, and expected outcomes of control and treated, in the outcome's unit."""
+        ...
+
+
+def check_models(regression: Any, classifier: Any) -> None:
+    """Refuse models that cannot be what they are needed for, before a record is looked at."""
+    for name, model in (("model_regression", regression), ("model_propensity", classifier)):
+        if isinstance(model, type):
+            raise InvalidInput(f"{name} is a class; give an instance of it, with its settings in brackets.")
+    if not (hasattr(regression, "fit") and hasattr(regression, "predict")):
+        raise InvalidInput("model_regression needs fit and predict; give a scikit-learn regressor.")
+    if not (hasattr(classifier, "fit") and hasattr(classifier, "predict_proba")):
+        raise InvalidInput(
+            "model_propensity needs fit and predict_proba; give a scikit-learn classifier that returns probabilities."
+        )
+    for name, model in (("model_regression", regression), ("model_propensity", classifier)):
+        if not hasattr(model, "get_params"):
+            raise InvalidInput(f"{name} cannot be copied, as it has no get_params; derive it from BaseEstimator.")
+
+
+@dataclass(frozen=True, eq=False)
+class Models:
+    """Fitted scikit-learn models.
+
+    ``classifier`` is a number where the propensity is known by design. Propensities are clipped to the declared
+    overlap; predicted outcomes to their declared range if ``clipped``.
+    """
+
+    bounds: Bounds
+    control: Any
+    treated: Any
+    classifier: Any
+    clipped: bool
+
+    def parts(self, x: Float) -> tuple[Float, Float, Float]:
+        """Propensity, and expected outcomes of control and treated."""
+        features = design(x, self.bounds)
+        control, treated, classifier = self._predict
+        mu0, mu1 = control(features), treated(features)
+        if self.clipped:
+            mu0, mu1 = np.clip(mu0, *self.bounds.outcome), np.clip(mu1, *self.bounds.outcome)
+        if isinstance(classifier, float):
+            pi = np.full(len(x), classifier)
+        else:
+            pi = np.clip(classifier(features), *self.bounds.propensity)
+        return pi, mu0, mu1
+
+    def __call__(self, x: Float) -> tuple[Float, Float]:
+        pi, mu0, mu1 = self.parts(x)
+        return pi, (1.0 - pi) * mu1 + pi * mu0
+
+    @cached_property
+    def _predict(self) -> tuple[Predict, Predict, Predict | float]:
+        known = isinstance(self.classifier, float)
+        propensity = self.classifier if known else probabilities(self.classifier)
+        return outcomes(self.control), outcomes(self.treated), propensity
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PrivateModels:
+    """Logistic propensity and linear outcomes that a gate released; predictions stay inside the outcome's range."""
+
+    bounds: Bounds
+    outcome: Outcome
+    known: float | None
+
+    def parts(self, x: Float) -> tuple[Float, Float, Float]:
+        """Propensity, and expected outcomes of control and treated."""
+        pi, prognosis, effect = self._predictions(x)
+        arms = prognosis - (1.0 - pi) * effect, prognosis + pi * effect
+        mu0, mu1 = (in_own_unit(np.clip(arm, -1.0, 1.0), self.bounds) for arm in arms)
+        return pi, mu0, mu1
+
+    def __call__(self, x: Float) -> tuple[Float, Float]:
+        pi, prognosis, _ = self._predictions(x)
+        return pi, in_own_unit(np.clip(prognosis, -1.0, 1.0), self.bounds)
+
+    def _predictions(self, x: Float) -> tuple[Float, Float, Float | float]:
+        nobody = np.zeros(len(x))
+        known = None if self.known is None else np.full(len(x), self.known)
+        chunk = Chunk(y=nobody, t=nobody, x=x, e=known)
+        pi = self.outcome.propensity(chunk)
+        return pi, self.outcome.prognosis(chunk, pi), self.outcome.local_effect(chunk)
+
+
+def train(
+    rows: Chunk, bounds: Bounds, regression: Any, classifier: Any, *, known: float | None, clipped: bool, rng: Any
+) -> Models:
+    """One outcome regression for each arm, and a classifier of the treatment unless its probability is known."""
+    features, y = design(rows.x, bounds), in_own_unit(rows.y, bounds)
+    with without_training_warnings():
+        arms = [rows.t == arm for arm in (0.0, 1.0)]
+        control, treated = (_fit("model_regression", fresh(regression, rng), features[arm], y[arm]) for arm in arms)
+        model = known
+        if known is None:
+            model = _fit("model_propensity", fresh(classifier, rng), features, rows.t.astype(int))
+    return Models(bounds, control, treated, model, clipped)
+
+
+def _fit(name: str, model: Any, features: Float, target: Any) -> Any:
+    try:
+        return model.fit(features, target)
+    except Exception as error:
+        # What the model says may quote records.
+        raise InvalidInput(
+            f"{name} could not be fitted ({type(error).__name__}); try it on made-up records, or give another."
+        ) from None
+
+
+def check_finite(*predicted: Float) -> None:
+    """Refuse models that return what is no number; for public predictions, or where nothing is proved."""
+    if not all(np.isfinite(values).all() for values in predicted):
+        raise InvalidInput("a nuisance model predicts missing or infinite values; give models that return numbers.")
+
+
+def private_models(gate: Gate, known: float | None) -> PrivateModels:
+    """Logistic propensity and linear outcomes on a bounded basis, from noisy sums that spend the whole gate."""
+    share = PRIVATE_SHARES if known is None else PRIVATE_SHARES_BY_DESIGN
+    where = locate(gate, share["location"])
+    pilot = pilot_effect(gate, share["pilot"], where)
+    size = size_for(gate.n * gate.mu, gate.bounds.p)
+    setting = measure_gram(gate, share["gram"], build_basis(gate, share["marginals"], size))
+    outcome = first_look(gate, share["models"], setting, where, pilot, gate.bounds.propensity, known is not None)
+    return PrivateModels(gate.bounds, outcome, known)
+
+
+def check_row_wise(surfaces: Callable[[Float], tuple[Float, ...]], x: Float) -> None:
+    """Refuse models whose prediction for one record depends on the others: docs/proofs/private_ci.md, premise (b).
+
+    Looks at a few rows, which must be public.
+    """
+    together = np.array(surfaces(x))
+    check_finite(together)
+    alone = np.concatenate([np.array(surfaces(row[None, :])) for row in x], axis=1)
+    if not np.allclose(together, alone, rtol=_SAME, atol=_SAME * (1.0 + np.abs(together).max())):
+        raise InvalidInput(
+            "a nuisance model predicts differently for one record alone and among others; give models whose predict "
+            "treats rows one by one."
+        )
+
+
+def design(x: Float, bounds: Bounds) -> Float:
+    """What models see: ranges on [0, 1], as in the papers' data, and an indicator for each level."""
+    if all(isinstance(spec, Range) for spec in bounds.columns):
+        return (x + 1.0) / 2.0
+    columns = []
+    for spec, column in zip(bounds.columns, x.T, strict=True):
+        if isinstance(spec, Range):
+            columns.append((column[:, None] + 1.0) / 2.0)
+        else:
+            columns.append((column[:, None] == np.arange(len(spec.levels))).astype(np.float64))
+    return np.hstack(columns)
+
+
+def fresh(model: Any, rng: Any) -> Any:
+    """An unfitted copy, with a seed if the model takes one and has none."""
+    from sklearn.base import clone
+
+    copy = clone(model)
+    if "random_state" in copy.get_params() and copy.get_params()["random_state"] is None:
+        copy.set_params(random_state=int(rng.randint(2**31 - 1)))
+    return copy
+
+
+@contextmanager
+def without_training_warnings() -> Iterator[None]:
+    """Keep quiet about networks that stop after a fixed number of steps, as the papers' do, or lack a full batch."""
+    from sklearn import config_context
+    from sklearn.exceptions import ConvergenceWarning
+
+    # Records are clipped numbers already: no need to look for others again in every batch of a network.
+    with warnings.catch_warnings(), config_context(assume_finite=True):
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", message="Got `batch_size`", category=UserWarning)
+        yield

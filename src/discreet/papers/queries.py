@@ -1,0 +1,44 @@
+"""Points at which a published method is asked for effects, checked and encoded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from discreet.bounds import Bounds, Range
+from discreet.columns import Float, numbers
+from discreet.errors import InvalidInput
+from discreet.frames import table
+
+
+def encode_queries(queries: Any, bounds: Bounds, name: str = "queries") -> Float:
+    """Covariates of queries, encoded as `Bounds` does. Nothing is clipped: a query outside the domain is refused.
+
+    Parameters
+    ----------
+    queries : array-like or frame of shape (d, p)
+        Covariates, matched to the bounds by name where both have names.
+    bounds : Bounds
+        The declared domain.
+    name : str
+        What errors call them.
+    """
+    if queries is None:
+        raise InvalidInput(f"{name} are missing: give the covariates at which effects are wanted.")
+    try:
+        columns = table(queries, bounds)
+    except InvalidInput as error:
+        raise InvalidInput(f"{name}: {error}") from None
+    if not columns or not len(columns[0]):
+        raise InvalidInput(f"{name} must hold at least one row of covariates: give the points of interest.")
+    encoded = []
+    for column, spec, label in zip(columns, bounds.columns, bounds.names, strict=True):
+        what = f"column {label!r} of {name}"
+        if isinstance(spec, Range):
+            values = numbers(column, what)
+            # Written so that NaN is refused too.
+            if not np.all((values >= spec.low) & (values <= spec.high)):
+                raise InvalidInput(f"{what} leaves the declared domain: ask inside the bounds, or declare wider ones.")
+        encoded.append(spec.encode(column, what))
+    return np.column_stack(encoded)

@@ -1,0 +1,152 @@
+"""A function fitted to records that answers queries with the noise of one Gaussian process, and remembers them.
+
+It **is** private: to answer new queries it has to keep the fitted function without noise. So it refuses to be copied
+or pickled, and only its answers may be published.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from discreet.columns import Float
+from discreet.errors import InvalidInput
+from discreet.noise import drawing_is_seeded, published_gaussian
+from discreet.papers.gaussian_process import Block
+from discreet.papers.gaussian_process import Path as ProcessPath
+from discreet.papers.query_state import Journal
+from discreet.papers.rkhs import Function
+
+
+class SecretFunction:
+    """Answers g_D(x) + r U(x), U a sample path of the Gaussian process with the kernel of g_D.
+
+    Parameters
+    ----------
+    function
+        g_D: secret.
+    r
+        Scale of the noise; it may depend on the records, and is secret, too.
+    as_printed
+        Algorithm 2 as its text has it: after the first call answers are drawn from the process given earlier *outputs*,
+        with neither g_D nor r. Otherwise answer_i = g_D(x_i) + r noise_i, noise_i given the *noise* at earlier queries.
+    """
+
+    def __init__(self, function: Function, r: float, *, as_printed: bool = False) -> None:
+        self._function, self._r, self._as_printed = function, r, as_printed
+        self._path = ProcessPath(function.kernel, function.centres.shape[1])
+        # Of each point that owns a random number: the number, and what the answers are in the same coordinates.
+        self._numbers, self._outputs = np.empty(0), np.empty(0)
+        self._answers: dict[bytes, float] = {}
+        self._calls: list[dict[str, Any]] = []
+        self._journal: Journal | None = None
+        self._seeded = False
+        self._lock, self._process = threading.Lock(), os.getpid()
+
+    @property
+    def answers(self) -> tuple[float, ...]:
+        """All answers so far, in the order in which their queries first came."""
+        return tuple(self._answers.values())
+
+    @property
+    def seeded(self) -> bool:
+        """Whether any answer was drawn with seeded noise."""
+        return self._seeded
+
+    def ask(self, x: Float) -> Float:
+        """Answers at rows of x; a row that was asked before gets the same answer again."""
+        with self._lock:
+            if os.getpid() != self._process:
+                raise InvalidInput("this function belongs to another process: two that answer apart halve the noise.")
+            keys = [row.tobytes() for row in np.ascontiguousarray(x)]
+            new = {key: place for place, key in reversed(list(enumerate(keys))) if key not in self._answers}
+            if new:
+                self._answer(x[sorted(new.values())])
+            return np.array([self._answers[key] for key in keys])
+
+    def _answer(self, x: Float) -> None:
+        block = self._path.block(x)
+        drawn = published_gaussian(len(block.fresh), 1.0)
+        outputs = self._new_outputs(x, block, drawn)
+        call = {
+            "queries": x.tolist(),
+            "fresh": block.fresh.tolist(),
+            "numbers": drawn.tolist(),
+            "answers": (block.old @ self._outputs + block.new @ outputs).tolist(),
+            "seeded": drawing_is_seeded(),
+        }
+        # On disk before anything leaves, and before this object believes it: a crash forgets no answer.
+        if self._journal is not None:
+            self._journal.append(call)
+        self._path.keep(x, block)
+        self._remember(call)
+        self._outputs = np.append(self._outputs, outputs)
+
+    def _new_outputs(self, x: Float, block: Block, drawn: Float) -> Float:
+        """Answers of the points that own new numbers, in the coordinates of the numbers.
+
+        All other answers follow from them: a point that earlier ones fix tells nothing new about g_D.
+        """
+        from scipy.linalg import solve_triangular
+
+        if self._as_printed and self._calls:
+            return drawn
+        noise = block.old[block.fresh] @ self._numbers + block.new[block.fresh] @ drawn
+        answers = self._function(x[block.fresh]) + self._r * noise
+        if not len(answers):
+            return answers
+        rest = answers - block.old[block.fresh] @ self._outputs
+        return np.asarray(solve_triangular(block.new[block.fresh], rest, lower=True))
+
+    def _remember(self, call: dict[str, Any]) -> None:
+        self._numbers = np.append(self._numbers, call["numbers"])
+        self._answers.update(
+            {np.array(row).tobytes(): answer for row, answer in zip(call["queries"], call["answers"], strict=True)}
+        )
+        self._seeded = self._seeded or call["seeded"]
+        self._calls.append(call)
+
+    def save(self, path: str | Path, about: dict[str, Any]) -> None:
+        """Write a secret state file, and go on with it: later answers are appended before they are given."""
+        with self._lock:
+            if self._journal is not None:
+                raise InvalidInput(f"the state is kept in {str(self._journal.path)!r} already: go on with that file.")
+            head = {
+                "function": self._function.to_dict(),
+                "r": self._r,
+                "as_printed": self._as_printed,
+                "about": about,
+            }
+            self._journal = Journal.create(path, head, self._calls)
+
+    @classmethod
+    def load(cls, path: str | Path) -> tuple[SecretFunction, dict[str, Any]]:
+        """Go on from a state file, which nobody else may hold; and what was saved about it."""
+        journal, head, calls = Journal.open(path)
+        made = cls(Function.from_dict(head["function"]), float(head["r"]), as_printed=head["as_printed"])
+        owners = [call["queries"][place] for call in calls for place in call["fresh"]]
+        at = [call["answers"][place] for call in calls for place in call["fresh"]]
+        if owners:
+            made._path.restore(np.array(owners))
+            made._outputs = made._path.coordinates(np.array(at))
+        for call in calls:
+            made._remember(call)
+        made._journal = journal
+        return made, head["about"]
+
+    def close(self) -> None:
+        """Let go of the state file; afterwards nothing new is answered."""
+        with self._lock:
+            if self._journal is not None:
+                self._journal.close()
+            self._process = -1
+
+    def __repr__(self) -> str:
+        return "<SECRET function, fitted to records without noise: do not publish>"
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise InvalidInput("a function that answers queries is secret and has one owner: it cannot be copied.")
