@@ -196,6 +196,19 @@ def test_progress_counts_every_row_of_every_pass():
     assert len({name for name, _, _ in told}) == len(told) > 4
 
 
+@pytest.mark.parametrize("rows", [4_096, 4_097])
+def test_progress_does_not_tell_the_number_of_records_where_it_is_private(rows):
+    rng, told = np.random.default_rng(0), []
+    y, t = rng.uniform(0, 1, rows), rng.integers(0, 2, rows)
+    with seeded_noise(3):
+        ATE(epsilon=1, delta=1e-6, bounds=Bounds(outcome=(0, 1)), neighbours="add-remove").fit(
+            y, t, progress=lambda *step: told.append(step)
+        )
+    assert [step[1:] for step in told] == [(0, 1)] * len(told)
+    # One chunk of records or two: each pass is told once.
+    assert [step[0] for step in told] == [f"pass {number}" for number in range(1, len(told) + 1)]
+
+
 # --- noise ----------------------------------------------------------------------------------------------------------
 
 

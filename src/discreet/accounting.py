@@ -228,7 +228,7 @@ def _laplace(event: LaplaceEvent) -> Profile:
     # One coordinate that moves by the whole L1 diameter is the worst case, whatever the dimension: along
     # (a + t, b - t) with a >= b the divergence never falls in t. So the one-dimensional profile holds for all.
     def ideal(at: Float) -> Float:
-        return np.maximum(-np.expm1((at - event.epsilon) / 2), 0.0)
+        return -np.expm1(np.minimum((at - event.epsilon) / 2, 0.0))
 
     # A discrete Laplace differs from a rounded one by tanh(u) - 1 + exp(-u) <= u^2 / 2 a coordinate, u = 1 / (2 scale).
     slack = min(1.0, event.dimension / (8 * event.scale**2)) if event.lattice else 0.0

@@ -108,7 +108,8 @@ class ClaimedEvent:
 class ParallelEvent:
     """Events on disjoint parts of the records, one tuple of events a part.
 
-    Which part a record belongs to must not depend on its content: neighbouring data sets then differ in one part only.
+    Which part a record belongs to must depend neither on its content nor on other records: neighbouring data sets then
+    differ in one part only. (Under add-remove its position depends on the others.)
     """
 
     kind: ClassVar[str] = "parallel"

@@ -115,16 +115,17 @@ def check(self: Any) -> None:
 
 def open_gate(self: Any, records: Records, progress: Progress | None) -> Gate:
     """A gate on the records with the estimator's budget and relation."""
-    done = 0
+    done, told = 0, 0
 
     def on_rows(rows: int) -> None:
-        nonlocal done
+        nonlocal done, told
         done += rows
-        if progress is not None:
-            passes, within = divmod(done - 1, records.n)
-            # Under add-remove the number of records is private, for those who watch the bar as well.
-            private = self.neighbours == "add-remove"
+        passes, within = divmod(done - 1, records.n)
+        # Under add-remove the number of records is private, for those who watch the bar and count its moves as well.
+        private = self.neighbours == "add-remove"
+        if progress is not None and not (private and told > passes):
             progress(f"pass {passes + 1}", *((0, 1) if private else (within + 1, records.n)))
+        told = passes + 1
 
     budget = Budget(epsilon=self.epsilon, delta=self.delta)
     return Gate(records, budget=budget, neighbours=self.neighbours, on_rows=on_rows)

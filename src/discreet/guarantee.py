@@ -155,7 +155,8 @@ def sequential(*guarantees: Guarantee) -> Guarantee:
 def parallel(*guarantees: Guarantee) -> Guarantee:
     """Guarantee of releases about disjoint parts of the records, one guarantee a part.
 
-    Which part a record belongs to must not depend on its content: use its position or a keyed hash of its unit.
+    Which part a record belongs to must depend neither on its content nor on other records: use a keyed hash of its unit
+    or, under replace-one, its position (removing a record moves the positions of all that follow).
     """
     if len(guarantees) == 1:
         return guarantees[0]

@@ -19,7 +19,7 @@ from discreet.papers.claims import UnprovedClaim
 from discreet.papers.dp_cate_formulas import Weight
 from discreet.papers.dp_cate_kernel import kernel_of, noise_scale, second_stage
 from discreet.papers.losses import Loss, huber, loss_of, squares
-from discreet.papers.rkhs import GaussianKernel, Span, regress
+from discreet.papers.rkhs import GaussianKernel, Span, _Problem, regress
 from discreet.papers.rows import gather
 from discreet.records import ArrayRecords
 from discreet.testing import frozen_noise, seeded_noise
@@ -315,3 +315,16 @@ def test_levels_are_answered_too():
     assert b < 0.3
     with pytest.raises(InvalidInput, match="outside its declared levels"):
         f.effect(np.array([[0.5, "c"]], dtype=object))
+
+
+@pytest.mark.parametrize(("seed", "lam"), [(7, 1e-6), (11, 3e-6)])
+def test_minima_that_newtons_steps_miss_are_approached_through_smoother_losses(seed, lam):
+    """A nearly flat loss with a kink, and hardly any penalty: these do not settle at once."""
+    rng, n = np.random.default_rng(seed), 40
+    span = Span.of(GaussianKernel(0.1, 1.0), rng.random((30, 2)))
+    psi = span.coordinates(rng.random((n, 2)))
+    target = rng.choice([-3.0, 3.0], n) + 0.3 * rng.standard_normal(n)
+    loss, rho = loss_of("l1", knee=1.0, reach=4.0, domain=10.0), np.ones(n)
+    assert _Problem(psi, target, rho, lam).descend(np.zeros(span.dimension), loss, 1e-9) is None
+    found = regress(psi, target, rho, loss, lam, slope=1.0, reach=4.0).coefficients
+    assert np.linalg.norm(2 * lam * found - loss.slope(target - psi @ found) @ psi / n) <= 1e-6

@@ -274,3 +274,11 @@ def test_the_proved_base_learner_is_nearer_to_the_truth_than_dp_ebm():
         for base in ("additive", "ebm")
     }
     assert errors["additive"] < errors["ebm"]
+
+
+def test_a_trim_that_leaves_no_overlap_is_refused():
+    bounds = Bounds(outcome=(0, 1), covariates=[(0, 1)], propensity=(0.005, 0.04))
+    with pytest.raises(InvalidInput, match="trim leaves nothing"):
+        DRLearner(epsilon=1.0, delta=1e-5, bounds=bounds, base="linear").fit(
+            np.zeros(60), np.arange(60) % 2, X=np.zeros((60, 1))
+        )

@@ -7,6 +7,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 
+from discreet import InvalidInput
 from discreet.papers.predictions import outcomes, probabilities
 from discreet.papers.private_ci_nuisances import preset
 
@@ -59,3 +60,21 @@ def test_probabilities_are_what_the_model_predicts(model):
 def test_a_kernel_with_weights_of_the_records_predicts_as_scikit_learn_does_at_its_own_centres():
     model = KernelRidge(kernel="rbf", alpha=1e-3).fit(X, Y)
     np.testing.assert_allclose(outcomes(model)(X), model.predict(X), rtol=0, atol=1e-10)
+
+
+class Talkative(LinearRegression):
+    """Quotes what it is shown."""
+
+    def predict(self, X):
+        raise ValueError(f"unknown category {X[0, 0]}")
+
+    predict_proba = predict
+
+
+@pytest.mark.parametrize("ask", [outcomes, probabilities])
+def test_what_a_model_says_of_records_is_not_passed_on(ask):
+    with pytest.raises(InvalidInput, match=r"could not predict \(ValueError\)") as refused:
+        ask(Talkative())(NEW)
+    assert refused.value.__cause__ is None
+    assert refused.value.__suppress_context__
+    assert str(NEW[0, 0]) not in str(refused.value)

@@ -44,9 +44,8 @@ Means = Literal["ratio", "clipped"]
 _PARTITION_SHARE = 0.5
 _TITLE = "Effects by cell (ADUM)"
 _MEASURED = (
-    "Its noise is made for the length of the outcome's range, but a record adds its whole outcome to a sum. Measured, "
-    "according to this project's notes on methods: for outcomes in [10, 11] a claimed epsilon is 6 epsilon. "
-    "outcome_bound='largest' has a proof."
+    "Its noise is made for the length of the outcome's range, but a record adds its whole outcome to a sum: for "
+    "outcomes in [10, 11] a claimed epsilon is 6 epsilon (docs/proofs/adum.md). outcome_bound='largest' has a proof."
 )
 _NO_INTERVAL = "The paper gives no interval: noise_sd is the privacy noise alone, to first order."
 

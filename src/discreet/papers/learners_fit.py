@@ -20,7 +20,7 @@ from discreet.papers.claims import warn_of_claim
 from discreet.papers.effects import EffectRelease
 from discreet.papers.learners_ebm import MEASURED
 from discreet.papers.learners_ebm import require as require_ebm
-from discreet.papers.learners_stages import BASES, Stages, check_ratios, partition
+from discreet.papers.learners_stages import BASES, Stages, check_ratios, overlap_of, partition
 from discreet.papers.rows import gather
 from discreet.records import ArrayRecords
 
@@ -110,6 +110,9 @@ def _checked(self: Any) -> Budget:
     check_ratios(_ratios(self), tuple(self._models))
     if not 0 < _number(getattr(self, "trim", TRIM)) < 0.5:
         raise InvalidInput("trim must lie between 0 and 0.5: propensities are held between it and one less it.")
+    low, high = overlap_of(self.bounds, getattr(self, "trim", TRIM))
+    if not low < high:
+        raise InvalidInput("trim leaves nothing of the declared overlap, Bounds(propensity=...): lower trim.")
     if getattr(self, "clip", None) is not None and not 0 < _number(self.clip) < inf:
         raise InvalidInput("clip must be a positive number in the outcome's unit: choose it before looking.")
     if self.base == "ebm":

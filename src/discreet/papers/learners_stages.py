@@ -59,6 +59,11 @@ def sizes(n: int, ratios: Mapping[str, float]) -> dict[str, int]:
     return counts
 
 
+def overlap_of(bounds: Bounds, trim: float) -> tuple[float, float]:
+    """Where propensities are held: the declared overlap, and no nearer to 0 and 1 than ``trim``."""
+    return max(trim, bounds.propensity[0]), min(1.0 - trim, bounds.propensity[1])
+
+
 def partition(rows: Chunk, ratios: Mapping[str, float], *, shuffle: bool, random_state: Any) -> dict[str, Chunk]:
     """Line 1: disjoint parts; which record goes where does not depend on what any record holds."""
     n = len(rows.t)
@@ -83,7 +88,7 @@ class Stages:
         self, base: str, bounds: Bounds, budget: Budget, trim: float, count: int, progress: Progress | None
     ) -> None:
         self.bounds, self.budget = bounds, budget
-        self.overlap = max(trim, bounds.propensity[0]), min(1.0 - trim, bounds.propensity[1])
+        self.overlap = overlap_of(bounds, trim)
         self.folds = base in FOLDS
         self.models: dict[str, ReleasedModel] = {}
         self._regression, self._classifier = BASES[base]

@@ -29,6 +29,8 @@ class Loss:
         Largest |slope|; None where there is none on the whole line.
     most_curvature
         Largest curvature, where a certificate is wanted.
+    softer
+        The same loss, with slopes no larger, rounded off over a range that is so many times as wide.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Loss:
     curvature: Callable[[Float], Float]
     lipschitz: float | None = None
     most_curvature: float = math.inf
+    softer: Callable[[float], Loss] | None = None
 
 
 def huber(knee: float, scale: float = 1.0, name: str = "huber") -> Loss:
@@ -52,7 +55,15 @@ def huber(knee: float, scale: float = 1.0, name: str = "huber") -> Loss:
     def curvature(u: Float) -> Float:
         return scale * (np.abs(u) <= knee).astype(np.float64)
 
-    return Loss(name=name, value=value, slope=slope, curvature=curvature, lipschitz=scale * knee, most_curvature=scale)
+    return Loss(
+        name=name,
+        value=value,
+        slope=slope,
+        curvature=curvature,
+        lipschitz=scale * knee,
+        most_curvature=scale,
+        softer=lambda times: huber(times * knee, scale / times, name),
+    )
 
 
 def squares() -> Loss:

@@ -84,12 +84,11 @@ class Models:
         features = design(x, self.bounds)
         control, treated, classifier = self._predict
         mu0, mu1 = control(features), treated(features)
+        pi = np.full(len(x), classifier) if isinstance(classifier, float) else classifier(features)
         if self.clipped:
-            mu0, mu1 = np.clip(mu0, *self.bounds.outcome), np.clip(mu1, *self.bounds.outcome)
-        if isinstance(classifier, float):
-            pi = np.full(len(x), classifier)
-        else:
-            pi = np.clip(classifier(features), *self.bounds.propensity)
+            mu0, mu1, pi = _inside(mu0, self.bounds.outcome), _inside(mu1, self.bounds.outcome), _numbers(pi)
+        if not isinstance(classifier, float):
+            pi = np.clip(pi, *self.bounds.propensity)
         return pi, mu0, mu1
 
     def __call__(self, x: Float) -> tuple[Float, Float]:
@@ -152,6 +151,15 @@ def _fit(name: str, model: Any, features: Float, target: Any) -> Any:
         raise InvalidInput(
             f"{name} could not be fitted ({type(error).__name__}); try it on made-up records, or give another."
         ) from None
+
+
+def _inside(values: Float, ends: tuple[float, float]) -> Float:
+    """Clipped; whatever is no number is taken for the middle, so that no record decides whether a fit goes on."""
+    return np.clip(np.where(np.isnan(values), sum(ends) / 2.0, values), *ends)
+
+
+def _numbers(probabilities: Float) -> Float:
+    return np.where(np.isnan(probabilities), 0.5, probabilities)
 
 
 def check_finite(*predicted: Float) -> None:

@@ -30,7 +30,7 @@ def outcomes(regression: Any) -> Predict:
         return _gaussian_kernel(regression)
     if type(regression) is MLPRegressor and _hyperbolic(regression) and regression.out_activation_ == "identity":
         return _network(regression)
-    return lambda features: _one_each(regression.predict(features), len(features))
+    return lambda features: _one_each(_asked("model_regression", regression.predict, features), len(features))
 
 
 def probabilities(classifier: Any) -> Predict:
@@ -44,7 +44,18 @@ def probabilities(classifier: Any) -> Predict:
     if type(classifier) is MLPClassifier and _hyperbolic(classifier) and classifier.out_activation_ == "logistic":
         score = _network(classifier)
         return lambda features: expit(score(features))
-    return lambda features: _of_treated(classifier.predict_proba(features), len(features))
+    ask = classifier.predict_proba
+    return lambda features: _of_treated(_asked("model_propensity", ask, features), len(features))
+
+
+def _asked(name: str, predict: Callable[[Float], Any], features: Float) -> Any:
+    try:
+        return predict(features)
+    except Exception as error:
+        # What the model says may quote records.
+        raise InvalidInput(
+            f"{name} could not predict ({type(error).__name__}); try it on made-up records, or give another."
+        ) from None
 
 
 def _one_each(predicted: Any, n: int) -> Float:

@@ -21,6 +21,8 @@ from discreet.papers.rows import into_unit_ball
 # Directions of the span with less than this share of the largest eigenvalue are left out: a public choice.
 _CUTOFF = 1e-10
 _STEPS = 200
+# How much smoother the losses are through which a stubborn minimum is approached.
+_SOFTER = tuple(4.0**k for k in range(6, 0, -1))
 # Where Newton's method stops, as a share of the largest gradient of one record.
 _STOP = 1e-10
 
@@ -145,16 +147,58 @@ def regress(psi: Float, target: Float, rho: Float, loss: Loss, lam: float, *, sl
     stop = max(_STOP * slope, 4.0 * rounding)
     if stop > slope:
         raise InvalidInput("lam is so small that float64 cannot certify a minimum: raise it.")
-    b = np.zeros(m)
-    for _ in range(_STEPS):
-        u = target - rho * (psi @ b)
-        slopes = loss.slope(u) * rho
-        gradient = 2.0 * lam * b - slopes @ psi / n
-        if float(np.linalg.norm(gradient)) + rounding <= stop:
-            return Stable(b, sensitivity(n, lam, slope, stop), (slope + stop) / (2.0 * lam))
-        curved = (psi * (loss.curvature(u) * rho**2)[:, None]).T @ psi / n + 2.0 * lam * np.eye(m)
-        b = b - _damped(b, np.linalg.solve(curved, gradient), gradient, psi, target, rho, loss, lam)
-    raise InvalidInput("the minimisation did not settle: raise lam, or choose a smoother loss.")
+    problem = _Problem(psi, target, rho, lam)
+    b = problem.descend(np.zeros(m), loss, stop - rounding)
+    if b is None and loss.softer is not None:
+        # Where the loss is nearly flat on both sides of a kink Newton's steps lead nowhere: come from smoother losses.
+        b = np.zeros(m)
+        for times in _SOFTER:
+            b = _first(problem.descend(b, loss.softer(times), stop - rounding), b)
+        b = problem.descend(b, loss, stop - rounding)
+    if b is None:
+        raise InvalidInput("the minimisation did not settle: raise lam, or choose a smoother loss.")
+    return Stable(b, sensitivity(n, lam, slope, stop), (slope + stop) / (2.0 * lam))
+
+
+def _first(found: Float | None, otherwise: Float) -> Float:
+    return otherwise if found is None else found
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Problem:
+    """Mean loss of target - rho psi'b, plus lam |b|^2."""
+
+    psi: Float
+    target: Float
+    rho: Float
+    lam: float
+
+    def descend(self, b: Float, loss: Loss, stop: float) -> Float | None:
+        """Damped Newton steps until the gradient's norm is at most ``stop``; None if it is not after all of them."""
+        n, m = self.psi.shape
+        for _ in range(_STEPS):
+            u = self.target - self.rho * (self.psi @ b)
+            gradient = 2.0 * self.lam * b - (loss.slope(u) * self.rho) @ self.psi / n
+            if float(np.linalg.norm(gradient)) <= stop:
+                return b
+            weights = (loss.curvature(u) * self.rho**2)[:, None]
+            curved = (self.psi * weights).T @ self.psi / n + 2.0 * self.lam * np.eye(m)
+            b = b - self._damped(b, np.linalg.solve(curved, gradient), gradient, loss)
+        return None
+
+    def _damped(self, b: Float, step: Float, gradient: Float, loss: Loss) -> Float:
+        """Halve a Newton step until the objective falls; close to the minimum its change is too small to be seen."""
+
+        def objective(at: Float) -> float:
+            return float(loss.value(self.target - self.rho * (self.psi @ at)).mean() + self.lam * at @ at)
+
+        here, fall = objective(b), float(gradient @ step)
+        size = 1.0
+        while fall > 1e-12 * max(1.0, abs(here)) and size > 1e-6:
+            if objective(b - size * step) <= here - 0.1 * size * fall:
+                break
+            size /= 2.0
+        return size * step
 
 
 def sensitivity(n: int, lam: float, slope: float, gradient_norm: float = 0.0) -> float:
@@ -172,20 +216,3 @@ def gradient_rounding(n: int, m: int, lam: float, slope: float, curvature: float
         # A loss of somebody else's, of which nothing is claimed to be certain.
         return 2.0**-52 * slope * (n + m)
     return 2.0**-52 * (slope * (n + 16) + curvature * (m + 4) * (reach + slope / lam))
-
-
-def _damped(
-    b: Float, step: Float, gradient: Float, psi: Float, target: Float, rho: Float, loss: Loss, lam: float
-) -> Float:
-    """Halve a Newton step until the objective falls; close to the minimum its change is too small to be seen."""
-
-    def objective(at: Float) -> float:
-        return float(loss.value(target - rho * (psi @ at)).mean() + lam * at @ at)
-
-    here, fall = objective(b), float(gradient @ step)
-    size = 1.0
-    while fall > 1e-12 * max(1.0, abs(here)) and size > 1e-6:
-        if objective(b - size * step) <= here - 0.1 * size * fall:
-            break
-        size /= 2.0
-    return size * step
