@@ -48,7 +48,7 @@ from discreet.papers.dp_cate_kernel import (
 )
 from discreet.papers.dp_cate_models import first_stage
 from discreet.papers.losses import Loss
-from discreet.papers.nuisances import Nuisances, check_row_wise, design, private_models, train
+from discreet.papers.nuisances import Nuisances, check_finite, check_row_wise, design, private_models, train
 from discreet.papers.queries import encode_queries
 from discreet.papers.rows import OneVector, Part, gather, take
 from discreet.papers.secret_function import SecretFunction
@@ -281,6 +281,7 @@ class DPCATEFunction(BaseEstimator):  # type: ignore[misc]
         clipped = self.calibration == "proved"
         trained = train(first, self.bounds, *given, known=known, clipped=clipped, rng=rng_of(self))
         if self.calibration == "proved":
+            check_finite(*trained.raw(first.x[:MIN_ROWS]))
             check_row_wise(trained.parts, first.x[:MIN_ROWS])
         return trained, None
 

@@ -81,15 +81,19 @@ class Models:
 
     def parts(self, x: Float) -> tuple[Float, Float, Float]:
         """Propensity, and expected outcomes of control and treated."""
-        features = design(x, self.bounds)
-        control, treated, classifier = self._predict
-        mu0, mu1 = control(features), treated(features)
-        pi = np.full(len(x), classifier) if isinstance(classifier, float) else classifier(features)
+        pi, mu0, mu1 = self.raw(x)
         if self.clipped:
             mu0, mu1, pi = _inside(mu0, self.bounds.outcome), _inside(mu1, self.bounds.outcome), _numbers(pi)
-        if not isinstance(classifier, float):
+        if not isinstance(self.classifier, float):
             pi = np.clip(pi, *self.bounds.propensity)
         return pi, mu0, mu1
+
+    def raw(self, x: Float) -> tuple[Float, Float, Float]:
+        """The same as the models predict it."""
+        features = design(x, self.bounds)
+        control, treated, classifier = self._predict
+        pi = np.full(len(x), classifier) if isinstance(classifier, float) else classifier(features)
+        return pi, control(features), treated(features)
 
     def __call__(self, x: Float) -> tuple[Float, Float]:
         pi, mu0, mu1 = self.parts(x)
@@ -185,7 +189,7 @@ def check_row_wise(surfaces: Callable[[Float], tuple[Float, ...]], x: Float) -> 
     Looks at a few rows, which must be public.
     """
     together = np.array(surfaces(x))
-    check_finite(together)
+    check_finite(*(surfaces.raw(x) if isinstance(surfaces, Models) else together))
     alone = np.concatenate([np.array(surfaces(row[None, :])) for row in x], axis=1)
     if not np.allclose(together, alone, rtol=_SAME, atol=_SAME * (1.0 + np.abs(together).max())):
         raise InvalidInput(
