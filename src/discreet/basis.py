@@ -32,18 +32,25 @@ Column = Range | Levels
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """How rich a basis is: highest power of one covariate, a step and a kink at its median, products of two covariates,
-    and products in which one of them is squared (or, with steps, its step).
+    """How rich a basis is: highest power of one covariate, a step and a kink at its median, sudden jumps at so many of
+    its ranks, products of two covariates, and products in which one of them is squared (or, with steps, its step).
     """
 
     degree: int
     pairs: bool
     curved: bool
     steps: bool = False
+    jumps: int = 0
+
+    @property
+    def curves(self) -> int:
+        """Features of one range."""
+        return self.degree + 2 * self.steps + self.jumps
 
     def __str__(self) -> str:
         words = ["linear" if self.degree == 1 else f"polynomials of degree {self.degree}"]
         words += ["a step and a kink at each median"] * self.steps
+        words += [f"jumps at {self.jumps} ranks"] * (self.jumps > 0)
         words += ["products of all pairs"] * self.pairs + ["curved products"] * self.curved
         return ", ".join(words)
 
@@ -170,8 +177,9 @@ class Basis:
             if isinstance(column, Range):
                 unrolled.append(_normal_scores(marginal))
                 own.append(_recurrence(marginal, unrolled[-1], self.size.degree))
-                ranks.append(_Ranks.of(marginal, unrolled[-1], own[-1]) if self.size.steps else None)
-                orders = np.arange(1, self.size.degree + (3 if self.size.steps else 1))
+                ranked = self.size.curves > self.size.degree
+                ranks.append(_Ranks.of(marginal, unrolled[-1], own[-1], self.size) if ranked else None)
+                orders = np.arange(1, self.size.curves + 1)
                 weight += list(orders**-_DECAY)
                 group += [1 if order == 1 else 2 for order in orders]
                 first.append((start,))
@@ -210,6 +218,14 @@ class Basis:
 
     def _is_range(self, j: int) -> bool:
         return isinstance(self.columns[j], Range)
+
+    def jump_shapes(self, j: int) -> Float:
+        """Coefficients of a range's own (unweighted) features that make a pure jump, a row for each of its jumps."""
+        ranks = self.ranks[j]
+        rows = np.zeros((self.size.jumps, self.size.curves))
+        for row, lean in zip(rows, ranks.lean[-self.size.jumps :] if ranks and len(rows) else (), strict=True):
+            row[: len(lean) - 1] = lean[1:]
+        return rows
 
     @property
     def m(self) -> int:
@@ -315,28 +331,29 @@ def _polynomials(u: Float, recurrence: Float) -> list[Float]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Ranks:
-    """A step and a kink at the median, made orthonormal to the polynomials: bounded, where cubes would run away."""
+    """Curves of the ranks, made orthonormal to the polynomials: bounded, where cubes would run away."""
 
     below: Float
+    size: Size
     lean: tuple[Float, ...]
 
     @classmethod
-    def of(cls, marginal: Float, scores: Float | None, recurrence: Float) -> _Ranks:
+    def of(cls, marginal: Float, scores: Float | None, recurrence: Float, size: Size) -> _Ranks:
         points, mass = _quadrature(marginal)
         curves = [np.ones_like(points), *_polynomials(_unroll(points, scores), recurrence)]
         below = np.concatenate([[0.0], np.cumsum(marginal)])
         lean = []
-        for curve in _step_and_kink(points, below):
+        for curve in _of_ranks(points, below, size):
             parts = np.array([mass @ (curve * other) for other in curves])
             rest = curve - combine(np.column_stack(curves), parts)
-            size = max(float(np.sqrt(mass @ rest**2)), 1e-2)
-            curves.append(rest / size)
-            lean.append(np.append(parts, size))
-        return cls(below, tuple(lean))
+            length = max(float(np.sqrt(mass @ rest**2)), 1e-2)
+            curves.append(rest / length)
+            lean.append(np.append(parts, length))
+        return cls(below, size, tuple(lean))
 
     def __call__(self, x: Float, polynomials: list[Float]) -> list[Float]:
         curves = list(polynomials)
-        for curve, lean in zip(_step_and_kink(x, self.below), self.lean, strict=True):
+        for curve, lean in zip(_of_ranks(x, self.below, self.size), self.lean, strict=True):
             rest = curve - lean[0]
             for part, other in zip(lean[1:-1], curves, strict=True):
                 rest = rest - part * other
@@ -344,11 +361,12 @@ class _Ranks:
         return curves[len(polynomials) :]
 
 
-def _step_and_kink(x: Float, below: Float) -> tuple[Float, Float]:
-    """From -1 to 1 over the middle half of the ranks, and its magnitude."""
+def _of_ranks(x: Float, below: Float, size: Size) -> list[Float]:
+    """From -1 to 1 over the middle half of the ranks, and its magnitude; jumps from -1 to 1 at equal distances."""
     rank = np.interp(x, np.linspace(-1.0, 1.0, len(below)), below)
     step = np.clip(4.0 * rank - 2.0, -1.0, 1.0)
-    return step, np.abs(step)
+    jumps = [np.where(rank > (k + 1.0) / (size.jumps + 1.0), 1.0, -1.0) for k in range(size.jumps)]
+    return [step, np.abs(step)] * size.steps + jumps
 
 
 def _contrasts(marginal: Float) -> Float:

@@ -99,9 +99,13 @@ class Spread:
 
     def below(self, level: float) -> float:
         """Share of magnitudes below a level."""
+        return float(self.below_each(np.array([level]))[0])
+
+    def below_each(self, levels: Float) -> Float:
+        """Share of magnitudes below each of several levels."""
         low = np.concatenate([[self.edges[0] / 16.0], self.edges[:-1]])
-        part = np.log(max(level, 1e-300) / low) / np.log(self.edges / low)
-        return float(self.mass @ np.clip(part, 0.0, 1.0))
+        part = np.log(np.maximum(levels, 1e-300)[:, None] / low) / np.log(self.edges / low)
+        return np.asarray(np.clip(part, 0.0, 1.0) @ self.mass)
 
     def excess(self, levels: Float) -> Float:
         """Mean of what exceeds each level."""
