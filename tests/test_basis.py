@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from discreet.basis import BINS, Basis, Size, cell_numbers, cells, clean_marginal, combine, reference_points, size_for
+from discreet.basis import Basis, Size, combine, size_for
 from discreet.bounds import Levels, Range
+from discreet.marginals import BINS
 from discreet.records import CHUNK_ROWS
 
 RICH = Size(degree=3, pairs=True, curved=True)
@@ -156,41 +157,6 @@ def test_combine_is_a_matrix_product():
     np.testing.assert_allclose(combine(features, coefficients), features @ coefficients, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("marginal", [BELL, SKEWED, UNIFORM], ids=["bell", "skewed", "uniform"])
-def test_a_histogram_without_noise_is_returned_as_it_is(marginal):
-    # Cells that are all but empty are raised a little, so only the others are compared closely.
-    clean = clean_marginal(marginal, 0.0, ordered=True)
-    assert clean.sum() == pytest.approx(1)
-    np.testing.assert_allclose(clean, marginal, atol=0.03 / BINS)
-
-
-@pytest.mark.parametrize("ordered", [True, False])
-def test_a_clean_marginal_is_nearer_to_the_truth_than_the_noisy_one(ordered):
-    rng = np.random.default_rng(4)
-    before = after = 0.0
-    for _ in range(50):
-        noisy = BELL + rng.normal(0, 0.02, BINS)
-        clean = clean_marginal(noisy, 0.02, ordered)
-        assert clean.min() > 0
-        assert clean.sum() == pytest.approx(1)
-        before += np.sum((noisy - BELL) ** 2)
-        after += np.sum((clean - BELL) ** 2)
-    assert after < before
-
-
-def test_pure_noise_is_cleaned_to_equal_cells():
-    rng = np.random.default_rng(5)
-    far = [np.abs(clean_marginal(UNIFORM + rng.normal(0, 1, BINS), 1.0, False) - UNIFORM).max() for _ in range(50)]
-    assert np.median(far) < 1e-9
-
-
-def test_cell_numbers_cover_the_range_and_nothing_else():
-    columns = (Range(0, 1), Levels(("a", "b", "c")))
-    x = np.array([[-1.0, 0.0], [1.0, 2.0], [0.0, 1.0], [np.nextafter(1.0, 0.0), 0.0]])
-    np.testing.assert_array_equal(cell_numbers(x, columns), [[0, 0], [BINS - 1, 2], [BINS // 2, 1], [BINS - 1, 0]])
-    assert [cells(column) for column in columns] == [BINS, 3]
-
-
 @given(st.floats(1e-3, 1e9), st.floats(1.0, 100.0), st.integers(0, 120))
 def test_a_basis_only_grows_with_strength(strength, factor, p):
     small, large = size_for(strength, p), size_for(strength * factor, p)
@@ -199,14 +165,3 @@ def test_a_basis_only_grows_with_strength(strength, factor, p):
     assert small.curved <= large.curved
     assert not (large.pairs and p < 2)
     assert str(large)
-
-
-def test_reference_points_have_the_marginals_and_the_correlation():
-    columns = (Range(0, 1), Range(0, 1), Levels((0, 1, 2)))
-    correlation = np.array([[1.0, 0.7, 0.0], [0.7, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    x = reference_points(columns, (UNIFORM, BELL, MARGINALS[2]), correlation, 6_000)
-    # Evenly spread points: far nearer than 1 / sqrt(6000).
-    assert np.abs(np.histogram(x[:, 1], BINS, (-1, 1))[0] / 6_000 - BELL).max() < 0.01
-    assert np.abs(np.bincount(x[:, 2].astype(int)) / 6_000 - MARGINALS[2]).max() < 0.01
-    assert np.corrcoef(x[:, 0], x[:, 1])[0, 1] == pytest.approx(0.7, abs=0.05)
-    np.testing.assert_array_equal(x, reference_points(columns, (UNIFORM, BELL, MARGINALS[2]), correlation, 6_000))

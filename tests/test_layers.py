@@ -28,6 +28,7 @@ ORDER = [
     "geometry",
     "gate",
     "testing",
+    "marginals",
     "basis",
     "spread",
     "moments",

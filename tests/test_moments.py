@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from discreet.basis import BINS, Basis, Size, reference_points
+from discreet.basis import Basis, Size
 from discreet.bounds import Levels, Range
+from discreet.marginals import BINS, reference_points
 from discreet.moments import REFERENCE, Reference, SteadyGram
 
 RNG = np.random.default_rng(0)

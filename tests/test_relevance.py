@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
 
-from discreet.basis import BINS, Basis, Size, reference_points
+from discreet.basis import Basis, Size
 from discreet.bounds import Range
+from discreet.marginals import BINS, reference_points
 from discreet.moments import Reference
-from discreet.relevance import Moments, weigh
+from discreet.relevance import Likeness, Moments, weigh
 
 RNG = np.random.default_rng(0)
 P = 5
@@ -85,7 +86,8 @@ def test_relevance_to_both_models_exceeds_chance_only_where_it_is_uncertain():
     (_, _), coincidence = weigh([linear(strong, 0.02, RNG), linear(strong, 0.02, RNG)], BASIS, sparse=True)
     assert coincidence[2] == pytest.approx(1, abs=0.01)
     assert coincidence[0] == 1
-    assert np.all(coincidence[10:] > 1)
+    # Products: what single covariates do is in the outcome's model in any case.
+    assert np.all(coincidence[BASIS.m - len(BASIS.products) :] > 1)
 
 
 @pytest.mark.parametrize("sd", [0.002, 0.02, 0.2])
@@ -126,3 +128,41 @@ def test_many_small_confounders_are_not_shrunk_away_in_the_prognosis():
         kept.append(np.mean(prognosis.mean[first] / faint[first]))
         assert np.all(coincidence[first] == 1)
     assert np.mean(kept) > 0.6
+
+
+@pytest.mark.parametrize("sign", [-1.0, 0.0, 1.0])
+def test_likeness_tells_whether_both_models_follow_features_in_the_same_direction(sign):
+    found, doubts = [], []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        first = rng.normal(0, 0.3, BASIS.m) / BASIS.weight
+        second = sign * first if sign else rng.normal(0, 0.3, BASIS.m) / BASIS.weight
+        (one, two), _ = weigh([linear(first, 0.05, rng), linear(second, 0.05, rng)], BASIS, sparse=True)
+        likeness = Likeness.of(one, two, BASIS.group)
+        found.append(likeness.correlation)
+        doubts.append(likeness.doubt)
+    assert np.mean(found) * sign >= 0.3 * abs(sign)
+    assert abs(np.mean(found)) < 0.2 or sign
+    # More is known than before anything was seen, and no more than so many features can tell.
+    assert 1 / np.sqrt(BASIS.m) < np.mean(doubts) < 0.4
+
+
+def test_without_a_signal_nothing_is_said_about_likeness():
+    rng = np.random.default_rng(1)
+    (one, two), _ = weigh([linear(np.zeros(BASIS.m), 2.0, rng) for _ in range(2)], BASIS, sparse=True)
+    likeness = Likeness.of(one, two, BASIS.group)
+    assert abs(likeness.correlation) < 0.4
+    assert likeness.doubt > 0.3
+
+
+def test_many_small_coefficients_of_treatment_are_doubted_even_where_none_is_seen():
+    # Each first power stays below its noise; together they are more than nothing.
+    first = np.flatnonzero(BASIS.group == 1)
+    small = sparse_truth(*first, value=0.1)
+    errors = stated = 0.0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        (one, _), _ = weigh([linear(small, 0.1, rng), linear(small, 0.1, rng)], BASIS, sparse=True)
+        errors += np.sum((UNIT * (one.mean - small) ** 2)[first])
+        stated += np.sum((UNIT * np.diag(one.covariance))[first])
+    assert stated > 0.5 * errors

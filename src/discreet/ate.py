@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import hypot, sqrt
 from typing import Any, Literal
 
@@ -21,6 +22,7 @@ from discreet.intervals import Uncertainty
 from discreet.records import Chunk, Records
 from discreet.release import Release
 from discreet.rounds import (
+    Remainder,
     Score,
     arm_factors,
     calibrate,
@@ -112,7 +114,7 @@ class ATE(BaseEstimator):  # type: ignore[misc]
         setting = measure_gram(gate, share["gram"], build_basis(gate, share["marginals"], size))
         low, high = gate.bounds.propensity if known else trimmed(gate.bounds, where.treated, strength)
         outcome = first_look(gate, share["models"], setting, where, pilot, (low, high), known)
-        remainder, off, looks = 0.0, 0.0, share["looks"]
+        remainder, off, looks = Remainder(0.0, 0.0), 0.0, share["looks"]
         if not known:
             for number, part in enumerate(calibrations, 1):
                 outcome = calibrate(gate, f"calibration {number}", part * share["calibration"], outcome)
@@ -127,6 +129,7 @@ class ATE(BaseEstimator):  # type: ignore[misc]
         ceiling = aipw_score_bound(2.2, min(low, 1.0 - high))
         factors = None if known else model.factors(score_factor)
         score = measure_score(gate, share["score"], looks, score_rows(outcome), outcome.effect, ceiling, factors)
+        score = replace(score, mean=score.mean - remainder.mean)
         adjustment = {
             "covariates": list(gate.bounds.names),
             "basis": str(size) if gate.bounds.p else "none",
@@ -134,8 +137,8 @@ class ATE(BaseEstimator):  # type: ignore[misc]
             "trim": [low, high],
         }
         small = small_sample_error(gate, where)
-        uncertainty = _uncertainty(gate, score, hypot(remainder, score.lost * off, small))
-        notes = _notes(size, gate.bounds.p, known, (low, high), uncertainty, small > 0.5 * remainder)
+        uncertainty = _uncertainty(gate, score, hypot(remainder.sd, score.lost * off, small))
+        notes = _notes(size, gate.bounds.p, known, (low, high), uncertainty, small > 0.5 * remainder.sd)
         self.release_ = _release("ate", gate, score, uncertainty, where, pilot, known, share, adjustment, notes)
         return self
 

@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
-from discreet.columns import Float, IntArray, Levels, Range
+from discreet.columns import Float, IntArray, Range
+from discreet.marginals import Column, cells
 
-# Equal bins over a declared range; polynomials of low degree need no more.
-BINS = 24
 # Pairs of covariates enter through the products of their first terms (of all contrasts, for levels), while there are
 # no more of these than this.
 MOST_PAIRS = 66
@@ -26,8 +25,6 @@ ROOM = 0.75
 # A marginal more skewed than this is unrolled to normal scores first: products of long tails are all noise.
 _SKEWED = 1.0
 _INTERCEPT, _PAIR, _CURVED, _DECAY = 1.5, 0.6, 0.5, 0.3
-
-Column = Range | Levels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,54 +84,6 @@ def choose_size(strength: float, n: float, columns: tuple[Column, ...]) -> Size:
     richest = size_for(strength, len(columns), products)
     sizes = [richest, *(size for size in plainer if size.degree <= richest.degree)]
     return next((size for size in sizes if 10 * Basis.flat(columns, size).m <= n), sizes[-1])
-
-
-def cells(column: Column) -> int:
-    """Number of cells of a column's marginal: its levels, or equal bins of its range."""
-    return len(column.levels) if isinstance(column, Levels) else BINS
-
-
-def cell_numbers(x: Float, columns: tuple[Column, ...]) -> IntArray:
-    """Cell of each record in each column."""
-    numbers = np.empty(x.shape, dtype=np.int64, order="F")
-    for j, column in enumerate(columns):
-        if isinstance(column, Levels):
-            numbers[:, j] = x[:, j]
-        else:
-            numbers[:, j] = np.minimum((x[:, j] + 1.0) * (BINS / 2.0), BINS - 1)
-    return numbers
-
-
-def clean_marginal(fractions: Float, sd: float, ordered: bool) -> Float:
-    """Denoise a released histogram: towards the nearest bell (or equal cells), by James and Stein.
-
-    Bells are normal curves cut off at the ends of the range, chosen by least squares and only on evidence. Where the
-    noise is small, the histogram is returned as it is.
-    """
-    size = len(fractions)
-    shape = np.full(size, 1.0 / size)
-    if ordered:
-        loss = np.sum((fractions - _BELLS) ** 2, axis=1)
-        best = int(np.argmin(loss))
-        if loss[best] + 16.0 * sd**2 < float(np.sum((fractions - shape) ** 2)):
-            shape = _BELLS[best]
-    apart = fractions - shape
-    # Noise alone exceeds its expectation now and then: only what is clearly more than noise is kept.
-    noise = size * sd**2 * (1.0 + 2.0 * np.sqrt(2.0 / size))
-    keep = max(0.0, 1.0 - noise / max(float(apart @ apart), 1e-300))
-    values = np.maximum(shape + keep * apart, 0.02 / size)
-    return np.asarray(values / values.sum())
-
-
-def _bells() -> Float:
-    edges = np.linspace(-1.0, 1.0, BINS + 1)
-    centre, width = np.meshgrid(np.linspace(-1.4, 1.4, 15), np.geomspace(0.1, 1.5, 14))
-    below = ndtr((edges[None, :] - centre.reshape(-1, 1)) / width.reshape(-1, 1))
-    mass = np.maximum(np.diff(below, axis=1), 1e-12)
-    return np.asarray(mass / mass.sum(axis=1, keepdims=True))
-
-
-_BELLS = _bells()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -385,32 +334,3 @@ def _merge_small(group: IntArray) -> IntArray:
     if min(sizes[2], sizes[3] + sizes[4]) < 6:
         return np.where(group > 1, 2, group)
     return np.where((group == 4) & (sizes[4] < 6), 3, group)
-
-
-def reference_points(columns: tuple[Column, ...], marginals: tuple[Float, ...], correlation: Float, size: int) -> Float:
-    """Deterministic sample of a Gaussian copula with the released marginals: a public stand-in for the covariates."""
-    values, vectors = np.linalg.eigh(correlation)
-    factor = vectors * np.sqrt(np.maximum(values, 0.02))
-    factor /= np.sqrt(np.sum(factor**2, axis=1, keepdims=True))
-    even: Float = ndtr(ndtri(_kronecker(size, len(columns))) @ factor.T)
-    points = np.empty(even.shape)
-    for j, (column, marginal) in enumerate(zip(columns, marginals, strict=True)):
-        below = np.concatenate([[0.0], np.cumsum(marginal)])
-        below[-1] = 1.0
-        if isinstance(column, Levels):
-            points[:, j] = np.clip(np.searchsorted(below, even[:, j], side="right") - 1, 0, len(marginal) - 1)
-        else:
-            points[:, j] = np.interp(even[:, j], below, np.linspace(-1.0, 1.0, len(below)))
-    return points
-
-
-def _kronecker(size: int, dimension: int) -> Float:
-    """Evenly spread points in the unit cube: multiples of square roots of primes, modulo one."""
-    primes: list[int] = []
-    candidate = 2
-    while len(primes) < dimension:
-        if all(candidate % prime for prime in primes):
-            primes.append(candidate)
-        candidate += 1
-    steps = np.sqrt(np.array(primes, dtype=np.float64))
-    return np.asarray(np.clip((0.5 + np.arange(1, size + 1)[:, None] * steps) % 1.0, 1e-6, 1.0 - 1e-6))

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from discreet.basis import Basis, reference_points
+from discreet.basis import Basis
 from discreet.columns import Float
+from discreet.marginals import reference_points
 
 # Points of the public stand-in for the covariates.
 REFERENCE = 6_000

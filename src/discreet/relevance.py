@@ -24,8 +24,13 @@ _STEPS, _SETTLE, _PASSES = 10, 7, 8
 _FIRST, _EXPECTED, _OTHERS, _WORTH = 0.5, 5.0, 0.3, 8.0
 # So many unseen coefficients of the guessed size steady the estimate of it.
 _STEADY = 2.0
-# Only one of two models may be shrunk freely: the chance to matter to the outcome is raised by this factor, and first
-# powers and levels, where many small confounders would add up, are taken to matter to it in any case.
+# What does not matter to treatment is not quite zero where evidence is faint, because dozens of small coefficients may
+# add up: their square.
+_REST = 0.0015
+# Prior standard deviation of the correlation between a feature's parts in treatment and in outcome.
+_ALIKE = 0.4
+# Only one of two models may be shrunk freely: the chance to matter to the outcome is raised by this factor, and what a
+# single covariate does is taken to matter to it in any case: there many small confounders would add up.
 _GENEROUS = 2.0
 
 
@@ -52,16 +57,46 @@ class Posterior:
     scales: Float
 
 
-def weigh(models: Sequence[Moments], basis: Basis, *, sparse: bool) -> tuple[list[Posterior], Float]:
+@dataclass(frozen=True, slots=True, eq=False)
+class Likeness:
+    """Whether treatment and outcome tend to follow a feature in the same direction.
+
+    ``correlation`` between a feature's coefficients in the two models, common to all features, and its ``doubt`` (a
+    standard deviation); ``size`` is the product of each feature's prior standard deviations in both.
+    """
+
+    correlation: float
+    doubt: float
+    size: Float
+
+    @classmethod
+    def of(cls, treatment: Posterior, outcome: Posterior, group: IntArray) -> Likeness:
+        """From the product of both models' raw coefficients: their noises are independent, so that it is unbiased."""
+        size = np.sqrt(treatment.scales * outcome.scales)
+        raw, spread = np.ones(len(size)), np.ones(len(size))
+        for fitted in (treatment, outcome):
+            own = np.diag(np.linalg.inv(fitted.covariance)) - 1.0 / fitted.scales
+            v = 1.0 / np.maximum(own, 1e-9 / fitted.scales)
+            raw *= fitted.mean * (1.0 + v / fitted.scales)
+            spread *= fitted.scales + v
+        told = (size / spread)[group > 0]
+        precision = float(told @ size[group > 0]) + _ALIKE**-2
+        correlation = float(np.clip(told @ raw[group > 0] / precision, -1.0, 1.0))
+        return cls(correlation, precision**-0.5, size)
+
+
+def weigh(
+    models: Sequence[Moments], basis: Basis, *, sparse: bool, faint: bool = True
+) -> tuple[list[Posterior], Float]:
     """Coefficients of the outcome's model, or of treatment's and the outcome's, in this order.
 
     With them comes, for each feature, by how much its relevance to both models exceeds chance. Unless ``sparse``, all
-    features are taken to matter.
+    features are taken to matter; where evidence is ``faint``, what seems not to is doubted.
     """
     unit = basis.weight**2
     inverses = [np.linalg.inv(model.noise) for model in models]
     means = [np.zeros(basis.m) for _ in models]
-    prior = _Prior(basis.group, [model.size for model in models])
+    prior = _Prior(basis.group, [model.size for model in models], basis.m - len(basis.products), faint)
     fitted = prior.start if sparse else [np.full(basis.m, model.size) for model in models]
 
     def scales(k: int) -> Float:
@@ -98,7 +133,10 @@ class _Prior:
     States are numbered by bits: bit k is set where a feature matters to model k.
     """
 
-    def __init__(self, group: IntArray, sizes: Sequence[float]) -> None:
+    def __init__(self, group: IntArray, sizes: Sequence[float], single: int, faint: bool) -> None:
+        self.rest = _REST if faint else 0.0
+        # Features of single covariates come before products.
+        self.single = (np.arange(len(group)) < single) & (group > 0)
         self.group, self.guesses, self.sizes = group, sizes, list(sizes)
         count = 2 ** len(sizes)
         self.states = np.array([[(state >> k) & 1 for k in range(len(sizes))] for state in range(count)], dtype=bool)
@@ -125,13 +163,17 @@ class _Prior:
 
     def fit(self, seen: Sequence[tuple[Float, Float]]) -> list[Float]:
         """Prior variances of unit coefficients, from their squared estimates and the variances of these."""
+        # Only treatment's coefficients are doubted where they seem not to matter: the outcome's are shrunk less anyway.
+        rests = [np.zeros(len(self.group)) for _ in seen]
+        if len(seen) > 1:
+            rests[0] = np.full(len(self.group), self.rest)
         inside = np.zeros((len(self.group), len(self.states)))
         inside[self.group == 0, -1] = 1.0
         for _ in range(_PASSES):
             evidence = np.stack(
                 [
-                    0.5 * (square / v - square / (v + size) - np.log1p(size / v))
-                    for (square, v), size in zip(seen, self.sizes, strict=True)
+                    0.5 * (square / (v + rest) - square / (v + size) - np.log((v + size) / (v + rest)))
+                    for (square, v), size, rest in zip(seen, self.sizes, rests, strict=True)
                 ],
                 axis=1,
             ) @ self.states.T.astype(np.float64)
@@ -149,14 +191,17 @@ class _Prior:
                 self.sizes[k] = float(total / (_STEADY + counts.sum()))
         self.coincidence = inside[:, -1] / np.maximum(np.prod(matters, axis=1), 1e-12)
         if len(seen) > 1:
-            first = self.group == 1
-            matters[:, -1] = np.where(first, 1.0, np.minimum(1.0, _GENEROUS * matters[:, -1]))
-            self.coincidence[first] = 1.0
-        return [self._variance(*seen[k], matters[:, k], size) for k, size in enumerate(self.sizes)]
+            matters[:, -1] = np.where(self.single, 1.0, np.minimum(1.0, _GENEROUS * matters[:, -1]))
+            self.coincidence[self.single] = 1.0
+        return [
+            self._variance(*seen[k], matters[:, k], size, rest)
+            for k, (size, rest) in enumerate(zip(self.sizes, rests, strict=True))
+        ]
 
     @staticmethod
-    def _variance(square: Float, v: Float, matters: Float, size: float) -> Float:
+    def _variance(square: Float, v: Float, matters: Float, size: float, rest: Float) -> Float:
         """Prior variance under which a normal posterior has the variance of the mixture's."""
-        keep = size / (size + v)
-        left = matters * keep * v + matters * (1.0 - matters) * keep**2 * square
+        keep, little = size / (size + v), rest / (rest + v)
+        left = (matters * keep + (1.0 - matters) * little) * v
+        left = left + matters * (1.0 - matters) * (keep - little) ** 2 * square
         return np.asarray(left * v / np.maximum(v - left, left * v / size))

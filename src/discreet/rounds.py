@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit
@@ -19,7 +20,7 @@ from discreet.gate import Gate, Query
 from discreet.geometry import Ball, Interval, MeanSquare
 from discreet.moments import LOGIT_CAP
 from discreet.records import Chunk
-from discreet.relevance import Moments, Posterior, weigh
+from discreet.relevance import Likeness, Moments, Posterior, weigh
 from discreet.scores import aipw_score, balancing_weight
 from discreet.spread import Factors
 from discreet.survey import Location, RowMap, Setting, measure_spread
@@ -28,8 +29,6 @@ from discreet.survey import Location, RowMap, Setting, measure_spread
 _MOST_WEIGHT = 3.0
 # What the interval allows for of what clipping hides.
 _ALLOW = 0.35
-# The remainder is worked out as if errors of the two models had unrelated signs; caution for what is not in it.
-_CAUTION = 1.2
 # Relative error of the reference's moments.
 _DOUBT = 0.004
 # Guessed squares of a unit feature's coefficient where it matters: on the logit, and in squared scales of the outcome.
@@ -38,6 +37,8 @@ _SIZE_TREATMENT, _SIZE_OUTCOME = 0.25, 0.1
 _LEAN = 0.3
 # Below this many (features to the power 1.5, over n mu) noise is negligible, and no feature need be left out.
 _EASY = 0.002
+# Below this n mu, small coefficients cannot be seen one by one.
+_FAINT = 1500.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +89,8 @@ class Outcome:
     """Public model of the prognosis f = (1 - e) mu_1 + e mu_0: features, and an effect that may lean on some of them.
 
     ``covariance`` is that of the coefficients' error; ``first_doubt`` are both models' variances after their first
-    look, and ``coincidence`` says by how much a feature's relevance to both then exceeded chance.
+    look, ``coincidence`` says by how much a feature's relevance to both then exceeded chance, and ``likeness`` whether
+    both followed features in the same direction (nothing is known of it where the design is known).
     """
 
     propensity: Propensity
@@ -99,6 +101,7 @@ class Outcome:
     effect: float
     coincidence: Float
     first_doubt: tuple[Float, Float]
+    likeness: Likeness | None = None
     lean: Float | None = None
 
     def local_effect(self, c: Chunk) -> Float | float:
@@ -161,17 +164,20 @@ def first_look(
     if known:
         (fitted,), coincidence = weigh([y], basis, sparse=sparse)
         model, doubt, implied = Propensity.by_design(setting, *trim), fitted, np.zeros(basis.m)
+        likeness = None
     else:
         t = _treatment_moments(setting, assignment[0].value / n, float(assignment[0].sd) / n, treated, n)
-        (doubt, fitted), coincidence = weigh([t, y], basis, sparse=sparse)
+        (doubt, fitted), coincidence = weigh([t, y], basis, sparse=sparse, faint=n * gate.mu < _FAINT)
+        likeness = Likeness.of(doubt, fitted, basis.group)
         model = Propensity(setting, doubt.mean, doubt.covariance, *trim)
         # Moments of the treatment that the propensity implies.
         implied = (setting.reference.weight * (model.on_reference - treated)) @ setting.reference.features
     varies = treated * (1.0 - treated) * float(solid[0, 0]) / float(basis.weight[0]) ** 2
     coefficients, step = _beside_an_effect(fitted, y, implied, float(gap.value) / n / seen, varies, 3.0 * scale)
     first_doubt = np.diag(doubt.covariance), np.diag(fitted.covariance)
+    effect = pilot + step
     return Outcome(
-        model, where.centre, treated, coefficients, fitted.covariance, pilot + step, coincidence, first_doubt
+        model, where.centre, treated, coefficients, fitted.covariance, effect, coincidence, first_doubt, likeness
     )
 
 
@@ -266,14 +272,17 @@ def lean_effect(gate: Gate, share: float, scale: float, outcome: Outcome) -> Out
     return replace(outcome, lean=lean)
 
 
-def correct_outcome(gate: Gate, share: float, look: float, outcome: Outcome) -> tuple[Outcome, float]:
+class Remainder(NamedTuple):
+    """What is expected of E[(pi - e)(f* - f)/(e(1 - e))], the second-order error of the score's mean, and its sd."""
+
+    mean: float
+    sd: float
+
+
+def correct_outcome(gate: Gate, share: float, look: float, outcome: Outcome) -> tuple[Outcome, Remainder]:
     """Correct the prognosis by the moments of weighted residuals, where the propensity is in doubt as well.
 
-    Returns
-    -------
-    outcome : Outcome
-    remainder : float
-        Standard deviation of E[(pi - e)(f* - f)/(e(1 - e))], the second-order error of the score's mean.
+    Returns the better prognosis, and the remainder that both models then leave.
     """
     model, setting, n = outcome.propensity, outcome.propensity.setting, gate.n
 
@@ -306,8 +315,8 @@ def correct_outcome(gate: Gate, share: float, look: float, outcome: Outcome) -> 
     return better, _remainder(better, float(np.sum((belief.mean - before.mean) ** 2)))
 
 
-def _remainder(outcome: Outcome, step: float) -> float:
-    """Standard deviation of the product of both models' errors; ``step`` is the square of the last correction."""
+def _remainder(outcome: Outcome, step: float) -> Remainder:
+    """Product of both models' errors; ``step`` is the square of the last correction."""
     setting, assigned = outcome.propensity.setting, outcome.propensity.covariance
     gram = setting.second + setting.gram.apart
     error = gram @ outcome.covariance @ gram + setting.gram.variance * step * np.eye(setting.basis.m)
@@ -317,7 +326,12 @@ def _remainder(outcome: Outcome, step: float) -> float:
     for covariance, first in zip((assigned, outcome.covariance), outcome.first_doubt, strict=True):
         blind *= np.minimum(1.0, np.diag(covariance) / first)
     together = float(np.sum(assigned * error) + (outcome.coincidence - 1.0) * blind @ own)
-    return _CAUTION * float(np.sqrt(max(together, 0.0)))
+    if outcome.likeness is None:
+        return Remainder(0.0, float(np.sqrt(max(together, 0.0))))
+    # Where both models follow features in the same direction, both are shrunk in the same direction too.
+    shared = float(np.sum(((outcome.covariance @ gram) * assigned)[1:].sum(axis=1) / outcome.likeness.size[1:]))
+    unlike = shared * outcome.likeness.doubt
+    return Remainder(shared * outcome.likeness.correlation, float(np.sqrt(max(together, 0.0) + unlike**2)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet.basis import Basis, Size, cell_numbers, cells, clean_marginal, combine
-from discreet.columns import Float, Range
+from discreet.basis import Basis, Size, combine
+from discreet.columns import Float
 from discreet.focus import Focus
 from discreet.gate import Gate, Query
 from discreet.geometry import Ball, Cells, Gram, Interval, MeanSquare
+from discreet.marginals import cell_numbers, cells, clean_marginals
 from discreet.moments import Reference, SteadyGram
 from discreet.records import CHUNK_ROWS, Chunk
 from discreet.spread import BINS, Factors, Spread, bin_numbers
@@ -92,10 +93,7 @@ def build_basis(gate: Gate, share: float, size: Size) -> Basis:
     sizes = tuple(cells(column) for column in columns)
     (counts,) = gate.ask(Query("marginals", share, Cells(sizes), lambda c: cell_numbers(c.x, columns)))
     parts = np.split(counts.value / gate.n, np.cumsum(sizes)[:-1])
-    marginals = tuple(
-        clean_marginal(part, float(counts.sd) / gate.n, isinstance(column, Range))
-        for part, column in zip(parts, columns, strict=True)
-    )
+    marginals = clean_marginals(columns, parts, float(counts.sd) / gate.n)
     return Basis(columns, marginals, size)
 
 

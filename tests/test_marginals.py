@@ -1,0 +1,94 @@
+import numpy as np
+import pytest
+
+from discreet.bounds import Levels, Range
+from discreet.marginals import BINS, cell_numbers, cells, clean_marginals, reference_points
+
+UNIFORM = np.full(BINS, 1 / BINS)
+CENTRES = (2 * np.arange(BINS) + 1) / BINS - 1
+BELL = np.exp(-0.5 * (CENTRES / 0.33) ** 2)
+BELL /= BELL.sum()
+SKEWED = np.exp(-3.0 * (CENTRES + 1))
+SKEWED /= SKEWED.sum()
+RANGE, LEVELS = Range(0, 1), Levels(tuple(range(BINS)))
+
+
+def square(marginal):
+    """Mean square of a covariate with this marginal."""
+    return marginal @ CENTRES**2
+
+
+@pytest.mark.parametrize("marginal", [BELL, SKEWED, UNIFORM], ids=["bell", "skewed", "uniform"])
+@pytest.mark.parametrize("sd", [0.0, 1e-7])
+def test_a_histogram_without_noise_is_returned_as_it_is(marginal, sd):
+    # Cells that are all but empty are raised a little, so only the others are compared closely.
+    (clean,) = clean_marginals((RANGE,), (marginal,), sd)
+    assert clean.sum() == pytest.approx(1)
+    np.testing.assert_allclose(clean, marginal, atol=0.03 / BINS)
+
+
+@pytest.mark.parametrize("column", [RANGE, LEVELS])
+def test_a_clean_marginal_is_nearer_to_the_truth_than_the_noisy_one(column):
+    rng = np.random.default_rng(4)
+    before = after = 0.0
+    for _ in range(50):
+        noisy = BELL + rng.normal(0, 0.02, BINS)
+        (clean,) = clean_marginals((column,), (noisy,), 0.02)
+        assert clean.min() > 0
+        assert clean.sum() == pytest.approx(1)
+        before += np.sum((noisy - BELL) ** 2)
+        after += np.sum((clean - BELL) ** 2)
+    assert after < before
+
+
+@pytest.mark.parametrize("truth", [BELL, UNIFORM], ids=["bell", "uniform"])
+def test_covariates_that_are_alike_tell_each_others_shape(truth):
+    # So much noise that a histogram on its own says next to nothing; a wrong guess would be off by a factor of three.
+    rng, columns = np.random.default_rng(6), (RANGE,) * 6
+    errors = {1: [], 6: []}
+    for _ in range(60):
+        noisy = tuple(truth + rng.normal(0, 0.05, BINS) for _ in columns)
+        for size in errors:
+            clean = clean_marginals(columns[:size], noisy[:size], 0.05)
+            errors[size].append(square(clean[0]) / square(truth) - 1.0)
+    assert abs(np.mean(errors[6])) < 0.1
+    assert np.mean(np.square(errors[6])) < 0.6 * np.mean(np.square(errors[1]))
+
+
+def test_a_covariate_unlike_the_others_keeps_its_own_shape():
+    rng = np.random.default_rng(7)
+    columns = (RANGE, RANGE, RANGE, RANGE)
+    noisy = tuple(truth + rng.normal(0, 0.004, BINS) for truth in (BELL, BELL, BELL, UNIFORM))
+    clean = clean_marginals(columns, noisy, 0.004)
+    assert square(clean[0]) == pytest.approx(square(BELL), rel=0.2)
+    assert square(clean[3]) == pytest.approx(square(UNIFORM), rel=0.2)
+
+
+def test_pure_noise_is_cleaned_to_equal_cells():
+    rng = np.random.default_rng(5)
+    noisy = [UNIFORM + rng.normal(0, 1, BINS) for _ in range(50)]
+    far = [np.abs(clean_marginals((LEVELS,), (part,), 1.0)[0] - UNIFORM).max() for part in noisy]
+    assert np.median(far) < 1e-9
+
+
+def test_no_covariates_have_no_marginals():
+    assert clean_marginals((), (), 0.1) == ()
+
+
+def test_cell_numbers_cover_the_range_and_nothing_else():
+    columns = (Range(0, 1), Levels(("a", "b", "c")))
+    x = np.array([[-1.0, 0.0], [1.0, 2.0], [0.0, 1.0], [np.nextafter(1.0, 0.0), 0.0]])
+    np.testing.assert_array_equal(cell_numbers(x, columns), [[0, 0], [BINS - 1, 2], [BINS // 2, 1], [BINS - 1, 0]])
+    assert [cells(column) for column in columns] == [BINS, 3]
+
+
+def test_reference_points_have_the_marginals_and_the_correlation():
+    columns = (Range(0, 1), Range(0, 1), Levels((0, 1, 2)))
+    correlation = np.array([[1.0, 0.7, 0.0], [0.7, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    marginals = (UNIFORM, BELL, np.array([0.5, 0.3, 0.2]))
+    x = reference_points(columns, marginals, correlation, 6_000)
+    # Evenly spread points: far nearer than 1 / sqrt(6000).
+    assert np.abs(np.histogram(x[:, 1], BINS, (-1, 1))[0] / 6_000 - BELL).max() < 0.01
+    assert np.abs(np.bincount(x[:, 2].astype(int)) / 6_000 - marginals[2]).max() < 0.01
+    assert np.corrcoef(x[:, 0], x[:, 1])[0, 1] == pytest.approx(0.7, abs=0.05)
+    np.testing.assert_array_equal(x, reference_points(columns, marginals, correlation, 6_000))
