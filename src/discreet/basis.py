@@ -168,6 +168,11 @@ class Basis:
     def _is_range(self, j: int) -> bool:
         return isinstance(self.columns[j], Range)
 
+    def covariate_features(self, j: int) -> range:
+        """Where the features of a covariate alone are."""
+        start = self.first[j][0]
+        return range(start, start + (self.size.curves if self._is_range(j) else len(self.first[j])))
+
     def jump_shapes(self, j: int) -> Float:
         """Coefficients of a range's own (unweighted) features that make a pure jump, a row for each of its jumps."""
         ranks = self.ranks[j]

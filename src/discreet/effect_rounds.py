@@ -147,9 +147,7 @@ def calibrate_treatment(gate: Gate, share: float, model: Propensity, information
     return replace(model, theta=fitted.mean, covariance=fitted.covariance)
 
 
-def combine_looks(
-    look: FirstLook, model: Propensity, where: Location, pilot: float, *, varying: bool
-) -> Models:
+def combine_looks(look: FirstLook, model: Propensity, where: Location, pilot: float, *, varying: bool) -> Models:
     """Models of outcome and effect from the first look (post-processing).
 
     Its level holds the pilot effect of those who are treated more often than others, and its contrast holds the

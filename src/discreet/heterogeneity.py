@@ -139,9 +139,7 @@ def _shrunk(
     precision = np.zeros((2 * m, 2 * m))
     precision[:m, :m], precision[m:, m:] = outcome.precision, effect.precision
     target = np.concatenate([outcome.target, effect.target])
-    return shrink(
-        precision, target, blocks, scale=scale**2, cap=(_FAR * scale) ** 2, start=start, together=together
-    )
+    return shrink(precision, target, blocks, scale=scale**2, cap=(_FAR * scale) ** 2, start=start, together=together)
 
 
 def prior_variance(blocks: tuple[Block, ...], scale: float, cap: float) -> Float:
@@ -184,18 +182,14 @@ def joint_blocks(basis: Basis, treated: float, varying: bool) -> tuple[Block, ..
             special += [False, True, True] if varying else [False]
         both = np.concatenate([index, m + index])
         blocks.append(Block(both, kind, tuple(shapes), tuple(parts), tuple(special)))
-    if not varying:
-        # What no shape covers stays zero: shapes have rows of zeros for the effect.
-        return tuple(blocks)
     return tuple(blocks)
 
 
 def _curves(basis: Basis) -> list[tuple[str, IntArray, tuple[Float, ...], tuple[float, ...]]]:
     """Kind, features, shapes and their weights of every block of features but the constant."""
     out: list[tuple[str, IntArray, tuple[Float, ...], tuple[float, ...]]] = []
-    for j, (column, first) in enumerate(zip(basis.columns, basis.first, strict=True)):
-        is_range = isinstance(column, Range)
-        index = first[0] + np.arange(basis.size.curves if is_range else len(first))
+    for j, column in enumerate(basis.columns):
+        is_range, index = isinstance(column, Range), np.array(basis.covariate_features(j))
         shapes = _range_shapes(basis, j) if is_range else [np.eye(len(index))]
         smooth = len(shapes) - basis.size.jumps if is_range else 1
         weights = [(1.0 - _JUMPY) / smooth if len(shapes) > smooth else 1.0] * smooth
@@ -204,7 +198,9 @@ def _curves(basis: Basis) -> list[tuple[str, IntArray, tuple[Float, ...], tuple[
         scaled = tuple(shape / basis.weight[index][:, None] for shape in shapes)
         out.append(("own" if is_range else "level", index, scaled, tuple(weights)))
     start = basis.m - len(basis.products)
-    return out + [("pair", np.array([k]), (np.array([[1.0 / basis.weight[k]]]),), (1.0,)) for k in range(start, basis.m)]
+    return out + [
+        ("pair", np.array([k]), (np.array([[1.0 / basis.weight[k]]]),), (1.0,)) for k in range(start, basis.m)
+    ]
 
 
 def _range_shapes(basis: Basis, j: int) -> list[Float]:
