@@ -29,7 +29,7 @@ from discreet.errors import InvalidBudget
 from discreet.fitted import Progress, after_count, count_first, open_gate, trimmed
 from discreet.gate import Gate
 from discreet.guarantee import Neighbours
-from discreet.heterogeneity import Models, single_blocks
+from discreet.heterogeneity import Models
 from discreet.marginals import Column
 from discreet.records import Records
 from discreet.rounds import Propensity
@@ -245,7 +245,7 @@ def _release(gate: Gate, design: Design, models: Models, where: Location, share:
 
 
 def _interval(models: Models, varying: bool) -> tuple[Float, Float]:
-    """Coefficients for intervals and a triangular factor of their covariance, from the effect rounds alone."""
+    """Coefficients for intervals and a triangular factor of their covariance, from all that is known of both models."""
     known, m = models.known_effect, models.setting.basis.m
     cap = (3.0 * models.scale) ** 2
     if not varying:
@@ -253,12 +253,13 @@ def _interval(models: Models, varying: bool) -> tuple[Float, Float]:
         precision = float(known.precision[0, 0]) + 1.0 / cap
         centre[0], factor[0, 0] = known.target[0] / precision, precision**-0.5
         return centre, factor
-    blocks = single_blocks(models.setting.basis)
-    centre, covariance = profile(known.precision, known.target, blocks, models.effect, scale=models.scale**2, cap=cap)
+    precision, target = models.information
+    both, covariance = profile(precision, target, models.blocks, models.fitted, scale=models.scale**2, cap=cap)
+    centre, covariance = both[m:], covariance[m:, m:]
     values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     # F F' is the covariance for any rotation of F's columns: take the one that is triangular.
-    return centre, np.linalg.qr(root.T, mode="r").T
+    return centre, np.asarray(np.linalg.qr(root.T, mode="r")).T
 
 
 def _importance(basis: Basis, coefficients: Float, spread: Float, names: tuple[str, ...]) -> dict[str, float]:

@@ -46,13 +46,16 @@ _CEILING = 2.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FirstLook:
-    """Moments of a residual without models, with all features: its level, and its contrast between the arms."""
+    """Moments of a residual without models, with all features: its level, and its contrast between the arms.
+
+    ``sampling`` is the precision of the records' mean of a unit feature's moment, beside that of the population.
+    """
 
     focus: Focus
     level: Float
     contrast: Float
     sd: float
-    sampling: Float
+    sampling: float
     treated: float
 
 
@@ -82,7 +85,7 @@ def first_look(
     radius = clip * focus.radius * sqrt(1.0 + 4.0 * reach**2)
     (moments,) = gate.ask(Query("first look", share, Ball(radius, 2 * focus.m), rows))
     values = moments.value / n / seen
-    sampling = setting.square(focus, _everywhere(setting)) * spread.scale**2 / n
+    sampling = n * seen / spread.clipped_square(clip)
     return FirstLook(focus, values[: focus.m], values[focus.m :], float(moments.sd) / n / seen, sampling, p)
 
 
@@ -106,15 +109,14 @@ def assign(
     value, sd = moments.value / n, float(moments.sd) / n
     psi, weight = focus(setting.reference.features)
     apart = p * (1.0 - p) * focus.scale[:, None] * setting.gram.apart[focus.kept]
-    sampling = setting.square(focus, _everywhere(setting)) * (p * (1.0 - p) / n)
     model = Propensity(setting, np.zeros(basis.m), np.zeros((basis.m, basis.m)), *trim, known=known)
     information = Information(np.zeros((basis.m, basis.m)), np.zeros(basis.m))
     for _ in range(_NEWTON):
         e = model.on_reference
         expected = (psi * (weight * (e - p))[:, None]).mean(axis=0) + apart @ model.theta
         slope = setting.slope(focus, e * (1.0 - e))
-        information = Information.seen(value - expected, sd, slope, sampling, 0.0).around(model.theta)
-        fitted = fit_treatment(information, blocks, model.theta)
+        information = Information.seen(value - expected, sd, slope, 0.0).around(model.theta)
+        fitted = fit_treatment(information, n * _second(setting, e * (1.0 - e)), blocks, model.theta)
         model = replace(model, theta=fitted.mean, covariance=fitted.covariance)
     return model, information
 
@@ -139,11 +141,10 @@ def calibrate_treatment(gate: Gate, share: float, model: Propensity, information
         return psi * ((c.t - model(c)) * weight)[:, None]
 
     (moments,) = gate.ask(Query("calibration", share, Ball(model.reach * focus.radius, focus.m), rows))
-    sampling = setting.square(focus, varies) / n
-    more = Information.seen(
-        moments.value / n, float(moments.sd) / n, setting.slope(focus, varies), sampling, _DOUBT
-    ).around(model.theta)
-    fitted = fit_treatment(information + more, single_blocks(setting.basis), model.theta)
+    value, sd = moments.value / n, float(moments.sd) / n
+    more = Information.seen(value, sd, setting.slope(focus, varies), _DOUBT).around(model.theta)
+    sampling = n * _second(setting, varies)
+    fitted = fit_treatment(information + more, sampling, single_blocks(setting.basis), model.theta)
     return replace(model, theta=fitted.mean, covariance=fitted.covariance)
 
 
@@ -162,15 +163,15 @@ def combine_looks(look: FirstLook, model: Propensity, where: Location, pilot: fl
 
     level = look.level + pilot * mean(e - p)
     slope = setting.slope(look.focus, _everywhere(setting))
-    of_outcome = Information.seen(level, look.sd, slope, look.sampling, _DOUBT_FIRST)
+    of_outcome = Information.seen(level, look.sd, slope, _DOUBT_FIRST)
     slope = setting.slope(look.focus, 2.0 * e * (1.0 - e))
-    sampling = 4.0 * p * (1.0 - p) * look.sampling
+    sampling = look.sampling * setting.second, look.sampling * _second(setting, e * (1.0 - e))
     blocks = joint_blocks(setting.basis, p, varying)
     off = np.zeros(len(level))
     for _ in range(_ALTERNATE):
         sd = hypot(look.sd, _DOUBT_FIRST * sqrt(float(np.mean(off**2))))
-        of_effect = Information.seen(look.contrast - off, sd, slope, sampling, _DOUBT_FIRST)
-        models = Models.first(model, blocks, where.centre, pilot, where.spread.scale, of_outcome, of_effect)
+        of_effect = Information.seen(look.contrast - off, sd, slope, _DOUBT_FIRST)
+        models = Models.first(model, blocks, where.centre, pilot, where.spread.scale, of_outcome, of_effect, sampling)
         explained = setting.reference.features @ models.outcome
         off = 2.0 * mean((e - p) * explained - (e - p) ** 2 * pilot)
     return models
@@ -190,11 +191,10 @@ def outcome_round(gate: Gate, number: int, share: float, look: float, models: Mo
 
     (moments,) = gate.ask(Query(f"outcome moments {number}", share, Ball(clip * focus.radius, focus.m), rows))
     everywhere = _everywhere(setting)
-    sampling = setting.square(focus, everywhere) * spread.scale**2 / n
     value, sd = moments.value / n / seen, float(moments.sd) / n / seen
-    more = Information.seen(value, sd, setting.slope(focus, everywhere), sampling, _DOUBT).around(models.outcome)
+    more = Information.seen(value, sd, setting.slope(focus, everywhere), _DOUBT).around(models.outcome)
     before = models.known_outcome.weakened(_KEPT) if number == 1 else models.known_outcome
-    return models.with_outcome(before + more)
+    return models.with_outcome(before + more, n * seen / spread.clipped_square(clip) * setting.second)
 
 
 def effect_round(gate: Gate, number: int, share: float, look: float, models: Models, *, last: bool) -> Models:
@@ -217,10 +217,12 @@ def effect_round(gate: Gate, number: int, share: float, look: float, models: Mod
         return psi * (np.clip(product, -clip, clip) * weight)[:, None]
 
     (moments,) = gate.ask(Query(f"effect moments {number}", share, Ball(clip * focus.radius, focus.m), rows))
-    sampling = setting.square(focus, varies) * spread.scale**2 / n
     slope = setting.slope(focus, varies)
-    more = Information.seen(moments.value / n, float(moments.sd) / n, slope, sampling, _DOUBT).around(models.effect)
-    return models.with_effect(more if number == 1 else models.known_effect + more, last=last)
+    more = Information.seen(moments.value / n, float(moments.sd) / n, slope, _DOUBT).around(models.effect)
+    # Clipping the product is about the same as clipping the residual further out.
+    level = clip / sqrt(float(np.mean(e * (1.0 - e))))
+    sampling = n * spread.below(level) / spread.clipped_square(level) * _second(setting, varies)
+    return models.with_effect(more if number == 1 else models.known_effect + more, sampling, last=last)
 
 
 def _clip(spread: Spread, scales: float) -> float:
@@ -250,6 +252,12 @@ def _focus(setting: Setting, doubt: Float, noise: float) -> Focus:
 def _unit(gate: Gate, share: float) -> float:
     """Noise of focused moments of a quantity within [-1, 1], to a record."""
     return gate.noise_sd(Ball(ROOM**0.5, 1), share) / gate.n
+
+
+def _second(setting: Setting, varies: Float) -> Float:
+    """Second moments of all features on the reference, its points weighted."""
+    features = setting.reference.features
+    return np.asarray((features * varies[:, None]).T @ features / len(features))
 
 
 def _everywhere(setting: Setting) -> Float:

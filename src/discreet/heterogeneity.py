@@ -22,26 +22,39 @@ from discreet.survey import Setting
 _FAINT, _JUMPY = 1e-3, 0.3
 # A first guess at the size of coefficients on the logit (squared), and the intercept's.
 _LOGIT, _LOGIT_CAP = 0.25, 4.0
+# Keeps what can be seen by no record from being divided by.
+_TINY = 1e-12
 # The intercepts of outcome and effect may be this many scales of the outcome away from where they are first seen.
 _FAR = 3.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Information:
-    """A normal likelihood of coefficients: its precision, and precision times its peak."""
+    """A normal likelihood of coefficients: its precision, and precision times its peak.
+
+    It is about the coefficients of these very records, so that rounds add up: each has noise of its own, while all see
+    the same records. What sampling adds is added once, by `sampled`.
+    """
 
     precision: Float
     target: Float
 
     @classmethod
-    def seen(cls, value: Float, sd: float, slope: Float, sampling: Float, doubt: float) -> Information:
+    def seen(cls, value: Float, sd: float, slope: Float, doubt: float) -> Information:
         """From moments ``slope @ coefficients + noise``; ``doubt`` is a relative error of the model behind the slope.
 
         Without it, early rounds would be believed to the last digit where records are many.
         """
-        noise = (sd**2 + doubt**2 * float(np.mean(value**2))) * np.eye(len(value)) + sampling
-        left = np.linalg.solve(noise, slope).T
-        return cls(left @ slope, left @ value)
+        noise = sd**2 + doubt**2 * float(np.mean(value**2))
+        return cls(slope.T @ slope / noise, slope.T @ value / noise)
+
+    def sampled(self, precision: Float) -> Information:
+        """The same about the coefficients of the population, which those of the records miss with some precision."""
+        left = np.linalg.solve(
+            self.precision + precision + _TINY * np.trace(precision) * np.eye(len(precision)), precision
+        )
+        joint = self.precision @ left
+        return Information((joint + joint.T) / 2.0, left.T @ self.target)
 
     def around(self, centre: Float) -> Information:
         """The same where coefficients were counted from a centre."""
@@ -71,6 +84,7 @@ class Models:
     scale: float
     known_outcome: Information
     known_effect: Information
+    sampling: tuple[Float, Float]
     fitted: Shrunk
     outcome: Float
     effect: Float
@@ -85,9 +99,10 @@ class Models:
         scale: float,
         known_outcome: Information,
         known_effect: Information,
+        sampling: tuple[Float, Float],
     ) -> Models:
         """Fit both models to what is known."""
-        fitted = _shrunk(blocks, scale, known_outcome, known_effect, None)
+        fitted = _shrunk(blocks, scale, _joined(known_outcome, known_effect, sampling), None)
         m = len(known_outcome.target)
         coefficients = fitted.mean[:m].copy(), fitted.mean[m:].copy()
         return cls(
@@ -99,6 +114,7 @@ class Models:
             scale,
             known_outcome,
             known_effect,
+            sampling,
             fitted,
             *coefficients,
         )
@@ -109,37 +125,47 @@ class Models:
         effect = self.pilot + features.combine(c, self.effect)
         return c.y - self.centre - features.combine(c, self.outcome) - (c.t - self.propensity(c)) * effect
 
+    @property
+    def information(self) -> tuple[Float, Float]:
+        """Precision and target of both models' coefficients."""
+        return _joined(self.known_outcome, self.known_effect, self.sampling)
+
     def doubt(self, effect: bool) -> Float:
         """Variance that is left in each feature's part of the effect, or of the outcome."""
         m = self.setting.basis.m
         return np.diag(self.fitted.covariance)[m:] if effect else np.diag(self.fitted.covariance)[:m]
 
-    def with_outcome(self, known: Information) -> Models:
+    def with_outcome(self, known: Information, sampling: Float) -> Models:
         """After more is known of the outcome; the effect in use stays until its own round."""
-        fitted = _shrunk(self.blocks, self.scale, known, self.known_effect, self.fitted.mean)
-        return replace(self, known_outcome=known, fitted=fitted, outcome=fitted.mean[: self.setting.basis.m].copy())
+        changed = replace(self, known_outcome=known, sampling=(sampling, self.sampling[1]))
+        fitted = _shrunk(self.blocks, self.scale, changed.information, self.fitted.mean)
+        return replace(changed, fitted=fitted, outcome=fitted.mean[: self.setting.basis.m].copy())
 
-    def with_effect(self, known: Information, *, last: bool) -> Models:
+    def with_effect(self, known: Information, sampling: Float, *, last: bool) -> Models:
         """After more is known of the effect; at last, whether it varies at all is weighed too."""
-        fitted = _shrunk(self.blocks, self.scale, self.known_outcome, known, self.fitted.mean, together=last)
+        changed = replace(self, known_effect=known, sampling=(self.sampling[0], sampling))
+        fitted = _shrunk(self.blocks, self.scale, changed.information, self.fitted.mean, together=last)
         m = self.setting.basis.m
-        outcome, effect = fitted.mean[:m].copy(), fitted.mean[m:].copy()
-        return replace(self, known_effect=known, fitted=fitted, outcome=outcome, effect=effect)
+        return replace(changed, fitted=fitted, outcome=fitted.mean[:m].copy(), effect=fitted.mean[m:].copy())
 
 
 def _shrunk(
     blocks: tuple[Block, ...],
     scale: float,
-    outcome: Information,
-    effect: Information,
+    information: tuple[Float, Float],
     start: Float | None,
     together: bool = False,
 ) -> Shrunk:
+    return shrink(*information, blocks, scale=scale**2, cap=(_FAR * scale) ** 2, start=start, together=together)
+
+
+def _joined(outcome: Information, effect: Information, sampling: tuple[Float, Float]) -> tuple[Float, Float]:
+    """Precision and target of both models' coefficients, those of the effect after the outcome's."""
     m = len(outcome.target)
+    first, second = outcome.sampled(sampling[0]), effect.sampled(sampling[1])
     precision = np.zeros((2 * m, 2 * m))
-    precision[:m, :m], precision[m:, m:] = outcome.precision, effect.precision
-    target = np.concatenate([outcome.target, effect.target])
-    return shrink(precision, target, blocks, scale=scale**2, cap=(_FAR * scale) ** 2, start=start, together=together)
+    precision[:m, :m], precision[m:, m:] = first.precision, second.precision
+    return precision, np.concatenate([first.target, second.target])
 
 
 def prior_variance(blocks: tuple[Block, ...], scale: float, cap: float) -> Float:
@@ -148,8 +174,9 @@ def prior_variance(blocks: tuple[Block, ...], scale: float, cap: float) -> Float
     return np.diag(shrink(np.zeros((m, m)), np.zeros(m), blocks, scale=scale, cap=cap).covariance)
 
 
-def fit_treatment(known: Information, blocks: tuple[Block, ...], start: Float | None) -> Shrunk:
+def fit_treatment(seen: Information, sampling: Float, blocks: tuple[Block, ...], start: Float | None) -> Shrunk:
     """Coefficients of the logit."""
+    known = seen.sampled(sampling)
     return shrink(known.precision, known.target, blocks, scale=_LOGIT, cap=_LOGIT_CAP, start=start)
 
 

@@ -1,8 +1,8 @@
 """Block-wise adaptive shrinkage: coefficients from noisy information, each block as large as the evidence says.
 
 A block is a set of coefficients that matter together or not at all (a covariate's curve, a factor's contrasts, one
-product). Its prior is a mixture over shapes and scales with a point mass at zero; how common each is, is learned over all
-blocks of a kind. Post-processing: only released numbers and public facts come in.
+product). Its prior is a mixture over shapes and scales with a point mass at zero; how common each is, is learned over
+all blocks of a kind. Post-processing: only released numbers and public facts come in.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import expit, logsumexp
+import numpy.typing as npt
+from scipy.special import expit
 
 from discreet.columns import Float, IntArray
 
 # Prior variances that are tried, in units of the given one.
+BoolArray = npt.NDArray[np.bool_]
 SCALES: Float = 4.0 ** np.arange(-5.0, 3.0)
 # Sweeps at most, and the change (in units of the given scale) below which they end.
 _SWEEPS, _STILL = 25, 1e-4
@@ -54,13 +56,15 @@ class Block:
 class Shrunk:
     """Coefficients, their covariance (block by block), and how likely each block is to be anything but zero.
 
-    ``any_special`` is the probability that any block has a special shape.
+    ``any_special`` is the probability that any block has a special shape; ``chances`` are those of zero and of every shape
+    at every scale, by kind.
     """
 
     mean: Float
     covariance: Float
     matters: Float
     any_special: float
+    chances: dict[str, Float]
 
 
 def shrink(
@@ -103,7 +107,7 @@ def shrink(
         for number, part in enumerate(parts):
             index = part.block.index
             rest = target[index] - precision[index] @ mean + part.own @ mean[index]
-            fit = fits[number] = part.fit(rest, chances.get(part.block.kind), any_special)
+            fit = fits[number] = part.fit(rest, chances.get(part.block.kind), any_special, together)
             mean[index] = fit.mean
             if part.block.shapes:
                 total[part.block.kind] += fit.inside
@@ -119,41 +123,36 @@ def shrink(
     for part, fit in zip(parts, fits, strict=True):
         covariance[np.ix_(part.block.index, part.block.index)] = part.covariance(fit)
     matters = np.array([1.0 - fit.zero for fit in fits])
-    return Shrunk(mean, covariance, matters, any_special)
+    return Shrunk(mean, covariance, matters, any_special, chances)
 
 
 def profile(
-    precision: Float, target: Float, blocks: Sequence[Block], mean: Float, *, scale: float, cap: float
+    precision: Float, target: Float, blocks: Sequence[Block], fitted: Shrunk, *, scale: float, cap: float
 ) -> tuple[Float, Float]:
     """Coefficients and covariance for intervals: every block as variable as the evidence can still believe.
 
-    Each block, given the others at ``mean``, gets the largest scale whose log evidence is within 1.92 of the best one's.
-    A normal posterior under these scales is shrunk less than the estimate, and says honestly what is not known.
+    Each block, given the others where they were fitted, gets for every shape the largest scale whose log evidence is
+    within 1.92 of that of the shape's best one, and the odds of anything special are raised by as much. A normal prior
+    is then matched to the variance that this mixture leaves; the posterior under all of them together is shrunk less than
+    the estimate, has the blocks' covariances in it, and says honestly what is not known.
     """
     prior = np.zeros_like(precision)
     for block in blocks:
         part, square = _Part.of(block, precision, scale, cap), np.ix_(block.index, block.index)
-        if not block.shapes:
+        if block.shapes:
+            mean = fitted.mean[block.index]
+            rest = target[block.index] - precision[block.index] @ fitted.mean + part.own @ mean
+            prior[square] = part.believable(rest, fitted.chances[block.kind], fitted.any_special)
+        else:
             prior[square] = cap * np.eye(len(block.index))
-            continue
-        rest = target[block.index] - precision[block.index] @ mean + part.own @ mean[block.index]
-        evidence = part.evidence(part.turned(rest)) + np.log(_shape_weights(block))[:, None]
-        by_scale = logsumexp(evidence, axis=0)
-        best = max(0.0, float(by_scale.max()))
-        believable = np.flatnonzero(by_scale >= best - _BELIEVABLE)
-        # Where even the smallest scale is too large, the block is zero for all that can be told.
-        level = int(believable[-1]) if believable.size else 0
-        share = np.exp(evidence[:, level] - by_scale[level])
-        shapes = np.stack(block.shapes) if len({s.shape for s in block.shapes}) == 1 else part.padded
-        prior[square] = scale * SCALES[level] * np.einsum("s,sik,sjk->ij", share, shapes, shapes)
     covariance = np.linalg.solve(np.eye(len(target)) + prior @ precision, prior)
     covariance = (covariance + covariance.T) / 2.0
     return covariance @ target, covariance
 
 
 def _shape_weights(block: Block) -> Float:
-    weights = np.asarray(block.weights or (1.0,) * len(block.shapes))
-    return weights / weights.sum()
+    weights = np.array(block.weights or (1.0,) * len(block.shapes))
+    return np.asarray(weights / weights.sum())
 
 
 def _expected(kind: str, blocks: Sequence[Block]) -> Float:
@@ -187,6 +186,7 @@ class _Part:
     """
 
     block: Block
+    scale: float
     own: Float
     flat: Float | None
     padded: Float
@@ -199,45 +199,85 @@ class _Part:
         own = precision[np.ix_(block.index, block.index)]
         if not block.shapes:
             none = np.zeros(0)
-            return cls(block, own, np.linalg.inv(own + np.eye(len(own)) / cap), none, none, none, none)
+            flat = np.asarray(np.linalg.inv(own + np.eye(len(own)) / cap))
+            return cls(block, scale, own, flat, none, none, none, none)
         width = max(shape.shape[1] for shape in block.shapes)
         padded = np.stack([np.pad(shape, ((0, 0), (0, width - shape.shape[1]))) for shape in block.shapes])
         values, vectors = np.linalg.eigh(np.swapaxes(padded, 1, 2) @ own @ padded)
         values, grid = np.maximum(values, 0.0)[:, None, :], (scale * SCALES)[None, :, None]
         bulk = -0.5 * np.sum(np.log1p(grid * values), axis=2)
-        return cls(block, own, None, padded, padded @ vectors, 1.0 / (values + 1.0 / grid), bulk)
+        return cls(block, scale, own, None, padded, padded @ vectors, 1.0 / (values + 1.0 / grid), bulk)
 
     def turned(self, rest: Float) -> Float:
-        return np.einsum("sik,i->sk", self.turn, rest)
+        return np.asarray(rest @ self.turn)
 
     def evidence(self, turned: Float) -> Float:
         """Log evidence of every shape at every scale, beside that of zero."""
-        return np.asarray(0.5 * np.einsum("sgk,sk->sg", self.keep, turned**2) + self.bulk)
+        return np.asarray(0.5 * (self.keep @ (turned**2)[:, :, None])[:, :, 0] + self.bulk)
 
-    def fit(self, rest: Float, chances: Float | None, any_special: float) -> _Fit:
+    @property
+    def plain(self) -> BoolArray:
+        """Which components are not special: zero, and shapes that are not."""
+        special = self.block.special or (False,) * len(self.block.shapes)
+        return np.concatenate([[True], np.repeat(~np.array(special), len(SCALES))])
+
+    def fit(self, rest: Float, chances: Float | None, any_special: float, together: bool) -> _Fit:
         if self.flat is not None or chances is None:
             assert self.flat is not None
             return _Fit(self.flat @ rest, np.zeros(0), np.zeros(0), 0.0, 0.0)
-        turned = self.turned(rest)
+        turned, odds = self.turned(rest), 0.0
         scores = np.concatenate([[0.0], self.evidence(turned).ravel()]) + np.log(chances)
-        inside = np.exp(scores - logsumexp(scores))
-        odds = 0.0
-        if any(self.block.special):
-            plain = np.concatenate([[True], np.repeat(~np.array(self.block.special), len(SCALES))])
-            usual = logsumexp(scores[plain])
-            odds = float(logsumexp(scores) - usual + np.log(chances[plain].sum()))
-            without = np.where(plain, np.exp(scores - usual), 0.0)
-            inside = any_special * inside + (1.0 - any_special) * without
+        inside = np.exp(scores - scores.max())
+        total = inside.sum()
+        if together and any(self.block.special):
+            # Overwhelming evidence leaves nothing of the usual: not even a zero to divide by.
+            usual = max(float(inside @ self.plain), 1e-300)
+            odds = float(np.log(total / usual * (chances @ self.plain)))
+            inside = any_special * inside / total + (1.0 - any_special) * np.where(self.plain, inside / usual, 0.0)
+        else:
+            inside = inside / total
         by_shape = inside[1:].reshape(self.bulk.shape)
-        mean = np.einsum("sik,sk->i", self.turn, np.einsum("sg,sgk->sk", by_shape, self.keep) * turned)
+        kept = (by_shape[:, None, :] @ self.keep)[:, 0, :]
+        mean = (self.turn @ (kept * turned)[:, :, None])[:, :, 0].sum(axis=0)
         return _Fit(mean, turned, inside, float(inside[0]), odds)
+
+    def believable(self, rest: Float, chances: Float, any_special: float) -> Float:
+        """Covariance of a normal prior that is as wide as the evidence can still believe."""
+        turned = self.turned(rest)
+        evidence = self.evidence(turned)
+        near = evidence >= evidence.max(axis=1, keepdims=True) - _BELIEVABLE
+        level = len(SCALES) - 1 - np.argmax(near[:, ::-1], axis=1)
+        scores = np.concatenate([[0.0], evidence.ravel()]) + np.log(chances)
+        inside = np.exp(scores - scores.max()) * np.where(self.plain, np.exp(-_BELIEVABLE), any_special)
+        share = inside[1:].reshape(self.bulk.shape).sum(axis=1) / inside.sum()
+        places = np.arange(len(level))
+        kept = self.keep[places, level]
+        within = np.einsum("sik,sjk->ij", self.turn * (share[:, None] * kept)[:, None, :], self.turn)
+        means = (self.turn @ (kept * turned)[:, :, None])[:, :, 0]
+        middle = share @ means
+        left = within + (means * share[:, None]).T @ means - np.outer(middle, middle)
+        scaled = self.padded * np.sqrt(share * self.scale * SCALES[level])[:, None, None]
+        wide = np.einsum("sik,sjk->ij", scaled, scaled)
+        return _matched(wide, self.own, float(np.trace(left)))
 
     def covariance(self, fit: _Fit) -> Float:
         """Covariance of the mixture: within its components and between them."""
         if self.flat is not None:
             return self.flat
         inside = fit.inside[1:].reshape(self.bulk.shape)
-        within = np.einsum("sik,sk,sjk->ij", self.turn, np.einsum("sg,sgk->sk", inside, self.keep), self.turn)
-        means = np.einsum("sgk,sk,sik->sgi", self.keep, fit.turned, self.turn)
-        between = np.einsum("sg,sgi,sgj->ij", inside, means, means, optimize=True)
-        return np.asarray(within + between - np.outer(fit.mean, fit.mean))
+        kept = (inside[:, None, :] @ self.keep)[:, 0, :]
+        within = np.einsum("sik,sjk->ij", self.turn * kept[:, None, :], self.turn)
+        means = (self.keep * fit.turned[:, None, :]) @ np.swapaxes(self.turn, 1, 2)
+        flat = means.reshape(-1, means.shape[-1])
+        return np.asarray(within + (flat * inside.reshape(-1, 1)).T @ flat - np.outer(fit.mean, fit.mean))
+
+
+def _matched(wide: Float, own: Float, left: float) -> Float:
+    """A covariance, scaled down until a normal posterior has no more variance in all than ``left``."""
+    low, high = -30.0, 0.0
+    for _ in range(30):
+        middle = (low + high) / 2.0
+        prior = np.exp(middle) * wide
+        posterior = np.linalg.solve(np.eye(len(own)) + prior @ own, prior)
+        low, high = (middle, high) if float(np.trace(posterior)) < left else (low, middle)
+    return np.asarray(np.exp(high) * wide)
