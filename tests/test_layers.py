@@ -52,8 +52,11 @@ ORDER = [
     "datasets",
     "papers",
     "report",
+    "effect_report",
     "demo",
     "reproduce",
+    "console",
+    "cli_effects",
     "cli",
 ]
 # The front door imports everything, lazily.

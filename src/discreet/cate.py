@@ -47,8 +47,8 @@ class CATE(BaseEstimator):  # type: ignore[misc]
     """Treatment effect as a function of the declared covariates, from observational records or a known design.
 
     Rounds through the gate: where the outcome and the covariates are; a first look at outcome and contrast; the
-    propensity; then outcome and effect in turn, each corrected by orthogonal moments of residuals. Coefficients are shrunk
-    block by block, so that covariates that do not matter drop out. No sample is split.
+    propensity; then outcome and effect in turn, each corrected by orthogonal moments of residuals. Coefficients are
+    shrunk block by block, so that covariates that do not matter drop out. No sample is split.
 
     Parameters
     ----------
@@ -250,8 +250,9 @@ def _interval(models: Models, varying: bool) -> tuple[Float, Float]:
     cap = (3.0 * models.scale) ** 2
     if not varying:
         centre, factor = np.zeros(m), np.zeros((m, m))
-        precision = float(known.precision[0, 0]) + 1.0 / cap
-        centre[0], factor[0, 0] = known.target[0] / precision, precision**-0.5
+        known = known.sampled(models.sampling[1])
+        sure = float(known.precision[0, 0]) + 1.0 / cap
+        centre[0], factor[0, 0] = known.target[0] / sure, sure**-0.5
         return centre, factor
     precision, target = models.information
     both, covariance = profile(precision, target, models.blocks, models.fitted, scale=models.scale**2, cap=cap)
@@ -289,12 +290,12 @@ def _notes(bounds: Bounds, design: Design, known: bool, chance: float) -> tuple[
         notes.append("No covariates were declared: the effect is a constant.")
     elif not design.varying:
         notes.append(
-            "This budget and number of records cannot support an effect that varies: a constant is released. More records, "
-            "a larger epsilon or fewer covariates would help."
+            "This budget and number of records cannot support an effect that varies: a constant is released. More "
+            "records, a larger epsilon or fewer covariates would help."
         )
     else:
         notes.append(
-            f"The function is the best approximation by {design.size}, shrunk towards a constant where evidence is faint."
+            f"The function is an approximation by {design.size}, shrunk towards a constant where evidence is faint."
         )
         if chance < 0.5:
             notes.append("The evidence is in favour of an effect that is the same for everyone.")

@@ -61,7 +61,8 @@ class EffectRelease:
     coefficients
         Of the estimated function, in the outcome's unit.
     centre, factor
-        For intervals: coefficients that are shrunk less, and F (lower triangular) with F F' the covariance of their error.
+        For intervals: coefficients that are shrunk less, and F (lower triangular), F F' being the covariance of their
+        error.
     average
         Mean of each feature over the released distribution of the covariates.
     importance
@@ -132,8 +133,8 @@ class EffectRelease:
         """Interval for each row of X: pointwise, for the best approximation of the effect in the basis.
 
         Covers sampling error, privacy noise and shrinkage. It does not cover what no function of the basis can follow
-        (a sharp bend, a joint effect of three covariates), nor unmeasured confounding; and it is for one row at a time: of
-        many rows, a part ``alpha`` is missed.
+        (a sharp bend, a joint effect of three covariates), nor unmeasured confounding; and it is for one row at a time:
+        of many rows, a part ``alpha`` is missed.
         """
         parts = [self._band(features, alpha) for features in self._features(X)]
         low, high = (np.concatenate([part[k] for part in parts]) for k in (0, 1))

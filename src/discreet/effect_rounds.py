@@ -1,7 +1,7 @@
 """Rounds through the gate that tell how an effect varies: each turns a share of the budget into better public models.
 
-Outcomes are on [-1, 1] here, covariates as `Bounds` encodes them. The proof of every round is its geometry; the list with
-all diameters is in docs/proofs/cate.md. What a round computes from its noisy sums is post-processing.
+Outcomes are on [-1, 1] here, covariates as `Bounds` encodes them. The proof of every round is its geometry; the list
+with all diameters is in docs/proofs/cate.md. What a round computes from its noisy sums is post-processing.
 """
 
 from __future__ import annotations

@@ -155,10 +155,10 @@ def trimmed(bounds: Bounds, treated: float, strength: float) -> tuple[float, flo
     return max(low, min(rule, 0.3 * treated)), min(high, 1.0 - min(rule, 0.3 * (1.0 - treated)))
 
 
-def released(self: Any) -> Release:
+def released(self: Any) -> Any:
     """The release of a fitted estimator."""
     try:
-        release: Release = self.release_
+        release = self.release_
     except AttributeError:
         raise NotFitted(f"this {type(self).__name__} has no release yet; call fit first.") from None
     return release
@@ -166,22 +166,26 @@ def released(self: Any) -> Release:
 
 def ate_(self: Any) -> float:
     """The released estimate of the average effect."""
-    return released(self).estimate
+    release: Release = released(self)
+    return release.estimate
 
 
 def guarantee_(self: Any) -> Guarantee:
     """What the release promises."""
-    return released(self).guarantee
+    guarantee: Guarantee = released(self).guarantee
+    return guarantee
 
 
 def ate_interval(self: Any, alpha: float = 0.05) -> tuple[float, float]:
     """Confidence interval at level ``1 - alpha``: sampling error and privacy noise together. Costs nothing."""
-    return released(self).interval(alpha)
+    release: Release = released(self)
+    return release.interval(alpha)
 
 
 def summary(self: Any) -> str:
     """The release as a readable table."""
-    return released(self).summary()
+    text: str = released(self).summary()
+    return text
 
 
 def plot(self: Any, ax: Any = None) -> Any:

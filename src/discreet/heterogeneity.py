@@ -1,8 +1,8 @@
 """Public models of treatment, outcome and effect on one basis, and what noisy moments say about them together.
 
 The outcome is y = m(x) + (t - e(x)) tau(x) + noise, with m(x) = E[y | x]: the residual's moments with the features tell
-m, its moments with (t - e) times the features tell tau, and an error in one model disturbs the other only by the product
-with an error of e (Neyman orthogonality). Post-processing: only released numbers and public facts come in.
+m, its moments with (t - e) times the features tell tau, and an error in one model disturbs the other only by the
+product with an error of e (Neyman orthogonality). Post-processing: only released numbers and public facts come in.
 """
 
 from __future__ import annotations

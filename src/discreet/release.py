@@ -174,7 +174,8 @@ class Release:
         """A paragraph for a paper's methods section, numbers filled in."""
         g, u, b = self.guarantee, self.uncertainty, self.bounds
         sentences = [
-            f"The {_METHOD[self.kind]} from {self.records} records under differential privacy with {guarantee_words(g)}",
+            f"The {_METHOD[self.kind]} from {self.records} records under differential privacy with "
+            f"{guarantee_words(g)}",
             f"Before anything was computed, outcomes were clipped to the declared range from {b.outcome[0]:g} to "
             f"{b.outcome[1]:g}{self._adjustment_words()}.",
             self._mechanism_words(),

@@ -56,8 +56,8 @@ class Block:
 class Shrunk:
     """Coefficients, their covariance (block by block), and how likely each block is to be anything but zero.
 
-    ``any_special`` is the probability that any block has a special shape; ``chances`` are those of zero and of every shape
-    at every scale, by kind.
+    ``any_special`` is the probability that any block has a special shape; ``chances`` are those of zero and of every
+    shape at every scale, by kind.
     """
 
     mean: Float
@@ -133,8 +133,8 @@ def profile(
 
     Each block, given the others where they were fitted, gets for every shape the largest scale whose log evidence is
     within 1.92 of that of the shape's best one, and the odds of anything special are raised by as much. A normal prior
-    is then matched to the variance that this mixture leaves; the posterior under all of them together is shrunk less than
-    the estimate, has the blocks' covariances in it, and says honestly what is not known.
+    is then matched to the variance that this mixture leaves; the posterior under all of them together is shrunk less
+    than the estimate, has the blocks' covariances in it, and says honestly what is not known.
     """
     prior = np.zeros_like(precision)
     for block in blocks:
