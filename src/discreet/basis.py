@@ -223,6 +223,60 @@ class Basis:
         return features, np.minimum(1.0, self.radius**2 / square)
 
 
+def evaluate(basis: Basis, x: Float, coefficients: Float) -> Float:
+    """Features times coefficients without the features: for functions that are public, and asked about many rows."""
+    plain = coefficients * basis.weight
+    start = basis.m - len(basis.products)
+    partners: dict[int, list[tuple[int, float]]] = {}
+    for (a, b), coefficient in zip(basis.products, plain[start:], strict=True):
+        if coefficient:
+            partners.setdefault(a, []).append((b, float(coefficient)))
+    needed = set(partners) | {b for pairs in partners.values() for b, _ in pairs}
+    values: dict[int, Float] = {}
+    total = np.full(len(x), plain[0])
+    for j, own in enumerate(basis.own):
+        where = basis.covariate_features(j)
+        if basis._is_range(j):
+            part, curves = _along(basis, j, x[:, j], plain[where.start : where.stop])
+            values |= {k: curves[k - where.start] for k in needed if k in where}
+        else:
+            codes = x[:, j].astype(np.intp)
+            part = (own @ plain[where.start : where.stop])[codes]
+            values |= {k: own[codes, k - where.start] for k in needed if k in where}
+        total += part
+    for a, pairs in partners.items():
+        inner = np.zeros(len(x))
+        for b, coefficient in pairs:
+            inner += coefficient * values[b]
+        total += values[a] * inner
+    return total
+
+
+def _along(basis: Basis, j: int, x: Float, coefficients: Float) -> tuple[Float, list[Float]]:
+    """A range's own part of a function, and its curves up to those that products may use."""
+    degree, ranks, left = basis.size.degree, basis.ranks[j], coefficients.copy()
+    curves = _polynomials(_unroll(x, basis.unrolled[j]), basis.own[j])
+    total = np.zeros(len(x))
+    if ranks is not None:
+        # Curves of ranks were made orthonormal one after the other: undo it from the last to the first.
+        raw = np.zeros(len(ranks.lean))
+        for i in range(len(raw) - 1, -1, -1):
+            raw[i] = left[degree + i] / ranks.lean[i][-1]
+            left[: degree + i] -= raw[i] * ranks.lean[i][1:-1]
+            total -= raw[i] * ranks.lean[i][0]
+        rank = _ranks(x, ranks.below)
+        if basis.size.steps:
+            curves += ranks(x, curves)[:1]
+            step = _middle(rank)
+            total += raw[0] * step + raw[1] * np.abs(step)
+        jumps = raw[2 * basis.size.steps :]
+        levels = np.concatenate([[-jumps.sum()], -jumps.sum() + 2.0 * np.cumsum(jumps)])
+        total += levels[np.searchsorted(_thresholds(basis.size), rank)]
+    for coefficient, curve in zip(left[:degree], curves, strict=False):
+        total += coefficient * curve
+    return total, curves
+
+
 def combine(features: Float, coefficients: Float) -> Float:
     """Features times coefficients, added up in a fixed order (BLAS would round differently by position)."""
     total, term = np.zeros(len(features)), np.empty(len(features))
@@ -317,10 +371,21 @@ class _Ranks:
 
 def _of_ranks(x: Float, below: Float, size: Size) -> list[Float]:
     """From -1 to 1 over the middle half of the ranks, and its magnitude; jumps from -1 to 1 at equal distances."""
-    rank = np.interp(x, np.linspace(-1.0, 1.0, len(below)), below)
-    step = np.clip(4.0 * rank - 2.0, -1.0, 1.0)
-    jumps = [np.where(rank > (k + 1.0) / (size.jumps + 1.0), 1.0, -1.0) for k in range(size.jumps)]
-    return [step, np.abs(step)] * size.steps + jumps
+    rank = _ranks(x, below)
+    step = _middle(rank)
+    return [step, np.abs(step)] * size.steps + [np.where(rank > at, 1.0, -1.0) for at in _thresholds(size)]
+
+
+def _ranks(x: Float, below: Float) -> Float:
+    return np.interp(x, np.linspace(-1.0, 1.0, len(below)), below)
+
+
+def _middle(rank: Float) -> Float:
+    return np.clip(4.0 * rank - 2.0, -1.0, 1.0)
+
+
+def _thresholds(size: Size) -> Float:
+    return (np.arange(size.jumps) + 1.0) / (size.jumps + 1.0)
 
 
 def _contrasts(marginal: Float) -> Float:

@@ -200,11 +200,16 @@ def effect_size(scaled: float, n: float, columns: tuple[Column, ...]) -> Size:
             degree=degree,
             pairs=few and scaled >= _PAIRS,
             curved=few and 0 < pairs <= MOST_CURVED_PAIRS and scaled >= _CURVED,
-            jumps=7 if scaled >= _JUMPS else 0,
+            jumps=_jumps(len(columns)) if scaled >= _JUMPS else 0,
         )
     ]
     sizes += [Size(degree=k, pairs=False, curved=False) for k in range(degree, 0, -1)]
     return next((size for size in sizes if 10 * Basis.flat(columns, size).m <= n), sizes[-1])
+
+
+def _jumps(p: int) -> int:
+    """Ranks at which each covariate may jump: fewer where there are many covariates."""
+    return 7 if p <= 6 else 3 if p <= 12 else 0
 
 
 def _release(gate: Gate, design: Design, models: Models, where: Location, share: dict[str, float]) -> EffectRelease:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 from scipy.special import ndtri
 
-from discreet.basis import Basis, Size, combine
+from discreet.basis import Basis, Size, combine, evaluate
 from discreet.bounds import Bounds, Levels
 from discreet.columns import Float
 from discreet.errors import InvalidInput, UnsupportedRelease
@@ -26,7 +26,7 @@ from discreet.release import StudyDesign
 FORMAT = "discreet-effect-release"
 VERSION = 1
 # Queries are answered so many rows at a time, which bounds the memory that they take.
-_ROWS = 65_536
+_ROWS = 16_384
 # Sizes that a file may ask for: far above what any public rule chooses.
 _MOST_CURVES = 64
 
@@ -127,7 +127,7 @@ class EffectRelease:
 
     def effect(self, X: Any = None) -> Float:
         """Effect for each row of X: an array or a frame with exactly the declared covariates."""
-        return self._within(np.concatenate([combine(features, self.coefficients) for features in self._features(X)]))
+        return self._within(np.concatenate([evaluate(self.basis, x, self.coefficients) for x in self._encoded(X)]))
 
     def effect_interval(self, X: Any = None, alpha: float = 0.05) -> tuple[Float, Float]:
         """Interval for each row of X: pointwise, for the best approximation of the effect in the basis.
@@ -288,10 +288,14 @@ class EffectRelease:
         return cls.from_dict(read_json(path, "EffectRelease.save"))
 
     def _features(self, X: Any) -> Iterator[Float]:
-        """Features of the rows of X, a part at a time, after everything about X has been checked."""
+        """Features of the rows of X, a part at a time."""
+        return (self.basis(x)[0] for x in self._encoded(X))
+
+    def _encoded(self, X: Any) -> Iterator[Float]:
+        """Encoded rows of X, a part at a time, after everything about X has been checked."""
         columns_ = table(X, self.bounds)
         if not columns_:
-            yield self.basis(np.zeros((1, 0)))[0]
+            yield np.zeros((1, 0))
             return
         names = self.bounds.names
         encoded = [
@@ -301,7 +305,7 @@ class EffectRelease:
         if len({len(column) for column in encoded}) > 1:
             raise InvalidInput("X must have one entry per row in every column: align their lengths.")
         for start in range(0, max(len(encoded[0]), 1), _ROWS):
-            yield self.basis(np.column_stack([column[start : start + _ROWS] for column in encoded]))[0]
+            yield np.array([column[start : start + _ROWS] for column in encoded]).T
 
     def _band(self, features: Float, alpha: float) -> tuple[Float, Float]:
         if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < 1:
