@@ -132,7 +132,7 @@ def profile(
     """Coefficients and covariance for intervals: every block as variable as the evidence can still believe.
 
     Each block, given the others where they were fitted, gets for every shape the largest scale whose log evidence is
-    within 1.92 of that of the shape's best one, and the odds of anything special are raised by as much. A normal prior
+    within 1.92 of that of the shape's best one, and shapes that are within 1.92 of the best count alike. A normal prior
     is then matched to the variance that this mixture leaves; the posterior under all of them together is shrunk less
     than the estimate, has the blocks' covariances in it, and says honestly what is not known.
     """
@@ -247,9 +247,16 @@ class _Part:
         evidence = self.evidence(turned)
         near = evidence >= evidence.max(axis=1, keepdims=True) - _BELIEVABLE
         level = len(SCALES) - 1 - np.argmax(near[:, ::-1], axis=1)
-        scores = np.concatenate([[0.0], evidence.ravel()]) + np.log(chances)
-        inside = np.exp(scores - scores.max()) * np.where(self.plain, np.exp(-_BELIEVABLE), any_special)
-        share = inside[1:].reshape(self.bulk.shape).sum(axis=1) / inside.sum()
+        # Log odds of zero and of every shape; what may be special counts up to 1.92 more, but no more than the best.
+        scores = evidence + np.log(chances[1:]).reshape(evidence.shape)
+        peak = scores.max(axis=1)
+        by_shape = peak + np.log(np.exp(scores - peak[:, None]).sum(axis=1))
+        special = np.array(self.block.special or (True,) * len(by_shape))
+        by_shape = np.where(special, by_shape + np.log(max(any_special, 1e-300)), by_shape)
+        odds = np.append(by_shape, np.log(chances[0]))
+        lifted = np.where(special, np.minimum(by_shape + _BELIEVABLE, odds.max()), by_shape)
+        odds = np.append(lifted, odds[-1])
+        share = np.exp(odds - odds.max())[:-1] / np.exp(odds - odds.max()).sum()
         places = np.arange(len(level))
         kept = self.keep[places, level]
         within = np.einsum("sik,sjk->ij", self.turn * (share[:, None] * kept)[:, None, :], self.turn)
