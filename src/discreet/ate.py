@@ -102,8 +102,12 @@ class ATE(BaseEstimator):  # type: ignore[misc]
 
     def _fit(self, records: Records, progress: Progress | None) -> ATE:
         gate = open_gate(self, records, progress)
-        known = self.propensity is not None
         count_first(gate)
+        return self._fit_through(gate)
+
+    def _fit_through(self, gate: Gate) -> ATE:
+        """All rounds after the count; they fit into what it leaves of the budget."""
+        known = self.propensity is not None
         strength = gate.n * gate.mu
         size = choose_size(strength, gate.n, gate.bounds.columns)
         terms = Basis.flat(gate.bounds.columns, size).m

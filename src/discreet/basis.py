@@ -385,7 +385,7 @@ def _middle(rank: Float) -> Float:
 
 
 def _thresholds(size: Size) -> Float:
-    return (np.arange(size.jumps) + 1.0) / (size.jumps + 1.0)
+    return np.asarray((np.arange(size.jumps) + 1.0) / (size.jumps + 1.0))
 
 
 def _contrasts(marginal: Float) -> Float:

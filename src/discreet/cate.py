@@ -8,9 +8,11 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 from sklearn.base import BaseEstimator
 
 from discreet import fitted
+from discreet.ate import ATE
 from discreet.basis import MOST_CURVED_PAIRS, MOST_PAIRS, Basis, Size
 from discreet.bounds import Bounds
 from discreet.budget import Budget, Shares
@@ -32,12 +34,13 @@ from discreet.guarantee import Neighbours
 from discreet.heterogeneity import Models
 from discreet.marginals import Column
 from discreet.records import Records
+from discreet.release import Release
 from discreet.rounds import Propensity
 from discreet.shrinkage import profile
 from discreet.survey import Location, Setting, build_basis, locate, measure_gram, pilot_effect
 
 # Below this n mu (for six covariates) no noisy function beats a constant.
-_CONSTANT = 60.0
+_CONSTANT = 150.0
 # Highest power by n mu (for six covariates); pairs, curved pairs and jumps from so much on.
 _DEGREES = ((0.0, 2), (200.0, 3), (350.0, 4), (3000.0, 5))
 _PAIRS, _CURVED, _JUMPS = 400.0, 3000.0, 3000.0
@@ -137,15 +140,17 @@ class CATE(BaseEstimator):  # type: ignore[misc]
         count_first(gate)
         strength = gate.n * gate.mu
         design = Design.of(strength, gate.n, gate.bounds.columns, self.propensity)
+        if not design.varying:
+            # All of the budget goes to the average effect, by the rounds that are made for it.
+            self.release_ = _constant(ATE(**self.get_params())._fit_through(gate).release_)
+            return self
         share = after_count(gate, design.shares)
         where = locate(gate, share["location"])
         pilot = pilot_effect(gate, share["pilot"], where)
         setting = measure_gram(gate, share["gram"], build_basis(gate, share["marginals"], design.size))
-        look = first_look(
-            gate, share["first look"], 0.2 * share["looks"], setting, where, pilot, varying=design.varying
-        )
+        look = first_look(gate, share["first look"], 0.2 * share["looks"], setting, where, pilot)
         propensity = self._propensity(gate, share, setting, where, strength)
-        models = combine_looks(look, propensity, where, pilot, varying=design.varying)
+        models = combine_looks(look, propensity, where, pilot)
         for number in range(1, design.rounds + 1):
             to_outcome, to_effect, looks = share[f"outcome {number}"], share[f"effect {number}"], share["looks"]
             models = outcome_round(gate, number, to_outcome, 0.3 / design.rounds * looks, models)
@@ -216,7 +221,7 @@ def _release(gate: Gate, design: Design, models: Models, where: Location, share:
     """What is published: everything in it is computed from released numbers and public facts."""
     unit, setting = gate.bounds.outcome_width / 2.0, models.setting
     basis, known = setting.basis, models.propensity.known
-    centre, factor = _interval(models, design.varying)
+    centre, factor = _interval(models)
     constant = np.zeros(basis.m)
     constant[0] = models.pilot / basis.weight[0]
     coefficients = unit * (constant + models.effect)
@@ -239,26 +244,19 @@ def _release(gate: Gate, design: Design, models: Models, where: Location, share:
         average=average,
         importance=importance,
         adjustment={"terms": basis.m, "trim": [models.propensity.low, models.propensity.high], "shares": share},
-        notes=_notes(gate.bounds, design, known, models.fitted.any_special),
+        notes=_notes(gate.bounds, design.size, known, models.fitted.any_special),
         reference={
             "unadjusted": unit * models.pilot,
             "treated_share": where.treated,
             "sd_of_effect": float(np.sqrt(max(float(coefficients @ spread @ coefficients), 0.0))),
-            "chance_that_it_varies": models.fitted.any_special if design.varying else 0.0,
+            "chance_that_it_varies": models.fitted.any_special,
         },
     )
 
 
-def _interval(models: Models, varying: bool) -> tuple[Float, Float]:
+def _interval(models: Models) -> tuple[Float, Float]:
     """Coefficients for intervals and a triangular factor of their covariance, from all that is known of both models."""
-    known, m = models.known_effect, models.setting.basis.m
-    cap = (3.0 * models.scale) ** 2
-    if not varying:
-        centre, factor = np.zeros(m), np.zeros((m, m))
-        known = known.sampled(models.sampling[1])
-        sure = float(known.precision[0, 0]) + 1.0 / cap
-        centre[0], factor[0, 0] = known.target[0] / sure, sure**-0.5
-        return centre, factor
+    m, cap = models.setting.basis.m, (3.0 * models.scale) ** 2
     precision, target = models.information
     both, covariance = profile(precision, target, models.blocks, models.fitted, scale=models.scale**2, cap=cap)
     centre, covariance = both[m:], covariance[m:, m:]
@@ -283,7 +281,39 @@ def _importance(basis: Basis, coefficients: Float, spread: Float, names: tuple[s
     return {name: float(part / total) if total > 0.0 else 0.0 for name, part in zip(names, parts, strict=True)}
 
 
-def _notes(bounds: Bounds, design: Design, known: bool, chance: float) -> tuple[str, ...]:
+def _constant(average: Release) -> EffectRelease:
+    """A function that is a constant, from a release of the average effect."""
+    bounds, size = average.bounds, Size(degree=1, pairs=False, curved=False)
+    basis = Basis.flat(bounds.columns, size)
+    first = np.zeros(basis.m)
+    first[0] = 1.0 / basis.weight[0]
+    low, high = average.interval()
+    reason = (
+        "This budget and number of records cannot support an effect that varies: a constant is released. More records, "
+        "a larger epsilon or fewer covariates would help."
+        if bounds.p
+        else "No covariates were declared: the effect is a constant."
+    )
+    return EffectRelease(
+        n=average.n,
+        guarantee=average.guarantee,
+        bounds=bounds,
+        design=average.design,
+        size=size,
+        marginals=basis.marginals,
+        coefficients=average.estimate * first,
+        centre=average.estimate * first,
+        # The interval of the average, clipping included, at its 95 % level.
+        factor=(high - low) / (2.0 * float(ndtri(0.975))) * np.outer(first, np.eye(basis.m)[0]),
+        average=basis.weight * np.eye(basis.m)[0],
+        importance=dict.fromkeys(bounds.names, 0.0),
+        adjustment=average.adjustment,
+        notes=(reason, *average.notes),
+        reference=average.reference | {"sd_of_effect": 0.0, "chance_that_it_varies": 0.0},
+    )
+
+
+def _notes(bounds: Bounds, size: Size, known: bool, chance: float) -> tuple[str, ...]:
     notes = []
     if known:
         notes.append("The function relies on the stated probabilities of treatment.")
@@ -291,19 +321,9 @@ def _notes(bounds: Bounds, design: Design, known: bool, chance: float) -> tuple[
         notes.append(
             "The function assumes that treatment is as good as random among people with the same declared covariates."
         )
-    if not bounds.p:
-        notes.append("No covariates were declared: the effect is a constant.")
-    elif not design.varying:
-        notes.append(
-            "This budget and number of records cannot support an effect that varies: a constant is released. More "
-            "records, a larger epsilon or fewer covariates would help."
-        )
-    else:
-        notes.append(
-            f"The function is an approximation by {design.size}, shrunk towards a constant where evidence is faint."
-        )
-        if chance < 0.5:
-            notes.append("The evidence is in favour of an effect that is the same for everyone.")
-        if bounds.p > 1 and not design.size.pairs:
-            notes.append("Joint effects of two covariates are not part of the function.")
+    notes.append(f"The function is an approximation by {size}, shrunk towards a constant where evidence is faint.")
+    if chance < 0.5:
+        notes.append("The evidence is in favour of an effect that is the same for everyone.")
+    if bounds.p > 1 and not size.pairs:
+        notes.append("Joint effects of two covariates are not part of the function.")
     return tuple(notes)

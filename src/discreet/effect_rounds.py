@@ -59,9 +59,7 @@ class FirstLook:
     treated: float
 
 
-def first_look(
-    gate: Gate, share: float, look: float, setting: Setting, where: Location, pilot: float, *, varying: bool
-) -> FirstLook:
+def first_look(gate: Gate, share: float, look: float, setting: Setting, where: Location, pilot: float) -> FirstLook:
     """Moments r psi and 2 (t - p) r psi of the residual r beside a constant effect."""
     n, p, basis = gate.n, where.treated, setting.basis
 
@@ -72,7 +70,7 @@ def first_look(
     clip = _clip(spread, _CLIP_FIRST)
     seen = max(spread.below(clip), 0.15)
     scale = where.spread.scale
-    blocks = joint_blocks(basis, p, varying)
+    blocks = joint_blocks(basis, p)
     prior = prior_variance(blocks, scale**2, (0.5 * scale) ** 2 / float(basis.weight[0]) ** 2)
     focus = _focus(setting, prior[: basis.m], _unit(gate, 0.5 * share) * clip / seen)
     reach = max(p, 1.0 - p)
@@ -148,7 +146,7 @@ def calibrate_treatment(gate: Gate, share: float, model: Propensity, information
     return replace(model, theta=fitted.mean, covariance=fitted.covariance)
 
 
-def combine_looks(look: FirstLook, model: Propensity, where: Location, pilot: float, *, varying: bool) -> Models:
+def combine_looks(look: FirstLook, model: Propensity, where: Location, pilot: float) -> Models:
     """Models of outcome and effect from the first look (post-processing).
 
     Its level holds the pilot effect of those who are treated more often than others, and its contrast holds the
@@ -166,7 +164,7 @@ def combine_looks(look: FirstLook, model: Propensity, where: Location, pilot: fl
     of_outcome = Information.seen(level, look.sd, slope, _DOUBT_FIRST)
     slope = setting.slope(look.focus, 2.0 * e * (1.0 - e))
     sampling = look.sampling * setting.second, look.sampling * _second(setting, e * (1.0 - e))
-    blocks = joint_blocks(setting.basis, p, varying)
+    blocks = joint_blocks(setting.basis, p)
     off = np.zeros(len(level))
     for _ in range(_ALTERNATE):
         sd = hypot(look.sd, _DOUBT_FIRST * sqrt(float(np.mean(off**2))))

@@ -188,11 +188,11 @@ def single_blocks(basis: Basis) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
-def joint_blocks(basis: Basis, treated: float, varying: bool) -> tuple[Block, ...]:
+def joint_blocks(basis: Basis, treated: float) -> tuple[Block, ...]:
     """Blocks of the outcome's and the effect's coefficients together, those of the effect after all of the outcome's.
 
     A covariate may be prognostic and no more; it may act in either arm by itself; or in the treated arm alone, which is
-    what an effect modifier without a prognostic role does. Unless ``varying``, the effect is a constant.
+    what an effect modifier without a prognostic role does.
     """
     m, p = basis.m, treated
     blocks = [Block(np.array([0, m]), "intercept")]
@@ -201,12 +201,11 @@ def joint_blocks(basis: Basis, treated: float, varying: bool) -> tuple[Block, ..
         for curve, weight in zip(curves, weights, strict=True):
             nothing = np.zeros_like(curve)
             shapes.append(np.vstack([curve, nothing]))
-            if varying:
-                # m = p mu_1 + (1 - p) mu_0 and tau = mu_1 - mu_0.
-                shapes.append(np.block([[p * curve, (1.0 - p) * curve], [curve, -curve]]))
-                shapes.append(np.vstack([p * curve, curve]))
-            parts += [weight] * (3 if varying else 1)
-            special += [False, True, True] if varying else [False]
+            # m = p mu_1 + (1 - p) mu_0 and tau = mu_1 - mu_0.
+            shapes.append(np.block([[p * curve, (1.0 - p) * curve], [curve, -curve]]))
+            shapes.append(np.vstack([p * curve, curve]))
+            parts += [weight] * 3
+            special += [False, True, True]
         both = np.concatenate([index, m + index])
         blocks.append(Block(both, kind, tuple(shapes), tuple(parts), tuple(special)))
     return tuple(blocks)

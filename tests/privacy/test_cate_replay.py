@@ -10,6 +10,8 @@ from tests.privacy.test_replay import DATA, RECORDS, RELATIONS, adversaries, che
 KINDS = ["effects", "effects, known column", "effects, known number"]
 CASES = [(kind, relation, "lopsided") for kind in KINDS for relation in RELATIONS]
 CASES += [("effects", "replace-one", "plentiful"), ("effects", "add-remove", "concentrated")]
+# Too small a budget for a function: the constant's rounds, after the count.
+CASES += [("effects", "add-remove", "binary")]
 
 
 @pytest.mark.parametrize("case", CASES, ids=" / ".join)
@@ -21,7 +23,7 @@ def test_rounds_move_within_their_diameters_and_some_records_move_them_far(case)
     if relation == "add-remove":
         neighbours.append(data.without(place))
     most = farthest(case, neighbours)
-    assert len(most) >= 14
+    assert len(most) >= (10 if case[2] == "binary" else 14)
     assert sum(share > 0.2 for share in most.values()) > len(most) / 2, most
 
 
@@ -30,6 +32,7 @@ def test_the_cases_reach_every_round():
     rounds = {"first look", "treatment moments", "calibration"}
     rounds |= {f"{what} {number}" for what in ("outcome moments", "effect moments") for number in (1, 2)}
     assert rounds <= names
+    assert not tape_of("effects", "add-remove", "binary").release.varies
     assert "jumps" in str(tape_of("effects", "replace-one", "plentiful").release.size)
     number = {name for name, *_ in tape_of("effects, known number", "replace-one", "lopsided").rounds}
     assert not {"treatment moments", "calibration"} & number
