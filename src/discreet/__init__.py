@@ -8,11 +8,13 @@ __version__ = "0.1.0"
 # Public names are imported on first use, so that `import discreet` and `discreet --help` start at once.
 _HOME = {
     "ATE": "ate",
+    "CATE": "cate",
     "Bounds": "bounds",
     "Budget": "budget",
     "BudgetExceeded": "errors",
     "DifferenceInMeans": "ate",
     "DiscreetError": "errors",
+    "EffectRelease": "effect_release",
     "Guarantee": "guarantee",
     "InvalidBudget": "errors",
     "InvalidInput": "errors",
@@ -29,11 +31,13 @@ _HOME = {
 
 __all__ = [
     "ATE",
+    "CATE",
     "Bounds",
     "Budget",
     "BudgetExceeded",
     "DifferenceInMeans",
     "DiscreetError",
+    "EffectRelease",
     "Guarantee",
     "InvalidBudget",
     "InvalidInput",
@@ -53,7 +57,9 @@ if TYPE_CHECKING:
     from discreet.ate import ATE, DifferenceInMeans
     from discreet.bounds import Bounds
     from discreet.budget import Budget, Shares
+    from discreet.cate import CATE
     from discreet.columns import Levels, Range
+    from discreet.effect_release import EffectRelease
     from discreet.errors import (
         BudgetExceeded,
         DiscreetError,

@@ -15,7 +15,7 @@ from discreet.bounds import Bounds
 from discreet.budget import Budget, Shares
 from discreet.columns import Float
 from discreet.errors import InvalidBudget
-from discreet.fitted import Progress, open_gate
+from discreet.fitted import Progress, after_count, count_first, open_gate, trimmed
 from discreet.gate import Gate
 from discreet.guarantee import Neighbours
 from discreet.intervals import Uncertainty
@@ -40,8 +40,6 @@ from discreet.survey import Location, build_basis, locate, measure_gram, pilot_e
 
 KNOWN_DESIGN = Shares(location=0.05, pilot=0.02, marginals=0.03, gram=0.08, models=0.15, looks=0.05, score=0.62)
 MEANS = Shares(location=0.12, pilot=0.06, looks=0.07, score=0.75)
-# Under add-remove the number of records is released too, and everything else gets a little less.
-COUNT = 0.02
 # Where n mu passes these (for six covariates), the propensity is calibrated on the records: parts of its share.
 _CALIBRATE = ((1500.0, (0.3, 0.7)), (8000.0, (0.15, 0.25, 0.6)))
 # Part of the correction's share that lets the effect lean on covariates, where there is a calibration.
@@ -104,17 +102,21 @@ class ATE(BaseEstimator):  # type: ignore[misc]
 
     def _fit(self, records: Records, progress: Progress | None) -> ATE:
         gate = open_gate(self, records, progress)
+        count_first(gate)
+        return self._fit_through(gate)
+
+    def _fit_through(self, gate: Gate) -> ATE:
+        """All rounds after the count; they fit into what it leaves of the budget."""
         known = self.propensity is not None
-        _count(gate)
         strength = gate.n * gate.mu
         size = choose_size(strength, gate.n, gate.bounds.columns)
         terms = Basis.flat(gate.bounds.columns, size).m
         calibrations = calibrations_for(strength, gate.bounds.p)
-        share = _after_count(gate, KNOWN_DESIGN if known else observational(strength, terms, bool(calibrations)))
+        share = after_count(gate, KNOWN_DESIGN if known else observational(strength, terms, bool(calibrations)))
         where = locate(gate, share["location"])
         pilot = pilot_effect(gate, share["pilot"], where)
         setting = measure_gram(gate, share["gram"], build_basis(gate, share["marginals"], size))
-        low, high = gate.bounds.propensity if known else _trimmed(gate.bounds, where.treated, strength)
+        low, high = gate.bounds.propensity if known else trimmed(gate.bounds, where.treated, strength)
         outcome = first_look(gate, share["models"], setting, where, pilot, (low, high), known)
         remainder, off, looks = Remainder(0.0, 0.0), 0.0, share["looks"]
         if not known:
@@ -197,8 +199,8 @@ class DifferenceInMeans(BaseEstimator):  # type: ignore[misc]
     def _fit(self, records: Records, progress: Progress | None) -> DifferenceInMeans:
         gate = open_gate(self, records, progress)
         known = self.propensity is not None
-        _count(gate)
-        share = _after_count(gate, MEANS)
+        count_first(gate)
+        share = after_count(gate, MEANS)
         where = locate(gate, share["location"])
         pilot = pilot_effect(gate, share["pilot"], where)
 
@@ -241,29 +243,6 @@ def calibrations_for(strength: float, p: int) -> tuple[float, ...]:
     """Parts of the calibration's share that its rounds get; none where n mu is small (a public rule)."""
     scaled = strength / sqrt(max(p, 2) / 6.0)
     return max((parts for level, parts in _CALIBRATE if scaled >= level), key=len, default=())
-
-
-def _count(gate: Gate) -> None:
-    """Under add-remove the number of records is released first."""
-    if gate.neighbours == "add-remove":
-        gate.count(COUNT)
-
-
-def _after_count(gate: Gate, shares: Shares) -> dict[str, float]:
-    """The shares by name, with the count's taken off under add-remove."""
-    if gate.neighbours == "replace-one":
-        return shares.to_dict()
-    return {"count": COUNT} | {name: (1.0 - COUNT) * share for name, share in shares.to_dict().items()}
-
-
-def _trimmed(bounds: Bounds, treated: float, strength: float) -> tuple[float, float]:
-    """Where fitted propensities stop: the declared overlap, or further in while n mu is small (a public rule).
-
-    Noise makes extreme fitted propensities unreliable; trimming them costs only a second-order error.
-    """
-    rule = min(0.1, 30.0 / strength)
-    low, high = bounds.propensity
-    return max(low, min(rule, 0.3 * treated)), min(high, 1.0 - min(rule, 0.3 * (1.0 - treated)))
 
 
 def _uncertainty(gate: Gate, score: Score, remainder: float) -> Uncertainty:

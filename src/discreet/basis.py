@@ -29,18 +29,25 @@ _INTERCEPT, _PAIR, _CURVED, _DECAY = 1.5, 0.6, 0.5, 0.3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """How rich a basis is: highest power of one covariate, a step and a kink at its median, products of two covariates,
-    and products in which one of them is squared (or, with steps, its step).
+    """How rich a basis is: highest power of one covariate, a step and a kink at its median, sudden jumps at so many of
+    its ranks, products of two covariates, and products in which one of them is squared (or, with steps, its step).
     """
 
     degree: int
     pairs: bool
     curved: bool
     steps: bool = False
+    jumps: int = 0
+
+    @property
+    def curves(self) -> int:
+        """Features of one range."""
+        return self.degree + 2 * self.steps + self.jumps
 
     def __str__(self) -> str:
         words = ["linear" if self.degree == 1 else f"polynomials of degree {self.degree}"]
         words += ["a step and a kink at each median"] * self.steps
+        words += [f"jumps at {self.jumps} ranks"] * (self.jumps > 0)
         words += ["products of all pairs"] * self.pairs + ["curved products"] * self.curved
         return ", ".join(words)
 
@@ -119,8 +126,9 @@ class Basis:
             if isinstance(column, Range):
                 unrolled.append(_normal_scores(marginal))
                 own.append(_recurrence(marginal, unrolled[-1], self.size.degree))
-                ranks.append(_Ranks.of(marginal, unrolled[-1], own[-1]) if self.size.steps else None)
-                orders = np.arange(1, self.size.degree + (3 if self.size.steps else 1))
+                ranked = self.size.curves > self.size.degree
+                ranks.append(_Ranks.of(marginal, unrolled[-1], own[-1], self.size) if ranked else None)
+                orders = np.arange(1, self.size.curves + 1)
                 weight += list(orders**-_DECAY)
                 group += [1 if order == 1 else 2 for order in orders]
                 first.append((start,))
@@ -159,6 +167,19 @@ class Basis:
 
     def _is_range(self, j: int) -> bool:
         return isinstance(self.columns[j], Range)
+
+    def covariate_features(self, j: int) -> range:
+        """Where the features of a covariate alone are."""
+        start = self.first[j][0]
+        return range(start, start + (self.size.curves if self._is_range(j) else len(self.first[j])))
+
+    def jump_shapes(self, j: int) -> Float:
+        """Coefficients of a range's own (unweighted) features that make a pure jump, a row for each of its jumps."""
+        ranks = self.ranks[j]
+        rows = np.zeros((self.size.jumps, self.size.curves))
+        for row, lean in zip(rows, ranks.lean[-self.size.jumps :] if ranks and len(rows) else (), strict=True):
+            row[: len(lean) - 1] = lean[1:]
+        return rows
 
     @property
     def m(self) -> int:
@@ -200,6 +221,60 @@ class Basis:
             features[:, k] *= weight
             square += features[:, k] ** 2
         return features, np.minimum(1.0, self.radius**2 / square)
+
+
+def evaluate(basis: Basis, x: Float, coefficients: Float) -> Float:
+    """Features times coefficients without the features: for functions that are public, and asked about many rows."""
+    plain = coefficients * basis.weight
+    start = basis.m - len(basis.products)
+    partners: dict[int, list[tuple[int, float]]] = {}
+    for (a, b), coefficient in zip(basis.products, plain[start:], strict=True):
+        if coefficient:
+            partners.setdefault(a, []).append((b, float(coefficient)))
+    needed = set(partners) | {b for pairs in partners.values() for b, _ in pairs}
+    values: dict[int, Float] = {}
+    total = np.full(len(x), plain[0])
+    for j, own in enumerate(basis.own):
+        where = basis.covariate_features(j)
+        if basis._is_range(j):
+            part, curves = _along(basis, j, x[:, j], plain[where.start : where.stop])
+            values |= {k: curves[k - where.start] for k in needed if k in where}
+        else:
+            codes = x[:, j].astype(np.intp)
+            part = (own @ plain[where.start : where.stop])[codes]
+            values |= {k: own[codes, k - where.start] for k in needed if k in where}
+        total += part
+    for a, pairs in partners.items():
+        inner = np.zeros(len(x))
+        for b, coefficient in pairs:
+            inner += coefficient * values[b]
+        total += values[a] * inner
+    return total
+
+
+def _along(basis: Basis, j: int, x: Float, coefficients: Float) -> tuple[Float, list[Float]]:
+    """A range's own part of a function, and its curves up to those that products may use."""
+    degree, ranks, left = basis.size.degree, basis.ranks[j], coefficients.copy()
+    curves = _polynomials(_unroll(x, basis.unrolled[j]), basis.own[j])
+    total = np.zeros(len(x))
+    if ranks is not None:
+        # Curves of ranks were made orthonormal one after the other: undo it from the last to the first.
+        raw = np.zeros(len(ranks.lean))
+        for i in range(len(raw) - 1, -1, -1):
+            raw[i] = left[degree + i] / ranks.lean[i][-1]
+            left[: degree + i] -= raw[i] * ranks.lean[i][1:-1]
+            total -= raw[i] * ranks.lean[i][0]
+        rank = _ranks(x, ranks.below)
+        if basis.size.steps:
+            curves += ranks(x, curves)[:1]
+            step = _middle(rank)
+            total += raw[0] * step + raw[1] * np.abs(step)
+        jumps = raw[2 * basis.size.steps :]
+        levels = np.concatenate([[-jumps.sum()], -jumps.sum() + 2.0 * np.cumsum(jumps)])
+        total += levels[np.searchsorted(_thresholds(basis.size), rank)]
+    for coefficient, curve in zip(left[:degree], curves, strict=False):
+        total += coefficient * curve
+    return total, curves
 
 
 def combine(features: Float, coefficients: Float) -> Float:
@@ -264,28 +339,29 @@ def _polynomials(u: Float, recurrence: Float) -> list[Float]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Ranks:
-    """A step and a kink at the median, made orthonormal to the polynomials: bounded, where cubes would run away."""
+    """Curves of the ranks, made orthonormal to the polynomials: bounded, where cubes would run away."""
 
     below: Float
+    size: Size
     lean: tuple[Float, ...]
 
     @classmethod
-    def of(cls, marginal: Float, scores: Float | None, recurrence: Float) -> _Ranks:
+    def of(cls, marginal: Float, scores: Float | None, recurrence: Float, size: Size) -> _Ranks:
         points, mass = _quadrature(marginal)
         curves = [np.ones_like(points), *_polynomials(_unroll(points, scores), recurrence)]
         below = np.concatenate([[0.0], np.cumsum(marginal)])
         lean = []
-        for curve in _step_and_kink(points, below):
+        for curve in _of_ranks(points, below, size):
             parts = np.array([mass @ (curve * other) for other in curves])
             rest = curve - combine(np.column_stack(curves), parts)
-            size = max(float(np.sqrt(mass @ rest**2)), 1e-2)
-            curves.append(rest / size)
-            lean.append(np.append(parts, size))
-        return cls(below, tuple(lean))
+            length = max(float(np.sqrt(mass @ rest**2)), 1e-2)
+            curves.append(rest / length)
+            lean.append(np.append(parts, length))
+        return cls(below, size, tuple(lean))
 
     def __call__(self, x: Float, polynomials: list[Float]) -> list[Float]:
         curves = list(polynomials)
-        for curve, lean in zip(_step_and_kink(x, self.below), self.lean, strict=True):
+        for curve, lean in zip(_of_ranks(x, self.below, self.size), self.lean, strict=True):
             rest = curve - lean[0]
             for part, other in zip(lean[1:-1], curves, strict=True):
                 rest = rest - part * other
@@ -293,11 +369,23 @@ class _Ranks:
         return curves[len(polynomials) :]
 
 
-def _step_and_kink(x: Float, below: Float) -> tuple[Float, Float]:
-    """From -1 to 1 over the middle half of the ranks, and its magnitude."""
-    rank = np.interp(x, np.linspace(-1.0, 1.0, len(below)), below)
-    step = np.clip(4.0 * rank - 2.0, -1.0, 1.0)
-    return step, np.abs(step)
+def _of_ranks(x: Float, below: Float, size: Size) -> list[Float]:
+    """From -1 to 1 over the middle half of the ranks, and its magnitude; jumps from -1 to 1 at equal distances."""
+    rank = _ranks(x, below)
+    step = _middle(rank)
+    return [step, np.abs(step)] * size.steps + [np.where(rank > at, 1.0, -1.0) for at in _thresholds(size)]
+
+
+def _ranks(x: Float, below: Float) -> Float:
+    return np.interp(x, np.linspace(-1.0, 1.0, len(below)), below)
+
+
+def _middle(rank: Float) -> Float:
+    return np.clip(4.0 * rank - 2.0, -1.0, 1.0)
+
+
+def _thresholds(size: Size) -> Float:
+    return np.asarray((np.arange(size.jumps) + 1.0) / (size.jumps + 1.0))
 
 
 def _contrasts(marginal: Float) -> Float:

@@ -3,24 +3,26 @@
 Libraries are imported inside the commands, so that help appears at once.
 """
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import wraps
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from discreet.errors import DiscreetError, InvalidInput
+from discreet.cli_effects import add_effects
+from discreet.console import check_extra as _check_extra
+from discreet.console import check_level as _check_level
+from discreet.console import check_target as _check_target
+from discreet.console import command as _command
+from discreet.console import console as _console
+from discreet.console import number_or_name as _number_or_name
+from discreet.console import only as _only
+from discreet.console import progress as _progress
+from discreet.console import writing as _writing
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from discreet.bounds import Bounds
     from discreet.release import Release
 
-P = ParamSpec("P")
 Neighbours = Literal["replace-one", "add-remove"]
 
 app = typer.Typer(
@@ -38,11 +40,6 @@ app.add_typer(plans, name="plan")
 app.add_typer(reproduce_app, name="reproduce")
 app.add_typer(bounds_app, name="bounds")
 
-_UNEXPECTED = (
-    "something went wrong that should not have; nothing more is said here, because it might quote records "
-    "(DISCREET_DEBUG=1 shows the traceback: keep it to yourself)."
-)
-
 BoundsFile = Annotated[
     Path, typer.Option("--bounds", help="Bounds file (TOML): write one with 'discreet bounds init'.")
 ]
@@ -55,33 +52,6 @@ Evidence = Annotated[Path, typer.Option("--out", help="Directory of evidence; ea
 Kept = Annotated[Path, typer.Option("--cache", help="Where raw results are kept, so that a run can be continued.")]
 Processes = Annotated[int, typer.Option(min=1, help="Processes, one thread each.")]
 Relation = Annotated[Neighbours, typer.Option(help="Which data sets may not be told apart.")]
-
-
-def _command(group: typer.Typer, name: str) -> Callable[[Callable[P, None]], Callable[P, None]]:
-    """Register a command whose errors become one sentence and an exit code: 2 if refused, 1 if unexpected."""
-
-    def register(function: Callable[P, None]) -> Callable[P, None]:
-        @wraps(function)
-        def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
-            try:
-                function(*args, **kwargs)
-            except DiscreetError as error:
-                _fail(str(error), 2)
-            except Exception:
-                if os.environ.get("DISCREET_DEBUG") == "1":
-                    raise
-                _fail(_UNEXPECTED, 1)
-
-        group.command(name)(guarded)
-        return function
-
-    return register
-
-
-def _fail(sentence: str, code: int) -> None:
-    typer.echo(f"discreet: {sentence}", err=True)
-    # Neither the cause nor its traceback may follow.
-    raise typer.Exit(code) from None
 
 
 def _version(wanted: bool) -> None:
@@ -153,6 +123,9 @@ def ate(
         typer.echo(f"Page: {report}")
 
 
+add_effects(app)
+
+
 @_command(plans, "ate")
 def plan_ate(
     n: Annotated[int, typer.Option(help="Number of records.")],
@@ -210,13 +183,11 @@ def report_(
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
 ) -> None:
     """Write a page about a release, for readers who have never heard of differential privacy."""
-    from discreet.release import Release
-    from discreet.report import save_report
+    from discreet.effect_report import save_any_report
 
     _check_target(out, "--out", replace=True)
-    loaded = Release.load(release)
     with _writing(out):
-        save_report(loaded, out, title=title)
+        save_any_report(release, out, title=title)
     typer.echo(f"Page: {out}")
 
 
@@ -304,26 +275,6 @@ def _show_table(title: str, head: Sequence[str], lines: Sequence[Sequence[str]])
     console.print(table)
 
 
-def _console(stderr: bool = False) -> "Console":
-    from rich.console import Console
-
-    return Console(stderr=stderr)
-
-
-@contextmanager
-def _progress(first: str) -> Iterator[Callable[[str, int, int], None]]:
-    """A bar on standard error, in terminals only, that disappears when the work is done."""
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
-
-    console = _console(stderr=True)
-    # Names come from modules of this package, and are no markup.
-    text = TextColumn("{task.description}", markup=False)
-    columns = (SpinnerColumn(), text, BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(first, total=None)
-        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
-
-
 def _show(release: "Release", alpha: float) -> None:
     from rich.table import Table
     from rich.text import Text
@@ -351,52 +302,3 @@ def _show(release: "Release", alpha: float) -> None:
     console.print(table)
     for note in release.notes:
         console.print(Text(f"- {note}"), style="dim")
-
-
-def _only(bounds: "Bounds", covariates: str | None) -> "Bounds":
-    """The bounds of the named covariates, in the order of the bounds."""
-    if covariates is None:
-        return bounds
-    from dataclasses import replace
-
-    names = [name.strip() for name in covariates.split(",") if name.strip()]
-    missing = [name for name in names if name not in bounds.names]
-    if missing or not bounds.named:
-        raise InvalidInput(f"--covariates names {(missing or names)[0]!r}, which the bounds do not: declare it there.")
-    declared: Any = {name: spec for name, spec in zip(bounds.names, bounds.columns, strict=True) if name in set(names)}
-    return replace(bounds, covariates=declared)
-
-
-def _number_or_name(propensity: str | None) -> float | str | None:
-    try:
-        return None if propensity is None else float(propensity)
-    except ValueError:
-        return propensity
-
-
-def _check_level(alpha: float) -> None:
-    if not 0 < alpha < 1:
-        raise InvalidInput("--alpha must lie between 0 and 1: 0.05 asks for a 95 % interval.")
-
-
-def _check_extra() -> None:
-    from discreet.plots import require
-
-    require()
-
-
-def _check_target(path: Path | None, option: str, *, replace: bool) -> None:
-    if path is None:
-        return
-    if path.is_dir() or not path.parent.is_dir():
-        raise InvalidInput(f"{option} {str(path)!r} cannot be written: name a file in a directory that exists.")
-    if path.exists() and not replace:
-        raise InvalidInput(f"{option} {str(path)!r} exists already: choose another name, or move it away.")
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError:
-        raise InvalidInput(f"{str(path)!r} cannot be written: check its directory and the space left.") from None

@@ -1,4 +1,4 @@
-"""What estimators of an average effect share: how records come in and what a fitted one answers.
+"""What estimators share: how records come in, public rules of their budgets, and what a fitted one answers.
 
 Functions, not a parent class: an estimator lists the ones it has.
 """
@@ -12,7 +12,7 @@ from typing import Any
 import narwhals as nw
 
 from discreet.bounds import Bounds
-from discreet.budget import Budget
+from discreet.budget import Budget, Shares
 from discreet.errors import InvalidInput, MissingBounds, NotFitted
 from discreet.gate import Gate
 from discreet.guarantee import Guarantee
@@ -22,6 +22,8 @@ from discreet.tables import FileRecords
 
 # Told (pass, rows done, rows in all).
 Progress = Callable[[str, int, int], None]
+# Under add-remove the number of records is released too, and everything else gets a little less.
+COUNT = 0.02
 
 
 def fit(self: Any, Y: Any, T: Any, *, X: Any = None, progress: Progress | None = None) -> Any:
@@ -131,10 +133,33 @@ def open_gate(self: Any, records: Records, progress: Progress | None) -> Gate:
     return Gate(records, budget=budget, neighbours=self.neighbours, on_rows=on_rows)
 
 
-def released(self: Any) -> Release:
+def count_first(gate: Gate) -> None:
+    """Under add-remove the number of records is released first."""
+    if gate.neighbours == "add-remove":
+        gate.count(COUNT)
+
+
+def after_count(gate: Gate, shares: Shares) -> dict[str, float]:
+    """The shares by name, with the count's taken off under add-remove."""
+    if gate.neighbours == "replace-one":
+        return shares.to_dict()
+    return {"count": COUNT} | {name: (1.0 - COUNT) * share for name, share in shares.to_dict().items()}
+
+
+def trimmed(bounds: Bounds, treated: float, strength: float) -> tuple[float, float]:
+    """Where fitted propensities stop: the declared overlap, or further in while n mu is small (a public rule).
+
+    Noise makes extreme fitted propensities unreliable; trimming them costs only a second-order error.
+    """
+    rule = min(0.1, 30.0 / strength)
+    low, high = bounds.propensity
+    return max(low, min(rule, 0.3 * treated)), min(high, 1.0 - min(rule, 0.3 * (1.0 - treated)))
+
+
+def released(self: Any) -> Any:
     """The release of a fitted estimator."""
     try:
-        release: Release = self.release_
+        release = self.release_
     except AttributeError:
         raise NotFitted(f"this {type(self).__name__} has no release yet; call fit first.") from None
     return release
@@ -142,22 +167,26 @@ def released(self: Any) -> Release:
 
 def ate_(self: Any) -> float:
     """The released estimate of the average effect."""
-    return released(self).estimate
+    release: Release = released(self)
+    return release.estimate
 
 
 def guarantee_(self: Any) -> Guarantee:
     """What the release promises."""
-    return released(self).guarantee
+    guarantee: Guarantee = released(self).guarantee
+    return guarantee
 
 
 def ate_interval(self: Any, alpha: float = 0.05) -> tuple[float, float]:
     """Confidence interval at level ``1 - alpha``: sampling error and privacy noise together. Costs nothing."""
-    return released(self).interval(alpha)
+    release: Release = released(self)
+    return release.interval(alpha)
 
 
 def summary(self: Any) -> str:
     """The release as a readable table."""
-    return released(self).summary()
+    text: str = released(self).summary()
+    return text
 
 
 def plot(self: Any, ax: Any = None) -> Any:

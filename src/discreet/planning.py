@@ -15,11 +15,12 @@ import numpy as np
 from scipy.special import ndtri
 
 from discreet.accounting import calibrate_mu
-from discreet.ate import COUNT, KNOWN_DESIGN, MEANS, calibrations_for, observational
+from discreet.ate import KNOWN_DESIGN, MEANS, calibrations_for, observational
 from discreet.basis import Basis, choose_size
 from discreet.bounds import Bounds
 from discreet.budget import Budget, Shares
 from discreet.errors import InvalidBudget, InvalidInput, MissingBounds
+from discreet.fitted import COUNT
 from discreet.gate import noise_sd
 from discreet.geometry import Ball, Geometry, MeanSquare
 from discreet.guarantee import Neighbours

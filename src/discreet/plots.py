@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from discreet.effect_release import EffectRelease
 from discreet.errors import InvalidInput, MissingExtra
 from discreet.release import SOURCES, Release
 
@@ -158,6 +159,50 @@ def release_figure(release: Release) -> "Figure":
     """`plot_release` on a figure of its own, made without pyplot."""
     figure = _figure(8.2, 3.3)
     plot_release(release, figure.add_axes((0.03, 0.0, 0.94, 1.0)))
+    return figure
+
+
+def plot_effect(release: EffectRelease, feature: str | int, ax: "Axes | None" = None) -> "Axes":
+    """Draw the effect along one covariate, the others averaged, with its 95 % and 80 % bands (pointwise).
+
+    Parameters
+    ----------
+    release : EffectRelease
+        What to draw.
+    feature : str or int
+        The covariate, by name or position.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure if not given.
+    """
+    require()
+    curves = {alpha: release.curve(feature, alpha) for alpha in (0.05, 0.2)}
+    if ax is None:
+        from matplotlib import pyplot
+
+        ax = pyplot.subplots(figsize=(6.4, 3.6))[1]
+    curve = curves[0.05]
+    if all(isinstance(value, float) for value in curve.values) and len(curve.values) > 50:
+        for alpha, shade in ((0.05, 0.16), (0.2, 0.22)):
+            band = curves[alpha]
+            ax.fill_between(band.values, band.low, band.high, color=BLUE, alpha=shade, linewidth=0)
+        ax.plot(curve.values, curve.effect, color=BLUE, linewidth=2.2)
+    else:
+        places = range(len(curve.values))
+        for alpha, thickness in ((0.05, 2.5), (0.2, 8.0)):
+            ax.vlines(places, curves[alpha].low, curves[alpha].high, color=BLUE, linewidth=thickness, alpha=0.5)
+        ax.plot(places, curve.effect, "o", color=PAPER, markeredgecolor=BLUE, markeredgewidth=2, zorder=3)
+        ax.set_xticks(places, [str(value) for value in curve.values])
+    ax.axhline(0, color=MUTED, linewidth=1.2, linestyle=(0, (4, 3)), zorder=0)
+    ax.set_xlabel(feature if isinstance(feature, str) else release.bounds.names[feature])
+    ax.set_ylabel("effect of treatment", color=MUTED)
+    _tidy(ax)
+    return ax
+
+
+def effect_figure(release: EffectRelease, feature: str | int) -> "Figure":
+    """`plot_effect` on a figure of its own."""
+    figure = _figure(6.8, 3.4)
+    plot_effect(release, feature, figure.add_axes((0.1, 0.16, 0.88, 0.8)))
     return figure
 
 

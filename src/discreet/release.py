@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from html import escape
 from pathlib import Path
@@ -10,9 +10,19 @@ from typing import Any, Literal, get_args
 
 from discreet.bounds import Bounds
 from discreet.errors import InvalidInput, UnsupportedRelease
-from discreet.events import ClaimedEvent, Event, GaussianEvent, LaplaceEvent, ParallelEvent
 from discreet.guarantee import Guarantee
 from discreet.intervals import Uncertainty
+from discreet.publishing import (
+    SUMS,
+    columns,
+    fields_of,
+    guarantee_words,
+    listed,
+    mechanism_words,
+    plain_copy,
+    read_json,
+    rounds,
+)
 
 Kind = Literal["ate", "difference-in-means"]
 StudyDesign = Literal["observational", "known propensity"]
@@ -31,15 +41,6 @@ _TITLE = {"ate": "Average treatment effect", "difference-in-means": "Difference 
 _METHOD = {
     "ate": "average treatment effect was estimated by augmented inverse probability weighting",
     "difference-in-means": "average treatment effect was estimated by the difference in mean outcomes",
-}
-_RELATION = {
-    "replace-one": "neighbouring data sets differ in the content of one record",
-    "add-remove": "neighbouring data sets differ in the presence of one record",
-}
-_STATUS = {
-    "proved": "",
-    "claimed": " The guarantee is claimed, not proved.",
-    "test": " This result was drawn with seeded noise: it is a test, and it is not private.",
 }
 
 
@@ -108,7 +109,7 @@ class Release:
         object.__setattr__(self, "n", float(self.n))
         object.__setattr__(self, "notes", tuple(notes))
         object.__setattr__(self, "reference", {name: float(value) for name, value in self.reference.items()})
-        object.__setattr__(self, "adjustment", _plain(self.adjustment))
+        object.__setattr__(self, "adjustment", plain_copy(self.adjustment))
 
     def interval(self, alpha: float = 0.05) -> tuple[float, float]:
         """Interval that covers the effect with probability ``1 - alpha``, privacy noise included."""
@@ -151,16 +152,16 @@ class Release:
 
         Disjoint parts of the records have a budget each, and shares are of that one.
         """
-        return tuple(_rounds(self.guarantee.events))
+        return tuple(rounds(self.guarantee.events))
 
     def summary(self) -> str:
         """A table in plain text."""
         rows = [("estimate", self.text(self.estimate)), ("95 % interval", self.interval_text())]
         rows += [("80 % interval", self.interval_text(0.2)), ("records", self.records), ("design", self.design)]
         rows += [(name.replace("_", " "), f"{value:.4g}") for name, value in self.reference.items()]
-        lines = [self.title, *_columns(rows)]
+        lines = [self.title, *columns(rows)]
         lines += ["", "Where the uncertainty comes from (shares of the variance)"]
-        lines += _columns([(name, f"{share:.0%}".replace("%", " %")) for name, share in self.shares().items()])
+        lines += columns([(name, f"{share:.0%}".replace("%", " %")) for name, share in self.shares().items()])
         lines += ["", "Privacy", *(f"  {line}" for line in str(self.guarantee).splitlines())]
         if self.notes:
             lines += ["", "Notes", *(f"  - {note}" for note in self.notes)]
@@ -173,13 +174,13 @@ class Release:
         """A paragraph for a paper's methods section, numbers filled in."""
         g, u, b = self.guarantee, self.uncertainty, self.bounds
         sentences = [
-            f"The {_METHOD[self.kind]} from {self.records} records under differential privacy with {g.budget} "
-            f"(privacy unit: {g.unit}; {_RELATION[g.neighbours]}).{_STATUS[g.status]}",
+            f"The {_METHOD[self.kind]} from {self.records} records under differential privacy with "
+            f"{guarantee_words(g)}",
             f"Before anything was computed, outcomes were clipped to the declared range from {b.outcome[0]:g} to "
             f"{b.outcome[1]:g}{self._adjustment_words()}.",
             self._mechanism_words(),
             f"The estimate is {self.text(self.estimate)} (95 % interval {self.interval_text()}).",
-            f"The interval combines {_list(_error_words(u))}"
+            f"The interval combines {listed(_error_words(u))}"
             + (
                 f", and allows in full for a bias of up to {u.clipping:.3g} from clipping, by the critical value of a "
                 "folded normal distribution."
@@ -190,25 +191,13 @@ class Release:
         return " ".join(sentences)
 
     def _mechanism_words(self) -> str:
-        events = list(_leaves(self.guarantee.events))
-        if any(isinstance(event, ClaimedEvent) for event in events):
-            return f"Noise was added as the method's authors prescribe ({_list(event.name for event in events)})."
-        divided = any(isinstance(event, ParallelEvent) for event in self.guarantee.events)
-        parts = "Records were divided into disjoint parts without regard to their content, each with its own budget. "
-        rounds = "; ".join(_round_words(*round_) for round_ in self.rounds())
-        return (
-            f"{parts if divided else ''}{self._sums_words()}, and {_mechanism(events)} was added (in brackets: how "
-            f"many numbers, and their share of the budget): {rounds}."
-        )
+        return mechanism_words(self.guarantee.events, self._sums_words())
 
     def _sums_words(self) -> str:
         """What was summed: records, unless the adjustment says what was computed before (``before``, ``sums_over``)."""
         before, over = (self.adjustment.get(name) for name in ("before", "sums_over"))
         if not isinstance(before, str) or not isinstance(over, str):
-            return (
-                "All that was computed from the records are sums over them: each record's contribution was clipped to "
-                "a fixed set"
-            )
+            return SUMS
         return f"{before}. All that was released are sums over {over}: each contribution was clipped to a fixed set"
 
     def _adjustment_words(self) -> str:
@@ -219,7 +208,7 @@ class Release:
         known = "known by design and " if self.design == "known propensity" else ""
         basis = self.adjustment.get("basis", "none")
         return (
-            f" and covariates ({_list(names)}) to theirs; probabilities of treatment were {known}kept between "
+            f" and covariates ({listed(names)}) to theirs; probabilities of treatment were {known}kept between "
             f"{low:.3g} and {high:.3g}" + (f"; the adjustment used {basis}" if basis != "none" else "")
         )
 
@@ -232,17 +221,8 @@ class Release:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> "Release":
         """Read a release back; its guarantee is checked against its events again."""
-        if not isinstance(plain, Mapping) or plain.get("format") != FORMAT:
-            raise UnsupportedRelease("this is not a release of discreet; give a file that Release.save wrote.")
-        version = plain.get("version")
-        if not isinstance(version, int) or version < 1:
-            raise UnsupportedRelease("the release has no valid version; give a file that Release.save wrote.")
-        if version > VERSION:
-            raise UnsupportedRelease(f"the release has version {version}, newer than {VERSION}; upgrade discreet.")
-        rest = {name: value for name, value in plain.items() if name not in {"format", "version"}}
         known = {part.name for part in fields(cls)}
-        if rest.keys() != known:
-            raise InvalidInput(f"a release must have exactly the fields {', '.join(sorted(known))}; check the file.")
+        rest = fields_of(plain, format_=FORMAT, version=VERSION, known=known, writer="Release.save")
         try:
             made = {
                 "uncertainty": Uncertainty.from_dict(rest["uncertainty"]),
@@ -264,18 +244,7 @@ class Release:
     @classmethod
     def load(cls, path: str | Path) -> "Release":
         """Read a release file."""
-        try:
-            plain = json.loads(Path(path).read_bytes().decode())
-        except FileNotFoundError:
-            raise InvalidInput(f"There is no release file {str(path)!r}: check the path.") from None
-        except OSError:
-            raise InvalidInput(f"The release file {str(path)!r} cannot be read: check its permissions.") from None
-        except (ValueError, RecursionError):
-            # Broken UTF-8 and broken JSON are both ValueErrors.
-            raise UnsupportedRelease(
-                f"{str(path)!r} is not complete JSON: give the file that Release.save wrote."
-            ) from None
-        return cls.from_dict(plain)
+        return cls.from_dict(read_json(path, "Release.save"))
 
     def _repr_html_(self) -> str:
         rows = {"estimate": self.text(self.estimate), "95 % interval": self.interval_text(), "records": self.records}
@@ -288,17 +257,6 @@ class Release:
         return f"<table><caption>{escape(self.title)}</caption>{cells}</table>"
 
 
-def _plain(adjustment: object) -> dict[str, Any]:
-    """A copy through JSON: what cannot be written must not be released, and later changes must not reach it."""
-    try:
-        copy = json.loads(json.dumps(adjustment, allow_nan=False))
-    except (TypeError, ValueError, RecursionError):
-        copy = None
-    if not isinstance(copy, dict):
-        raise InvalidInput("adjustment must be a dictionary of plain JSON; describe it by text, numbers and lists.")
-    return copy
-
-
 def _pair(value: object) -> tuple[float, float] | None:
     """Two numbers, if that is what a file holds there: descriptions are free, so nothing relies on their shape."""
     if isinstance(value, list) and len(value) == 2 and all(isinstance(end, int | float) for end in value):
@@ -306,62 +264,8 @@ def _pair(value: object) -> tuple[float, float] | None:
     return None
 
 
-def _spending(event: Event) -> tuple[int, float | None]:
-    if isinstance(event, GaussianEvent):
-        return event.dimension, event.mu**2
-    if isinstance(event, LaplaceEvent):
-        return event.dimension, event.epsilon
-    return 0, None
-
-
-def _leaves(events: Iterable[Event]) -> Iterator[Event]:
-    """Events with those of disjoint parts in place."""
-    for event in events:
-        if isinstance(event, ParallelEvent):
-            for part in event.parts:
-                yield from _leaves(part)
-        else:
-            yield event
-
-
-def _rounds(events: tuple[Event, ...], where: str = "") -> Iterator[tuple[str, int, float | None]]:
-    spent = [_spending(event) for event in events]
-    whole = math.fsum(cost or 0.0 for _, cost in spent)
-    alike = len({type(event) for event in events}) == 1
-    for event, (count, cost) in zip(events, spent, strict=True):
-        if isinstance(event, ParallelEvent):
-            for number, part in enumerate(event.parts, 1):
-                yield from _rounds(part, f"{where}part {number}, ")
-        else:
-            yield where + event.name, count, cost / whole if cost is not None and whole and alike else None
-
-
 def _error_words(u: Uncertainty) -> Iterator[str]:
     yield f"the sampling error (standard error {u.sampling:.3g})"
     yield f"the noise added to the estimate (standard deviation {u.privacy:.3g})"
     if u.nuisance:
         yield f"the noise in the adjustment (standard deviation {u.nuisance:.3g})"
-
-
-def _mechanism(events: list[Event]) -> str:
-    if all(isinstance(event, GaussianEvent) for event in events):
-        return "discrete Gaussian noise, calibrated by exact accounting of Gaussian differential privacy,"
-    if all(isinstance(event, LaplaceEvent) for event in events):
-        return "discrete Laplace noise, whose epsilons add up,"
-    return "noise whose privacy losses were composed numerically"
-
-
-def _round_words(name: str, count: int, share: float | None) -> str:
-    details = [f"{count:,}"] if count else []
-    details += [f"{100 * share:.3g} %"] if share is not None else []
-    return f"{name} ({', '.join(details)})" if details else name
-
-
-def _list(parts: Any) -> str:
-    *first, last = list(parts)
-    return f"{', '.join(first)} and {last}" if first else last
-
-
-def _columns(rows: list[tuple[str, str]]) -> list[str]:
-    width = max(len(name) for name, _ in rows)
-    return [f"  {name:<{width}}  {value}" for name, value in rows]

@@ -71,7 +71,7 @@ def render(release: Release, *, title: str | None = None, extra_figures: "Sequen
             (name, f"{count:,}" if count else "", "" if share is None else f"{100 * share:.3g} %")
             for name, count, share in release.rounds()
         ],
-        bounds=_bounds(release.bounds),
+        bounds=bounds_rows(release.bounds),
         json=json.dumps(release.to_dict(), indent=2, ensure_ascii=False),
     )
 
@@ -170,7 +170,8 @@ def _sources(release: Release) -> list[dict[str, str]]:
     ]
 
 
-def _bounds(bounds: Bounds) -> list[tuple[str, str]]:
+def bounds_rows(bounds: Bounds) -> list[tuple[str, str]]:
+    """Declared bounds, a row each."""
     low, high = bounds.propensity
     rows = [("outcome", _spec(bounds.outcome_range)), ("probability of treatment", f"{low:g} to {high:g}")]
     if bounds.treatment is not None:

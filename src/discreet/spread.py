@@ -100,16 +100,28 @@ class Spread:
 
     def below(self, level: float) -> float:
         """Share of magnitudes below a level."""
+        return float(self.below_each(np.array([level]))[0])
+
+    def below_each(self, levels: Float) -> Float:
+        """Share of magnitudes below each of several levels."""
         low = np.concatenate([[self.edges[0] / 16.0], self.edges[:-1]])
-        part = np.log(max(level, 1e-300) / low) / np.log(self.edges / low)
-        return float(self.mass @ np.clip(part, 0.0, 1.0))
+        part = np.log(np.maximum(levels, 1e-300)[:, None] / low) / np.log(self.edges / low)
+        return np.asarray(np.clip(part, 0.0, 1.0) @ self.mass)
+
+    @property
+    def _points(self) -> Float:
+        """Magnitudes that stand for those of each bin."""
+        low = np.concatenate([[self.edges[0] / 16.0], self.edges[:-1]])
+        return np.asarray(low[:, None] * (self.edges / low)[:, None] ** ((np.arange(8) + 0.5) / 8.0))
 
     def excess(self, levels: Float) -> Float:
         """Mean of what exceeds each level."""
-        low = np.concatenate([[self.edges[0] / 16.0], self.edges[:-1]])
-        points = low[:, None] * (self.edges / low)[:, None] ** ((np.arange(8) + 0.5) / 8.0)
-        over = np.maximum(points[None] - levels[:, None, None], 0.0).mean(axis=2)
+        over = np.maximum(self._points[None] - levels[:, None, None], 0.0).mean(axis=2)
         return np.asarray(over @ self.mass)
+
+    def clipped_square(self, level: float) -> float:
+        """Mean square of the magnitude clipped at a level."""
+        return float((np.minimum(self._points, level) ** 2).mean(axis=1) @ self.mass)
 
     @property
     def mean(self) -> float:

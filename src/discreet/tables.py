@@ -117,6 +117,19 @@ class FileRecords:
             yield from chunks(hold(y, t, x, e, bounds=bounds, names=names), bounds, names)
 
 
+def read_covariates(path: str, bounds: Bounds, covariates: Sequence[str] | None = None) -> Any:
+    """The declared covariates of a file as an Arrow table, in the order of the bounds; other columns are left alone."""
+    names = _in_order(covariates, bounds)
+    if not names:
+        raise InvalidInput("covariates must name the columns, in order: the bounds give theirs no names.")
+    specs = zip(names, bounds.columns, strict=True)
+    wanted = {name: isinstance(spec, Levels) and spec.is_text for name, spec in specs}
+    batches = list(_batches(str(path), wanted))
+    if not batches:
+        raise InvalidInput(f"{str(path)!r} has no rows: give a file with at least one.")
+    return pa.Table.from_batches(batches).rename_columns(list(bounds.names))
+
+
 def _in_order(covariates: Sequence[str] | None, bounds: Bounds) -> tuple[str, ...]:
     if isinstance(covariates, str):
         raise InvalidInput("covariates takes a list of column names: put the name in a list.")

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet import ATE, Bounds, DifferenceInMeans, moments
+from discreet import ATE, CATE, Bounds, DifferenceInMeans, moments, shrinkage
 from discreet.gate import Gate, _plan
 from discreet.geometry import Ball, Cells, Gram, Interval, MeanSquare
 from discreet.testing import frozen_noise, record_sums, seeded_noise
@@ -106,10 +106,14 @@ def estimators(relation, epsilon):
         "means": lambda data: DifferenceInMeans(delta=1e-6, **given),
         "known means": lambda data: DifferenceInMeans(delta=1e-6, propensity=known(data, relation), **given),
         "pure means": lambda data: DifferenceInMeans(**given),
+        "effects": lambda data: CATE(delta=1e-6, **given),
+        "effects, known column": lambda data: CATE(delta=1e-6, propensity=known(data, relation), **given),
+        "effects, known number": lambda data: CATE(delta=1e-6, propensity=0.3, **given),
     }
 
 
-KINDS = list(estimators("replace-one", 1.0))
+# Effect functions have a file of their own: test_cate_replay.py.
+KINDS = [kind for kind in estimators("replace-one", 1.0) if not kind.startswith("effects")]
 CASES = [(kind, relation, name) for kind in KINDS for relation in RELATIONS for name in DATA]
 
 
@@ -136,6 +140,7 @@ class Tape:
         # The public stand-in for the covariates may be small here: hundreds of fits shall take seconds.
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(moments, "REFERENCE", 500)
+            patch.setattr(shrinkage, "_SWEEPS", 3)
             return self.make(data).fit(data.y, data.t, X=data.x)
 
     def replay(self, data):

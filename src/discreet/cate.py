@@ -1,0 +1,329 @@
+"""The treatment effect as a function of covariates, with a proved (epsilon, delta) and pointwise intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+from sklearn.base import BaseEstimator
+
+from discreet import fitted
+from discreet.ate import ATE
+from discreet.basis import MOST_CURVED_PAIRS, MOST_PAIRS, Basis, Size
+from discreet.bounds import Bounds
+from discreet.budget import Budget, Shares
+from discreet.columns import Float, Range
+from discreet.effect_release import EffectRelease
+from discreet.effect_rounds import (
+    assign,
+    calibrate_treatment,
+    combine_looks,
+    effect_round,
+    first_look,
+    known_constant,
+    outcome_round,
+)
+from discreet.errors import InvalidBudget
+from discreet.fitted import Progress, after_count, count_first, open_gate, trimmed
+from discreet.gate import Gate
+from discreet.guarantee import Neighbours
+from discreet.heterogeneity import Models
+from discreet.marginals import Column
+from discreet.records import Records
+from discreet.release import Release
+from discreet.rounds import Propensity
+from discreet.shrinkage import profile
+from discreet.survey import Location, Setting, build_basis, locate, measure_gram, pilot_effect
+
+# Below this n mu (for six covariates) no noisy function beats a constant.
+_CONSTANT = 150.0
+# Highest power by n mu (for six covariates); pairs, curved pairs and jumps from so much on.
+_DEGREES = ((0.0, 2), (200.0, 3), (350.0, 4), (3000.0, 5))
+_PAIRS, _CURVED, _JUMPS = 400.0, 3000.0, 3000.0
+
+
+class CATE(BaseEstimator):  # type: ignore[misc]
+    """Treatment effect as a function of the declared covariates, from observational records or a known design.
+
+    Rounds through the gate: where the outcome and the covariates are; a first look at outcome and contrast; the
+    propensity; then outcome and effect in turn, each corrected by orthogonal moments of residuals. Coefficients are
+    shrunk block by block, so that covariates that do not matter drop out. No sample is split.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The budget. A delta is needed: the rounds are Gaussian.
+    bounds : Bounds
+        Public facts: outcome range, covariates, overlap.
+    propensity : float, array or column name, optional
+        Probability of treatment where it is known by design (a randomised trial).
+    neighbours : {"replace-one", "add-remove"}
+        Which data sets must look alike. Under add-remove the number of records is private too.
+
+    Attributes
+    ----------
+    release_ : EffectRelease
+        The only thing that fitting leaves behind; it may be published, and answers any number of queries.
+
+    Privacy
+    -------
+    Protects every record's outcome, treatment and covariates under the stated relation, for every data set. Public: the
+    bounds, the number of records under replace-one, a known propensity. Proof: docs/proofs/cate.md.
+    """
+
+    fit, fit_table = fitted.fit, fitted.fit_table
+    summary, guarantee_ = fitted.summary, property(fitted.guarantee_)
+
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        bounds: Bounds,
+        delta: float | None = None,
+        propensity: Any = None,
+        neighbours: Neighbours = "replace-one",
+    ) -> None:
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.delta = delta
+        self.propensity = propensity
+        self.neighbours = neighbours
+
+    def effect(self, X: Any = None) -> Float:
+        """Effect for each row of X, as often as you like: it costs nothing."""
+        return self._released().effect(X)
+
+    def effect_interval(self, X: Any = None, alpha: float = 0.05) -> tuple[Float, Float]:
+        """Pointwise intervals at level ``1 - alpha``: see `EffectRelease.effect_interval` for what they cover."""
+        return self._released().effect_interval(X, alpha)
+
+    def ate(self) -> float:
+        """Average effect over the released distribution of the covariates."""
+        return self._released().ate()
+
+    def ate_interval(self, alpha: float = 0.05) -> tuple[float, float]:
+        """Interval of the average effect at level ``1 - alpha``."""
+        return self._released().ate_interval(alpha)
+
+    def effect_on(self, X: Any) -> float:
+        """Average effect over the rows of X."""
+        return self._released().effect_on(X)
+
+    def effect_on_interval(self, X: Any, alpha: float = 0.05) -> tuple[float, float]:
+        """Interval of the average effect over the rows of X."""
+        return self._released().effect_on_interval(X, alpha)
+
+    def importance(self) -> dict[str, float]:
+        """Share of the effect's variance that goes with each covariate; all zero where the effect is a constant."""
+        return dict(self._released().importance)
+
+    def plot(self, feature: str | int, ax: Any = None) -> Any:
+        """Draw the effect along one covariate, the others averaged, with pointwise bands (needs matplotlib)."""
+        from discreet.plots import plot_effect
+
+        return plot_effect(self._released(), feature, ax=ax)
+
+    def _released(self) -> EffectRelease:
+        release: EffectRelease = fitted.released(self)
+        return release
+
+    def _check_budget(self, budget: Budget) -> None:
+        if budget.pure:
+            raise InvalidBudget("CATE needs delta, e.g. delta=1e-6: its rounds add Gaussian noise.")
+
+    def _fit(self, records: Records, progress: Progress | None) -> CATE:
+        gate = open_gate(self, records, progress)
+        count_first(gate)
+        strength = gate.n * gate.mu
+        design = Design.of(strength, gate.n, gate.bounds.columns, self.propensity)
+        if not design.varying:
+            # All of the budget goes to the average effect, by the rounds that are made for it.
+            self.release_ = _constant(ATE(**self.get_params())._fit_through(gate).release_)
+            return self
+        share = after_count(gate, design.shares)
+        where = locate(gate, share["location"])
+        pilot = pilot_effect(gate, share["pilot"], where)
+        setting = measure_gram(gate, share["gram"], build_basis(gate, share["marginals"], design.size))
+        look = first_look(gate, share["first look"], 0.2 * share["looks"], setting, where, pilot)
+        propensity = self._propensity(gate, share, setting, where, strength)
+        models = combine_looks(look, propensity, where, pilot)
+        for number in range(1, design.rounds + 1):
+            to_outcome, to_effect, looks = share[f"outcome {number}"], share[f"effect {number}"], share["looks"]
+            models = outcome_round(gate, number, to_outcome, 0.3 / design.rounds * looks, models)
+            last = number == design.rounds
+            models = effect_round(gate, number, to_effect, 0.5 / design.rounds * looks, models, last=last)
+        self.release_ = _release(gate, design, models, where, share)
+        return self
+
+    def _propensity(
+        self, gate: Gate, share: dict[str, float], setting: Setting, where: Location, strength: float
+    ) -> Propensity:
+        """The probability of treatment: public, modelled from a public column, or estimated and calibrated."""
+        if isinstance(self.propensity, Real):
+            return known_constant(setting, float(self.propensity), gate.bounds.propensity)
+        known = self.propensity is not None
+        trim = gate.bounds.propensity if known else trimmed(gate.bounds, where.treated, strength)
+        model, information = assign(gate, share["treatment"], setting, where, trim, known=known)
+        return model if known else calibrate_treatment(gate, share["calibration"], model, information)
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """Size of the basis, number of rounds and shares of the budget: public rules in n mu and the declared columns."""
+
+    size: Size
+    varying: bool
+    rounds: int
+    shares: Shares
+
+    @classmethod
+    def of(cls, strength: float, n: float, columns: tuple[Column, ...], propensity: Any) -> Design:
+        """By n mu (``strength``), the number of records, the columns, and whether the propensity is known."""
+        scaled = strength / sqrt(max(len(columns), 2) / 6.0)
+        parts = {"location": 0.03, "pilot": 0.01, "marginals": 0.04, "gram": 0.03, "first look": 0.22, "looks": 0.05}
+        parts |= {"outcome 1": 0.06, "outcome 2": 0.04, "effect 1": 0.18, "effect 2": 0.26}
+        parts |= {"treatment": 0.06, "calibration": 0.02}
+        if propensity is not None:
+            parts["effect 2"] += parts.pop("calibration")
+            if isinstance(propensity, Real):
+                parts["effect 2"] += parts.pop("treatment")
+        return cls(effect_size(scaled, n, columns), scaled >= _CONSTANT and bool(columns), 2, Shares(**parts))
+
+
+def effect_size(scaled: float, n: float, columns: tuple[Column, ...]) -> Size:
+    """Public rule for the size of the basis; plainer while there are not ten records to a feature."""
+    terms = [1 if isinstance(column, Range) else len(column.levels) - 1 for column in columns]
+    products, pairs = (sum(terms) ** 2 - sum(k * k for k in terms)) // 2, len(columns) * (len(columns) - 1) // 2
+    degree = max(degree for level, degree in _DEGREES if scaled >= level)
+    few = 0 < products <= MOST_PAIRS
+    sizes = [
+        Size(
+            degree=degree,
+            pairs=few and scaled >= _PAIRS,
+            curved=few and 0 < pairs <= MOST_CURVED_PAIRS and scaled >= _CURVED,
+            jumps=_jumps(len(columns)) if scaled >= _JUMPS else 0,
+        )
+    ]
+    sizes += [Size(degree=k, pairs=False, curved=False) for k in range(degree, 0, -1)]
+    return next((size for size in sizes if 10 * Basis.flat(columns, size).m <= n), sizes[-1])
+
+
+def _jumps(p: int) -> int:
+    """Ranks at which each covariate may jump: fewer where there are many covariates."""
+    return 7 if p <= 6 else 3 if p <= 12 else 0
+
+
+def _release(gate: Gate, design: Design, models: Models, where: Location, share: dict[str, float]) -> EffectRelease:
+    """What is published: everything in it is computed from released numbers and public facts."""
+    unit, setting = gate.bounds.outcome_width / 2.0, models.setting
+    basis, known = setting.basis, models.propensity.known
+    centre, factor = _interval(models)
+    constant = np.zeros(basis.m)
+    constant[0] = models.pilot / basis.weight[0]
+    coefficients = unit * (constant + models.effect)
+    average = setting.reference.features.mean(axis=0)
+    spread = setting.second - np.outer(average, average)
+    importance = _importance(basis, coefficients, spread, gate.bounds.names)
+    public = ["the declared bounds"]
+    public += ["the number of records"] if gate.neighbours == "replace-one" else []
+    public += ["the probability of treatment"] if known else []
+    return EffectRelease(
+        n=gate.n,
+        guarantee=gate.guarantee(proof="cate.md", public=tuple(public)),
+        bounds=gate.bounds,
+        design="known propensity" if known else "observational",
+        size=basis.size,
+        marginals=basis.marginals,
+        coefficients=coefficients,
+        centre=unit * (constant + centre),
+        factor=unit * factor,
+        average=average,
+        importance=importance,
+        adjustment={"terms": basis.m, "trim": [models.propensity.low, models.propensity.high], "shares": share},
+        notes=_notes(gate.bounds, design.size, known, models.fitted.any_special),
+        reference={
+            "unadjusted": unit * models.pilot,
+            "treated_share": where.treated,
+            "sd_of_effect": float(np.sqrt(max(float(coefficients @ spread @ coefficients), 0.0))),
+            "chance_that_it_varies": models.fitted.any_special,
+        },
+    )
+
+
+def _interval(models: Models) -> tuple[Float, Float]:
+    """Coefficients for intervals and a triangular factor of their covariance, from all that is known of both models."""
+    m, cap = models.setting.basis.m, (3.0 * models.scale) ** 2
+    precision, target = models.information
+    both, covariance = profile(precision, target, models.blocks, models.fitted, scale=models.scale**2, cap=cap)
+    centre, covariance = both[m:], covariance[m:, m:]
+    values, vectors = np.linalg.eigh(covariance)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    # F F' is the covariance for any rotation of F's columns: take the one that is triangular.
+    return centre, np.asarray(np.linalg.qr(root.T, mode="r")).T
+
+
+def _importance(basis: Basis, coefficients: Float, spread: Float, names: tuple[str, ...]) -> dict[str, float]:
+    """Covariance of each covariate's part with the whole effect, over the whole's variance; products are halved."""
+    shares = coefficients * (spread @ coefficients)
+    parts = np.zeros(len(names))
+    owner = {k: j for j in range(len(names)) for k in basis.covariate_features(j)}
+    for k, j in owner.items():
+        parts[j] += shares[k]
+    for k, (a, b) in enumerate(basis.products, basis.m - len(basis.products)):
+        parts[owner[a]] += shares[k] / 2.0
+        parts[owner[b]] += shares[k] / 2.0
+    parts = np.maximum(parts, 0.0)
+    total = float(parts.sum())
+    return {name: float(part / total) if total > 0.0 else 0.0 for name, part in zip(names, parts, strict=True)}
+
+
+def _constant(average: Release) -> EffectRelease:
+    """A function that is a constant, from a release of the average effect."""
+    bounds, size = average.bounds, Size(degree=1, pairs=False, curved=False)
+    basis = Basis.flat(bounds.columns, size)
+    first = np.zeros(basis.m)
+    first[0] = 1.0 / basis.weight[0]
+    low, high = average.interval()
+    reason = (
+        "This budget and number of records cannot support an effect that varies: a constant is released. More records, "
+        "a larger epsilon or fewer covariates would help."
+        if bounds.p
+        else "No covariates were declared: the effect is a constant."
+    )
+    return EffectRelease(
+        n=average.n,
+        guarantee=average.guarantee,
+        bounds=bounds,
+        design=average.design,
+        size=size,
+        marginals=basis.marginals,
+        coefficients=average.estimate * first,
+        centre=average.estimate * first,
+        # The interval of the average, clipping included, at its 95 % level.
+        factor=(high - low) / (2.0 * float(ndtri(0.975))) * np.outer(first, np.eye(basis.m)[0]),
+        average=basis.weight * np.eye(basis.m)[0],
+        importance=dict.fromkeys(bounds.names, 0.0),
+        adjustment=average.adjustment,
+        notes=(reason, *average.notes),
+        reference=average.reference | {"sd_of_effect": 0.0, "chance_that_it_varies": 0.0},
+    )
+
+
+def _notes(bounds: Bounds, size: Size, known: bool, chance: float) -> tuple[str, ...]:
+    notes = []
+    if known:
+        notes.append("The function relies on the stated probabilities of treatment.")
+    else:
+        notes.append(
+            "The function assumes that treatment is as good as random among people with the same declared covariates."
+        )
+    notes.append(f"The function is an approximation by {size}, shrunk towards a constant where evidence is faint.")
+    if chance < 0.5:
+        notes.append("The evidence is in favour of an effect that is the same for everyone.")
+    if bounds.p > 1 and not size.pairs:
+        notes.append("Joint effects of two covariates are not part of the function.")
+    return tuple(notes)

@@ -1,0 +1,126 @@
+"""Commands for effects as functions: estimate one, and ask a release file about people."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from discreet.console import (
+    check_extra,
+    check_level,
+    check_target,
+    command,
+    console,
+    number_or_name,
+    only,
+    progress,
+    writing,
+)
+
+if TYPE_CHECKING:
+    from discreet.effect_release import EffectRelease
+
+# Rows that are shown where no file is asked for.
+_SHOWN = 20
+
+
+def cate(
+    file: Annotated[str, typer.Argument(help="CSV or Parquet file, or a pattern in quotes such as 'part-*.parquet'.")],
+    outcome: Annotated[str, typer.Option(help="Column of the outcome.")],
+    treatment: Annotated[str, typer.Option(help="Column of the treatment.")],
+    bounds: Annotated[
+        Path, typer.Option("--bounds", help="Bounds file (TOML): write one with 'discreet bounds init'.")
+    ],
+    epsilon: Annotated[float, typer.Option(help="Privacy budget: smaller is more private.")],
+    delta: Annotated[float | None, typer.Option(help="Chance that the budget may be missed, far below 1/n.")] = None,
+    covariates: Annotated[
+        str | None, typer.Option(help="Columns that the effect may vary with: a,b,c. Default: all in the bounds.")
+    ] = None,
+    propensity: Annotated[
+        str | None, typer.Option(help="Probability of treatment if known by design: a number, or its column.")
+    ] = None,
+    neighbours: Annotated[
+        Literal["replace-one", "add-remove"], typer.Option(help="Which data sets may not be told apart.")
+    ] = "replace-one",
+    out: Annotated[
+        Path | None, typer.Option(help="Write the release to this JSON file, which may be published.")
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a page about it to this HTML file.")] = None,
+) -> None:
+    """Estimate the effect as a function of covariates and publish it."""
+    from discreet.bounds import Bounds
+    from discreet.cate import CATE
+
+    # Whatever can be refused is refused before any budget is spent.
+    check_target(out, "--out", replace=False)
+    check_target(report, "--report", replace=True)
+    if report is not None:
+        check_extra()
+    public = only(Bounds.load(bounds), covariates)
+    estimator = CATE(
+        epsilon=epsilon, delta=delta, bounds=public, propensity=number_or_name(propensity), neighbours=neighbours
+    )
+    with progress("checking the records") as told:
+        estimator.fit_table(file, outcome=outcome, treatment=treatment, progress=told)
+    release: EffectRelease = estimator.release_
+    # Shown first: should writing fail, what was paid for is not lost.
+    typer.echo(release.summary())
+    if out is not None:
+        with writing(out):
+            release.save(out)
+        typer.echo(f"Release: {out}")
+    if report is not None:
+        from discreet.effect_report import save_effect_report
+
+        with writing(report):
+            save_effect_report(release, report, title=f"Effect of {treatment} on {outcome}")
+        typer.echo(f"Page: {report}")
+
+
+def effect(
+    release: Annotated[Path, typer.Argument(help="Release file of 'discreet cate'.")],
+    file: Annotated[str, typer.Argument(help="CSV or Parquet file with a row for each person.")],
+    alpha: Annotated[float, typer.Option(help="The intervals cover with probability 1 - alpha.")] = 0.05,
+    covariates: Annotated[
+        str | None, typer.Option(help="Columns in the order of the release, where it gives them no names: a,b,c.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="CSV file to write: effect, low, high, a line for each row.")] = None,
+) -> None:
+    """Effects for the rows of a file, from a release alone; this costs no privacy."""
+    import numpy as np
+
+    from discreet.effect_release import EffectRelease
+    from discreet.tables import read_covariates
+
+    check_level(alpha)
+    check_target(out, "--out", replace=True)
+    loaded = EffectRelease.load(release)
+    names = None if covariates is None else [name.strip() for name in covariates.split(",") if name.strip()]
+    people = read_covariates(file, loaded.bounds, names)
+    answers = np.column_stack([loaded.effect(people), *loaded.effect_interval(people, alpha)])
+    if out is None:
+        _show_answers(answers.tolist(), f"{100 * (1 - alpha):g} % interval")
+    else:
+        with writing(out):
+            lines = (",".join(repr(value) for value in row) for row in answers.tolist())
+            out.write_text("\n".join(["effect,low,high", *lines]) + "\n")
+        typer.echo(f"Effects: {out}")
+    low, high = loaded.effect_on_interval(people, alpha)
+    typer.echo(f"Average over {len(answers):,} rows: {answers[:, 0].mean():.4g} ({low:.4g} to {high:.4g})")
+
+
+def _show_answers(answers: list[list[float]], interval: str) -> None:
+    from rich.table import Table
+
+    table = Table("row", "effect", interval)
+    for number, (value, low, high) in enumerate(answers[:_SHOWN], 1):
+        table.add_row(str(number), f"{value:.4g}", f"{low:.4g} to {high:.4g}")
+    console().print(table)
+    if len(answers) > _SHOWN:
+        typer.echo(f"The first {_SHOWN} rows; --out writes all of them.")
+
+
+def add_effects(app: typer.Typer) -> None:
+    """Register the commands."""
+    command(app, "cate")(cate)
+    command(app, "effect")(effect)

@@ -1,0 +1,120 @@
+"""What commands share: refusals in one sentence, progress, and checks before any budget is spent."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec
+
+import typer
+
+from discreet.errors import DiscreetError, InvalidInput
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from discreet.bounds import Bounds
+
+P = ParamSpec("P")
+
+_UNEXPECTED = (
+    "something went wrong that should not have; nothing more is said here, because it might quote records "
+    "(DISCREET_DEBUG=1 shows the traceback: keep it to yourself)."
+)
+
+
+def command(group: typer.Typer, name: str) -> Callable[[Callable[P, None]], Callable[P, None]]:
+    """Register a command whose errors become one sentence and an exit code: 2 if refused, 1 if unexpected."""
+
+    def register(function: Callable[P, None]) -> Callable[P, None]:
+        @wraps(function)
+        def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
+            try:
+                function(*args, **kwargs)
+            except DiscreetError as error:
+                _fail(str(error), 2)
+            except Exception:
+                if os.environ.get("DISCREET_DEBUG") == "1":
+                    raise
+                _fail(_UNEXPECTED, 1)
+
+        group.command(name)(guarded)
+        return function
+
+    return register
+
+
+def _fail(sentence: str, code: int) -> None:
+    typer.echo(f"discreet: {sentence}", err=True)
+    # Neither the cause nor its traceback may follow.
+    raise typer.Exit(code) from None
+
+
+def console(stderr: bool = False) -> "Console":
+    from rich.console import Console
+
+    return Console(stderr=stderr)
+
+
+@contextmanager
+def progress(first: str) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar on standard error, in terminals only, that disappears when the work is done."""
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    terminal = console(stderr=True)
+    # Names come from modules of this package, and are no markup.
+    text = TextColumn("{task.description}", markup=False)
+    columns = (SpinnerColumn(), text, BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=terminal, transient=True, disable=not terminal.is_terminal) as bar:
+        task = bar.add_task(first, total=None)
+        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
+
+
+def only(bounds: "Bounds", covariates: str | None) -> "Bounds":
+    """The bounds of the named covariates, in the order of the bounds."""
+    if covariates is None:
+        return bounds
+    from dataclasses import replace
+
+    names = [name.strip() for name in covariates.split(",") if name.strip()]
+    missing = [name for name in names if name not in bounds.names]
+    if missing or not bounds.named:
+        raise InvalidInput(f"--covariates names {(missing or names)[0]!r}, which the bounds do not: declare it there.")
+    declared: Any = {name: spec for name, spec in zip(bounds.names, bounds.columns, strict=True) if name in set(names)}
+    return replace(bounds, covariates=declared)
+
+
+def number_or_name(propensity: str | None) -> float | str | None:
+    try:
+        return None if propensity is None else float(propensity)
+    except ValueError:
+        return propensity
+
+
+def check_level(alpha: float) -> None:
+    if not 0 < alpha < 1:
+        raise InvalidInput("--alpha must lie between 0 and 1: 0.05 asks for a 95 % interval.")
+
+
+def check_extra() -> None:
+    from discreet.plots import require
+
+    require()
+
+
+def check_target(path: Path | None, option: str, *, replace: bool) -> None:
+    if path is None:
+        return
+    if path.is_dir() or not path.parent.is_dir():
+        raise InvalidInput(f"{option} {str(path)!r} cannot be written: name a file in a directory that exists.")
+    if path.exists() and not replace:
+        raise InvalidInput(f"{option} {str(path)!r} exists already: choose another name, or move it away.")
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError:
+        raise InvalidInput(f"{str(path)!r} cannot be written: check its directory and the space left.") from None

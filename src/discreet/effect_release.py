@@ -1,0 +1,339 @@
+"""An effect function as it may be published: a small file that answers any number of queries."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+import numpy as np
+from scipy.special import ndtri
+
+from discreet.basis import Basis, Size, combine, evaluate
+from discreet.bounds import Bounds, Levels
+from discreet.columns import Float
+from discreet.errors import InvalidInput, UnsupportedRelease
+from discreet.frames import table
+from discreet.guarantee import Guarantee
+from discreet.marginals import cells
+from discreet.publishing import columns, fields_of, guarantee_words, listed, mechanism_words, plain_copy, read_json
+from discreet.release import StudyDesign
+
+FORMAT = "discreet-effect-release"
+VERSION = 1
+# Queries are answered so many rows at a time, which bounds the memory that they take.
+_ROWS = 16_384
+# Sizes that a file may ask for: far above what any public rule chooses.
+_MOST_CURVES = 64
+
+
+class Curve(NamedTuple):
+    """The effect along one covariate, others averaged: its values or levels, the effect there, and a band."""
+
+    values: tuple[Any, ...]
+    effect: Float
+    low: Float
+    high: Float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EffectRelease:
+    """The effect as a function of the declared covariates.
+
+    Parameters
+    ----------
+    n
+        Number of records: exact where it is public, noisy where it is not.
+    guarantee
+        What is promised to the people in the records.
+    bounds
+        The public facts that were declared.
+    design
+        "observational", or "known propensity" where the chance of treatment was known.
+    size
+        How rich the basis of the function is.
+    marginals
+        Released distribution of each covariate over its cells, to which the basis is orthonormal.
+    coefficients
+        Of the estimated function, in the outcome's unit.
+    centre, factor
+        For intervals: coefficients that are shrunk less, and F (lower triangular), F F' being the covariance of their
+        error.
+    average
+        Mean of each feature over the released distribution of the covariates.
+    importance
+        Share of the effect's variance that goes with each covariate.
+    adjustment
+        Public description of the rounds, plain JSON.
+    notes
+        Assumptions and warnings, one sentence each.
+    reference
+        Further released numbers by name.
+
+    Privacy
+    -------
+    Everything here is covered by ``guarantee``: queries, intervals at any level, pictures and files cost nothing more.
+    """
+
+    n: float
+    guarantee: Guarantee
+    bounds: Bounds
+    design: StudyDesign
+    size: Size
+    marginals: tuple[Float, ...]
+    coefficients: Float
+    centre: Float
+    factor: Float
+    average: Float
+    importance: dict[str, float]
+    adjustment: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    reference: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.design not in get_args(StudyDesign):
+            raise InvalidInput(
+                f"design must be one of {', '.join(get_args(StudyDesign))}; say how treatment came about."
+            )
+        for name in ("degree", "jumps"):
+            if not 0 <= getattr(self.size, name) <= _MOST_CURVES:
+                raise InvalidInput(f"size has a {name} that no release has; check the file.")
+        if [len(marginal) for marginal in self.marginals] != [cells(column) for column in self.bounds.columns]:
+            raise InvalidInput("marginals must have one number for each cell of each covariate; check the file.")
+        m = self.basis.m
+        shapes = {"coefficients": (m,), "centre": (m,), "average": (m,), "factor": (m, m)}
+        if any(getattr(self, name).shape != shape for name, shape in shapes.items()):
+            raise InvalidInput(f"a release with this basis has {m} coefficients; check the file.")
+        numbers = [self.n, *self.importance.values(), *self.reference.values()]
+        arrays = [*self.marginals, *(getattr(self, name) for name in shapes)]
+        if not all(map(math.isfinite, numbers)) or not all(np.all(np.isfinite(array)) for array in arrays):
+            raise InvalidInput("every released number must be finite; check how it was computed.")
+        if self.n <= 0:
+            raise InvalidInput("n must be positive; check how it was computed.")
+        if list(self.importance) != list(self.bounds.names):
+            raise InvalidInput("importance must name each covariate once; check the file.")
+        for array in arrays:
+            array.flags.writeable = False
+        object.__setattr__(self, "adjustment", plain_copy(self.adjustment))
+
+    @cached_property
+    def basis(self) -> Basis:
+        """Features of the function."""
+        return Basis(self.bounds.columns, self.marginals, self.size)
+
+    def effect(self, X: Any = None) -> Float:
+        """Effect for each row of X: an array or a frame with exactly the declared covariates."""
+        return self._within(np.concatenate([evaluate(self.basis, x, self.coefficients) for x in self._encoded(X)]))
+
+    def effect_interval(self, X: Any = None, alpha: float = 0.05) -> tuple[Float, Float]:
+        """Interval for each row of X: pointwise, for the best approximation of the effect in the basis.
+
+        Covers sampling error, privacy noise and shrinkage. It does not cover what no function of the basis can follow
+        (a sharp bend, a joint effect of three covariates), nor unmeasured confounding; and it is for one row at a time:
+        of many rows, a part ``alpha`` is missed.
+        """
+        parts = [self._band(features, alpha) for features in self._features(X)]
+        low, high = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+        return low, high
+
+    def ate(self) -> float:
+        """Average effect over the released distribution of the covariates."""
+        return float(self._within(self.average[None] @ self.coefficients)[0])
+
+    def ate_interval(self, alpha: float = 0.05) -> tuple[float, float]:
+        """Interval of the average effect, privacy noise included."""
+        low, high = self._band(self.average[None], alpha)
+        return float(low[0]), float(high[0])
+
+    def effect_on(self, X: Any) -> float:
+        """Average effect over the rows of X."""
+        return float(np.mean(self.effect(_some(X))))
+
+    def effect_on_interval(self, X: Any, alpha: float = 0.05) -> tuple[float, float]:
+        """Interval of the average effect over the rows of X."""
+        total, count = np.zeros(self.basis.m), 0
+        for features in self._features(_some(X)):
+            total += features.sum(axis=0)
+            count += len(features)
+        low, high = self._band(total[None] / max(count, 1), alpha)
+        return float(low[0]), float(high[0])
+
+    def curve(self, feature: str | int, alpha: float = 0.05, points: int = 101) -> Curve:
+        """The effect along one covariate, the others averaged over their released distribution; with a band."""
+        names = self.bounds.names
+        j = names.index(feature) if feature in names else feature
+        if isinstance(j, bool) or not isinstance(j, int) or not 0 <= j < len(names):
+            raise InvalidInput(f"feature must be one of {', '.join(names) or 'no covariates'}, or its position.")
+        column = self.bounds.columns[j]
+        if isinstance(column, Levels):
+            values: tuple[Any, ...] = column.levels
+            along = np.arange(len(values), dtype=np.float64)
+        else:
+            along = np.linspace(-1.0, 1.0, points)
+            values = tuple((column.middle + along * column.width / 2.0).tolist())
+        x = np.zeros((len(along), len(names)))
+        x[:, j] = along
+        own = set(self.basis.covariate_features(j))
+        there, rows = self.basis(x)[0] / self.basis.weight, np.tile(self.average, (len(along), 1))
+        usual = self.average / self.basis.weight
+        for k in own:
+            rows[:, k] = there[:, k] * self.basis.weight[k]
+        for k, (a, b) in enumerate(self.basis.products, self.basis.m - len(self.basis.products)):
+            if {a, b} & own:
+                first, second = (there[:, i] if i in own else usual[i] for i in (a, b))
+                rows[:, k] = first * second * self.basis.weight[k]
+        return Curve(values, self._within(combine(rows, self.coefficients)), *self._band(rows, alpha))
+
+    @property
+    def title(self) -> str:
+        """What was estimated, for people."""
+        return "Treatment effect as a function of covariates"
+
+    @property
+    def varies(self) -> bool:
+        """Whether the estimated effect differs between people at all."""
+        return bool(np.any(self.coefficients[1:]))
+
+    @property
+    def records(self) -> str:
+        """The number of records in words: exact, or about so many where it is private."""
+        return f"{self.n:,.0f}" if self.guarantee.neighbours == "replace-one" else f"about {self.n:,.0f}"
+
+    def summary(self) -> str:
+        """A table in plain text."""
+        low, high = self.ate_interval()
+        rows = [("average effect", f"{self.ate():.4g}"), ("95 % interval", f"{low:.4g} to {high:.4g}")]
+        rows += [("records", self.records), ("design", self.design), ("function", self._words())]
+        rows += [(name.replace("_", " "), f"{value:.4g}") for name, value in self.reference.items()]
+        lines = [self.title, *columns(rows)]
+        if self.varies:
+            lines += ["", "How much of the effect's variance goes with each covariate"]
+            ranked = sorted(self.importance.items(), key=lambda item: -item[1])
+            lines += columns([(name, f"{share:.0%}".replace("%", " %")) for name, share in ranked])
+        lines += ["", "Privacy", *(f"  {line}" for line in str(self.guarantee).splitlines())]
+        if self.notes:
+            lines += ["", "Notes", *(f"  - {note}" for note in self.notes)]
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def methods(self) -> str:
+        """A paragraph for a paper's methods section, numbers filled in."""
+        b = self.bounds
+        low, high = self.ate_interval()
+        covariates = f" and covariates ({listed(b.names)}) to theirs" if b.p else ""
+        sentences = [
+            "The effect as a function of covariates was estimated by orthogonal moments of residuals from "
+            f"{self.records} records under differential privacy with {guarantee_words(self.guarantee)}",
+            f"Before anything was computed, outcomes were clipped to the declared range from {b.outcome[0]:g} to "
+            f"{b.outcome[1]:g}{covariates}.",
+            f"The function is made of {self._words()}; coefficients were shrunk block by block.",
+            mechanism_words(self.guarantee.events),
+            f"Averaged over the released distribution of the covariates, the effect is {self.ate():.4g} (95 % interval "
+            f"{low:.4g} to {high:.4g}).",
+            "Intervals are pointwise, for the best approximation of the effect in this basis; they allow for sampling "
+            "error, privacy noise and shrinkage.",
+        ]
+        return " ".join(sentences)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON."""
+        plain: dict[str, Any] = {part.name: getattr(self, part.name) for part in fields(self)}
+        plain |= {"guarantee": self.guarantee.to_dict(), "bounds": self.bounds.to_dict(), "notes": list(self.notes)}
+        plain["size"] = {part.name: getattr(self.size, part.name) for part in fields(self.size)}
+        plain["marginals"] = [marginal.tolist() for marginal in self.marginals]
+        plain |= {name: plain[name].tolist() for name in ("coefficients", "centre", "average")}
+        plain["factor"] = [[float(f"{value:.5g}") for value in row[: i + 1]] for i, row in enumerate(self.factor)]
+        return {"format": FORMAT, "version": VERSION} | plain
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> EffectRelease:
+        """Read a release back; its guarantee is checked against its events again."""
+        known = {part.name for part in fields(cls)}
+        rest = fields_of(plain, format_=FORMAT, version=VERSION, known=known, writer="EffectRelease.save")
+        try:
+            rest["guarantee"] = Guarantee.from_dict(rest["guarantee"])
+            rest["bounds"], rest["notes"] = Bounds.from_dict(rest["bounds"]), tuple(map(str, rest["notes"]))
+            rest["size"] = _size(rest["size"])
+            rest["marginals"] = tuple(np.array(marginal, dtype=np.float64) for marginal in rest["marginals"])
+            rest |= {name: np.array(rest[name], dtype=np.float64) for name in ("coefficients", "centre", "average")}
+            factor = np.zeros((len(rest["factor"]), len(rest["factor"])))
+            for i, row in enumerate(rest["factor"]):
+                factor[i, : i + 1] = row
+            rest |= {"factor": factor, "n": float(rest["n"])}
+            for name in ("importance", "reference"):
+                rest[name] = {str(key): float(value) for key, value in rest[name].items()}
+            return cls(**rest)
+        except (InvalidInput, UnsupportedRelease):
+            raise
+        except (AttributeError, KeyError, TypeError, ValueError, IndexError):
+            raise InvalidInput("a field of the release has a value of the wrong type; check the file.") from None
+
+    def save(self, path: str | Path) -> None:
+        """Write a release file, a line for each field."""
+        lines = (
+            f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False, allow_nan=False)}"
+            for name, value in self.to_dict().items()
+        )
+        Path(path).write_bytes(("{\n" + ",\n".join(lines) + "\n}\n").encode())
+
+    @classmethod
+    def load(cls, path: str | Path) -> EffectRelease:
+        """Read a release file."""
+        return cls.from_dict(read_json(path, "EffectRelease.save"))
+
+    def _features(self, X: Any) -> Iterator[Float]:
+        """Features of the rows of X, a part at a time."""
+        return (self.basis(x)[0] for x in self._encoded(X))
+
+    def _encoded(self, X: Any) -> Iterator[Float]:
+        """Encoded rows of X, a part at a time, after everything about X has been checked."""
+        columns_ = table(X, self.bounds)
+        if not columns_:
+            yield np.zeros((1, 0))
+            return
+        names = self.bounds.names
+        encoded = [
+            spec.encode(column, f"column {name!r} of X")
+            for spec, column, name in zip(self.bounds.columns, columns_, names, strict=True)
+        ]
+        if len({len(column) for column in encoded}) > 1:
+            raise InvalidInput("X must have one entry per row in every column: align their lengths.")
+        for start in range(0, max(len(encoded[0]), 1), _ROWS):
+            yield np.array([column[start : start + _ROWS] for column in encoded]).T
+
+    def _band(self, features: Float, alpha: float) -> tuple[Float, Float]:
+        if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < 1:
+            raise InvalidInput("alpha must lie between 0 and 1; 0.05 asks for a 95 % interval.")
+        middle, point = features @ self.centre, self._within(features @ self.coefficients)
+        half = float(ndtri(1.0 - alpha / 2.0)) * np.sqrt(np.sum((features @ self.factor) ** 2, axis=1))
+        # The estimate is shrunk more than the interval's centre, and belongs to what is believed in any case.
+        return np.minimum(self._within(middle - half), point), np.maximum(self._within(middle + half), point)
+
+    def _within(self, effect: Float) -> Float:
+        """No effect can exceed the outcome's range."""
+        return np.clip(effect, -self.bounds.outcome_width, self.bounds.outcome_width)
+
+    def _words(self) -> str:
+        return str(self.size) if self.varies else "a constant"
+
+
+def _size(facts: Mapping[str, Any]) -> Size:
+    """A size whose fields have the right types."""
+    size = Size(**facts)
+    for part in fields(size):
+        expected = int if part.name in {"degree", "jumps"} else bool
+        if type(getattr(size, part.name)) is not expected:
+            raise InvalidInput("size has a field of the wrong type; check the file.")
+    return size
+
+
+def _some(X: Any) -> Any:
+    if hasattr(X, "__len__") and not len(X):
+        raise InvalidInput("X has no rows, so that there is nothing to average over: give at least one.")
+    return X

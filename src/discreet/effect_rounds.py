@@ -1,0 +1,262 @@
+"""Rounds through the gate that tell how an effect varies: each turns a share of the budget into better public models.
+
+Outcomes are on [-1, 1] here, covariates as `Bounds` encodes them. The proof of every round is its geometry; the list
+with all diameters is in docs/proofs/cate.md. What a round computes from its noisy sums is post-processing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import hypot, sqrt
+
+import numpy as np
+from scipy.special import logit
+
+from discreet.basis import ROOM
+from discreet.columns import Float
+from discreet.focus import Focus, allot
+from discreet.gate import Gate, Query
+from discreet.geometry import Ball
+from discreet.heterogeneity import (
+    Information,
+    Models,
+    fit_treatment,
+    joint_blocks,
+    prior_variance,
+    single_blocks,
+)
+from discreet.records import Chunk
+from discreet.rounds import Propensity
+from discreet.spread import Spread
+from discreet.survey import Location, Setting, measure_spread
+
+# Residuals are clipped at so many scales: little is lost, since the moments are compared with what clipping leaves.
+_CLIP_FIRST, _CLIP, _CLIP_LAST = 1.0, 1.8, 2.2
+# Nor is there any use in a clip that hardly anything exceeds.
+_ENOUGH = 0.98
+# Relative error of the models behind the moments, and of the first look, whose residual knows no model yet.
+_DOUBT, _DOUBT_FIRST = 0.15, 0.3
+# Part of the first look's word on the outcome that counts beside a later round.
+_KEPT = 0.2
+# Steps in which the first look's contrast is freed of confounding, and Newton steps of the propensity.
+_ALTERNATE, _NEWTON = 3, 6
+# A residual exceeds twice the outcome's half range only where the models are off.
+_CEILING = 2.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FirstLook:
+    """Moments of a residual without models, with all features: its level, and its contrast between the arms.
+
+    ``sampling`` is the precision of the records' mean of a unit feature's moment, beside that of the population.
+    """
+
+    focus: Focus
+    level: Float
+    contrast: Float
+    sd: float
+    sampling: float
+    treated: float
+
+
+def first_look(gate: Gate, share: float, look: float, setting: Setting, where: Location, pilot: float) -> FirstLook:
+    """Moments r psi and 2 (t - p) r psi of the residual r beside a constant effect."""
+    n, p, basis = gate.n, where.treated, setting.basis
+
+    def residual(c: Chunk) -> Float:
+        return c.y - where.centre - (c.t - p) * pilot
+
+    spread = measure_spread(gate, "first spread", look, residual, _CEILING)
+    clip = _clip(spread, _CLIP_FIRST)
+    seen = max(spread.below(clip), 0.15)
+    scale = where.spread.scale
+    blocks = joint_blocks(basis, p)
+    prior = prior_variance(blocks, scale**2, (0.5 * scale) ** 2 / float(basis.weight[0]) ** 2)
+    focus = _focus(setting, prior[: basis.m], _unit(gate, 0.5 * share) * clip / seen)
+    reach = max(p, 1.0 - p)
+
+    def rows(c: Chunk) -> Float:
+        psi, weight = focus(setting.features(c)[0])
+        level = psi * (np.clip(residual(c), -clip, clip) * weight)[:, None]
+        return np.column_stack([level, level * (2.0 * (c.t - p))[:, None]])
+
+    radius = clip * focus.radius * sqrt(1.0 + 4.0 * reach**2)
+    (moments,) = gate.ask(Query("first look", share, Ball(radius, 2 * focus.m), rows))
+    values = moments.value / n / seen
+    sampling = n * seen / spread.clipped_square(clip)
+    return FirstLook(focus, values[: focus.m], values[focus.m :], float(moments.sd) / n / seen, sampling, p)
+
+
+def assign(
+    gate: Gate, share: float, setting: Setting, where: Location, trim: tuple[float, float], *, known: bool
+) -> tuple[Propensity, Information]:
+    """Logistic propensity from the moments (t - p) psi; of a known probability instead of t where there is one.
+
+    Records of a known design bring their own probability: the model then only says what it is on the reference.
+    """
+    n, p, basis = gate.n, where.treated, setting.basis
+    blocks, reach = single_blocks(basis), max(p, 1.0 - p)
+    noise = _unit(gate, share) * reach / (p * (1.0 - p))
+    focus = _focus(setting, prior_variance(blocks, 0.25, 4.0), noise)
+
+    def rows(c: Chunk) -> Float:
+        psi, weight = focus(setting.features(c)[0])
+        return psi * (((c.t if c.e is None else c.e) - p) * weight)[:, None]
+
+    (moments,) = gate.ask(Query("treatment moments", share, Ball(reach * focus.radius, focus.m), rows))
+    value, sd = moments.value / n, float(moments.sd) / n
+    psi, weight = focus(setting.reference.features)
+    apart = p * (1.0 - p) * focus.scale[:, None] * setting.gram.apart[focus.kept]
+    model = Propensity(setting, np.zeros(basis.m), np.zeros((basis.m, basis.m)), *trim, known=known)
+    information = Information(np.zeros((basis.m, basis.m)), np.zeros(basis.m))
+    for _ in range(_NEWTON):
+        e = model.on_reference
+        expected = (psi * (weight * (e - p))[:, None]).mean(axis=0) + apart @ model.theta
+        slope = setting.slope(focus, e * (1.0 - e))
+        information = Information.seen(value - expected, sd, slope, 0.0).around(model.theta)
+        fitted = fit_treatment(information, n * _second(setting, e * (1.0 - e)), blocks, model.theta)
+        model = replace(model, theta=fitted.mean, covariance=fitted.covariance)
+    return model, information
+
+
+def known_constant(setting: Setting, probability: float, trim: tuple[float, float]) -> Propensity:
+    """One public probability for everyone: nothing has to be asked."""
+    theta = np.zeros(setting.basis.m)
+    theta[0] = logit(probability) / setting.basis.weight[0]
+    return Propensity(setting, theta, np.zeros((len(theta), len(theta))), *trim, known=True)
+
+
+def calibrate_treatment(gate: Gate, share: float, model: Propensity, information: Information) -> Propensity:
+    """Newton step on the records themselves, by the moments (t - e) psi where the propensity is in doubt."""
+    setting, n = model.setting, gate.n
+    e = model.on_reference
+    varies = e * (1.0 - e)
+    noise = _unit(gate, share) * model.reach / float(np.mean(varies))
+    focus = _focus(setting, np.diag(model.covariance), noise)
+
+    def rows(c: Chunk) -> Float:
+        psi, weight = focus(setting.features(c)[0])
+        return psi * ((c.t - model(c)) * weight)[:, None]
+
+    (moments,) = gate.ask(Query("calibration", share, Ball(model.reach * focus.radius, focus.m), rows))
+    value, sd = moments.value / n, float(moments.sd) / n
+    more = Information.seen(value, sd, setting.slope(focus, varies), _DOUBT).around(model.theta)
+    sampling = n * _second(setting, varies)
+    fitted = fit_treatment(information + more, sampling, single_blocks(setting.basis), model.theta)
+    return replace(model, theta=fitted.mean, covariance=fitted.covariance)
+
+
+def combine_looks(look: FirstLook, model: Propensity, where: Location, pilot: float) -> Models:
+    """Models of outcome and effect from the first look (post-processing).
+
+    Its level holds the pilot effect of those who are treated more often than others, and its contrast holds the
+    outcome's model where these differ; both are computed on the reference and taken out, in a few alternations.
+    """
+    setting, p = model.setting, look.treated
+    e = model.on_reference
+    psi, weight = look.focus(setting.reference.features)
+
+    def mean(values: Float) -> Float:
+        return np.asarray((psi * (weight * values)[:, None]).mean(axis=0))
+
+    level = look.level + pilot * mean(e - p)
+    slope = setting.slope(look.focus, _everywhere(setting))
+    of_outcome = Information.seen(level, look.sd, slope, _DOUBT_FIRST)
+    slope = setting.slope(look.focus, 2.0 * e * (1.0 - e))
+    sampling = look.sampling * setting.second, look.sampling * _second(setting, e * (1.0 - e))
+    blocks = joint_blocks(setting.basis, p)
+    off = np.zeros(len(level))
+    for _ in range(_ALTERNATE):
+        sd = hypot(look.sd, _DOUBT_FIRST * sqrt(float(np.mean(off**2))))
+        of_effect = Information.seen(look.contrast - off, sd, slope, _DOUBT_FIRST)
+        models = Models.first(model, blocks, where.centre, pilot, where.spread.scale, of_outcome, of_effect, sampling)
+        explained = setting.reference.features @ models.outcome
+        off = 2.0 * mean((e - p) * explained - (e - p) ** 2 * pilot)
+    return models
+
+
+def outcome_round(gate: Gate, number: int, share: float, look: float, models: Models) -> Models:
+    """Correct the outcome's model by the moments r psi of its residuals, where it is in doubt."""
+    setting, n = models.setting, gate.n
+    spread = measure_spread(gate, f"outcome spread {number}", look, models.residual, _CEILING)
+    clip = _clip(spread, _CLIP)
+    seen = max(spread.below(clip), 0.3)
+    focus = _focus(setting, models.doubt(effect=False), _unit(gate, share) * clip / seen)
+
+    def rows(c: Chunk) -> Float:
+        psi, weight = focus(setting.features(c)[0])
+        return psi * (np.clip(models.residual(c), -clip, clip) * weight)[:, None]
+
+    (moments,) = gate.ask(Query(f"outcome moments {number}", share, Ball(clip * focus.radius, focus.m), rows))
+    everywhere = _everywhere(setting)
+    value, sd = moments.value / n / seen, float(moments.sd) / n / seen
+    more = Information.seen(value, sd, setting.slope(focus, everywhere), _DOUBT).around(models.outcome)
+    before = models.known_outcome.weakened(_KEPT) if number == 1 else models.known_outcome
+    return models.with_outcome(before + more, n * seen / spread.clipped_square(clip) * setting.second)
+
+
+def effect_round(gate: Gate, number: int, share: float, look: float, models: Models, *, last: bool) -> Models:
+    """Correct the effect's model by the moments (t - e) r psi, orthogonal to errors of the outcome's model.
+
+    The product is clipped, which tells on the slope where one arm is rare: the released distribution of |r| says by how
+    much. What the first look said of the effect was confounded, and is forgotten.
+    """
+    setting, n = models.setting, gate.n
+    spread = measure_spread(gate, f"effect spread {number}", look, models.residual, _CEILING)
+    e = models.propensity.on_reference
+    clip = _product_clip(spread, e, _CLIP_LAST if last else _CLIP)
+    treated, control = (spread.below_each(clip / np.maximum(part, 1e-6)) for part in (1.0 - e, e))
+    varies = e * (1.0 - e) * ((1.0 - e) * treated + e * control)
+    focus = _focus(setting, models.doubt(effect=True), _unit(gate, share) * clip / float(np.mean(varies)))
+
+    def rows(c: Chunk) -> Float:
+        psi, weight = focus(setting.features(c)[0])
+        product = (c.t - models.propensity(c)) * models.residual(c)
+        return psi * (np.clip(product, -clip, clip) * weight)[:, None]
+
+    (moments,) = gate.ask(Query(f"effect moments {number}", share, Ball(clip * focus.radius, focus.m), rows))
+    slope = setting.slope(focus, varies)
+    more = Information.seen(moments.value / n, float(moments.sd) / n, slope, _DOUBT).around(models.effect)
+    # Clipping the product is about the same as clipping the residual further out.
+    level = clip / sqrt(float(np.mean(e * (1.0 - e))))
+    sampling = n * spread.below(level) / spread.clipped_square(level) * _second(setting, varies)
+    return models.with_effect(more if number == 1 else models.known_effect + more, sampling, last=last)
+
+
+def _clip(spread: Spread, scales: float) -> float:
+    """So many scales, or less where hardly anything lies beyond."""
+    levels = spread.scale * np.linspace(0.5, scales, 32)
+    enough = np.flatnonzero(spread.below_each(levels) >= _ENOUGH)
+    return float(levels[enough[0]] if enough.size else levels[-1])
+
+
+def _product_clip(spread: Spread, e: Float, scales: float) -> float:
+    """The same for |t - e| times a magnitude, on the reference's probabilities."""
+    levels = spread.scale * sqrt(float(np.mean(e * (1.0 - e)))) * np.linspace(0.5, scales, 32)
+    some = e[:: max(1, len(e) // 500)]
+    for level in levels:
+        below = some * spread.below_each(level / np.maximum(1.0 - some, 1e-6))
+        below += (1.0 - some) * spread.below_each(level / np.maximum(some, 1e-6))
+        if float(np.mean(below)) >= _ENOUGH:
+            return float(level)
+    return float(levels[-1])
+
+
+def _focus(setting: Setting, doubt: Float, noise: float) -> Focus:
+    """Features by what is in doubt about each; every feature's part of the function counts alike."""
+    return Focus.of(allot(np.ones(len(doubt)), setting.size * doubt, noise**2), setting.size)
+
+
+def _unit(gate: Gate, share: float) -> float:
+    """Noise of focused moments of a quantity within [-1, 1], to a record."""
+    return gate.noise_sd(Ball(ROOM**0.5, 1), share) / gate.n
+
+
+def _second(setting: Setting, varies: Float) -> Float:
+    """Second moments of all features on the reference, its points weighted."""
+    features = setting.reference.features
+    return np.asarray((features * varies[:, None]).T @ features / len(features))
+
+
+def _everywhere(setting: Setting) -> Float:
+    return np.ones(len(setting.reference.weight))

@@ -1,0 +1,142 @@
+"""What all releases share: how they are written and read, and how they put events into words."""
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from discreet.errors import InvalidInput, UnsupportedRelease
+from discreet.events import ClaimedEvent, Event, GaussianEvent, LaplaceEvent, ParallelEvent
+from discreet.guarantee import Guarantee
+
+RELATION = {
+    "replace-one": "neighbouring data sets differ in the content of one record",
+    "add-remove": "neighbouring data sets differ in the presence of one record",
+}
+STATUS = {
+    "proved": "",
+    "claimed": " The guarantee is claimed, not proved.",
+    "test": " This result was drawn with seeded noise: it is a test, and it is not private.",
+}
+
+
+def read_json(path: str | Path, writer: str) -> Any:
+    """What a release file holds; ``writer`` is the method that writes such files."""
+    try:
+        return json.loads(Path(path).read_bytes().decode())
+    except FileNotFoundError:
+        raise InvalidInput(f"There is no release file {str(path)!r}: check the path.") from None
+    except OSError:
+        raise InvalidInput(f"The release file {str(path)!r} cannot be read: check its permissions.") from None
+    except (ValueError, RecursionError):
+        # Broken UTF-8 and broken JSON are both ValueErrors.
+        raise UnsupportedRelease(f"{str(path)!r} is not complete JSON: give the file that {writer} wrote.") from None
+
+
+def fields_of(plain: object, *, format_: str, version: int, known: set[str], writer: str) -> dict[str, Any]:
+    """The fields of a release, if it has this format, no newer version, and exactly the known fields."""
+    if not isinstance(plain, Mapping) or plain.get("format") != format_:
+        raise UnsupportedRelease(f"this is not a release of discreet; give a file that {writer} wrote.")
+    found = plain.get("version")
+    if not isinstance(found, int) or found < 1:
+        raise UnsupportedRelease(f"the release has no valid version; give a file that {writer} wrote.")
+    if found > version:
+        raise UnsupportedRelease(f"the release has version {found}, newer than {version}; upgrade discreet.")
+    rest = {name: value for name, value in plain.items() if name not in {"format", "version"}}
+    if rest.keys() != known:
+        raise InvalidInput(f"a release must have exactly the fields {', '.join(sorted(known))}; check the file.")
+    return rest
+
+
+def plain_copy(adjustment: object) -> dict[str, Any]:
+    """A copy through JSON: what cannot be written must not be released, and later changes must not reach it."""
+    try:
+        copy = json.loads(json.dumps(adjustment, allow_nan=False))
+    except (TypeError, ValueError, RecursionError):
+        copy = None
+    if not isinstance(copy, dict):
+        raise InvalidInput("adjustment must be a dictionary of plain JSON; describe it by text, numbers and lists.")
+    return copy
+
+
+def _spending(event: Event) -> tuple[int, float | None]:
+    if isinstance(event, GaussianEvent):
+        return event.dimension, event.mu**2
+    if isinstance(event, LaplaceEvent):
+        return event.dimension, event.epsilon
+    return 0, None
+
+
+def leaves(events: Iterable[Event]) -> Iterator[Event]:
+    """Events with those of disjoint parts in place."""
+    for event in events:
+        if isinstance(event, ParallelEvent):
+            for part in event.parts:
+                yield from leaves(part)
+        else:
+            yield event
+
+
+def rounds(events: tuple[Event, ...], where: str = "") -> Iterator[tuple[str, int, float | None]]:
+    spent = [_spending(event) for event in events]
+    whole = math.fsum(cost or 0.0 for _, cost in spent)
+    alike = len({type(event) for event in events}) == 1
+    for event, (count, cost) in zip(events, spent, strict=True):
+        if isinstance(event, ParallelEvent):
+            for number, part in enumerate(event.parts, 1):
+                yield from rounds(part, f"{where}part {number}, ")
+        else:
+            yield where + event.name, count, cost / whole if cost is not None and whole and alike else None
+
+
+def guarantee_words(guarantee: Guarantee) -> str:
+    """Budget, unit and relation in brackets, and a sentence where nothing is proved."""
+    return (
+        f"{guarantee.budget} (privacy unit: {guarantee.unit}; {RELATION[guarantee.neighbours]})."
+        f"{STATUS[guarantee.status]}"
+    )
+
+
+SUMS = (
+    "All that was computed from the records are sums over them: each record's contribution was clipped to a fixed set"
+)
+"""What every proved estimator may say of itself."""
+
+
+def mechanism_words(events: tuple[Event, ...], sums: str = SUMS) -> str:
+    """What was released, with how much noise, in sentences."""
+    flat = list(leaves(events))
+    if any(isinstance(event, ClaimedEvent) for event in flat):
+        return f"Noise was added as the method's authors prescribe ({listed(event.name for event in flat)})."
+    divided = any(isinstance(event, ParallelEvent) for event in events)
+    parts = "Records were divided into disjoint parts without regard to their content, each with its own budget. "
+    words = "; ".join(_round_words(*round_) for round_ in rounds(events))
+    return (
+        f"{parts if divided else ''}{sums}, and {_mechanism(flat)} was added (in brackets: how "
+        f"many numbers, and their share of the budget): {words}."
+    )
+
+
+def _mechanism(events: list[Event]) -> str:
+    if all(isinstance(event, GaussianEvent) for event in events):
+        return "discrete Gaussian noise, calibrated by exact accounting of Gaussian differential privacy,"
+    if all(isinstance(event, LaplaceEvent) for event in events):
+        return "discrete Laplace noise, whose epsilons add up,"
+    return "noise whose privacy losses were composed numerically"
+
+
+def _round_words(name: str, count: int, share: float | None) -> str:
+    details = [f"{count:,}"] if count else []
+    details += [f"{100 * share:.3g} %"] if share is not None else []
+    return f"{name} ({', '.join(details)})" if details else name
+
+
+def listed(parts: Any) -> str:
+    *first, last = list(parts)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def columns(rows: list[tuple[str, str]]) -> list[str]:
+    width = max(len(name) for name, _ in rows)
+    return [f"  {name:<{width}}  {value}" for name, value in rows]

@@ -1,0 +1,290 @@
+"""Block-wise adaptive shrinkage: coefficients from noisy information, each block as large as the evidence says.
+
+A block is a set of coefficients that matter together or not at all (a covariate's curve, a factor's contrasts, one
+product). Its prior is a mixture over shapes and scales with a point mass at zero; how common each is, is learned over
+all blocks of a kind. Post-processing: only released numbers and public facts come in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from discreet.columns import Float, IntArray
+
+# Prior variances that are tried, in units of the given one.
+BoolArray = npt.NDArray[np.bool_]
+SCALES: Float = 4.0 ** np.arange(-5.0, 3.0)
+# Sweeps at most, and the change (in units of the given scale) below which they end.
+_SWEEPS, _STILL = 25, 1e-4
+# A scale whose log evidence is so far below the best is outside a 95 % interval for it.
+_BELIEVABLE = 1.92
+# Before anything is seen: the chance that a block of this kind is zero, and the number of blocks that this is worth.
+_EXPECTED = {"own": (0.5, 4.0), "level": (0.5, 4.0), "pair": (0.9, 6.0)}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Coefficients that share a prior: a shape S and a scale v give them covariance v S S'.
+
+    Parameters
+    ----------
+    index
+        Where the coefficients are.
+    kind
+        Blocks of one kind share what is learned about shapes and scales; their shapes correspond.
+    shapes
+        Matrices with a row for each coefficient. Without any, the prior is a wide normal one.
+    weights
+        How likely each shape is a priori; equally by default.
+    special
+        Shapes that are present in some blocks or in none: see `shrink`.
+    """
+
+    index: IntArray
+    kind: str
+    shapes: tuple[Float, ...] = ()
+    weights: tuple[float, ...] = ()
+    special: tuple[bool, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shrunk:
+    """Coefficients, their covariance (block by block), and how likely each block is to be anything but zero.
+
+    ``any_special`` is the probability that any block has a special shape; ``chances`` are those of zero and of every
+    shape at every scale, by kind.
+    """
+
+    mean: Float
+    covariance: Float
+    matters: Float
+    any_special: float
+    chances: dict[str, Float]
+
+
+def shrink(
+    precision: Float,
+    target: Float,
+    blocks: Sequence[Block],
+    *,
+    scale: float,
+    cap: float,
+    start: Float | None = None,
+    together: bool = False,
+) -> Shrunk:
+    """Posterior of coefficients b for which ``exp(target @ b - b @ precision @ b / 2)`` is the likelihood.
+
+    Blocks are visited in turn, each given the others' means, until nothing moves (mean-field coordinate ascent).
+
+    Parameters
+    ----------
+    precision, target
+        The information.
+    blocks
+        A partition of the coefficients.
+    scale
+        Unit of the prior variances that are tried.
+    cap
+        Prior variance of blocks without shapes.
+    start
+        Where to start.
+    together
+        Whether special shapes are first weighed as a whole: either some block has one, or none has (equal odds).
+    """
+    parts = [_Part.of(block, precision, scale, cap) for block in blocks]
+    chances = {kind: _expected(kind, blocks) for kind in {block.kind for block in blocks if block.shapes}}
+    base = dict(chances)
+    mean = np.zeros(len(target)) if start is None else start.copy()
+    any_special, fits = 1.0, [_Fit.none()] * len(parts)
+    for _ in range(_SWEEPS):
+        before, total = mean.copy(), {kind: np.zeros_like(chance) for kind, chance in chances.items()}
+        odds = 0.0
+        for number, part in enumerate(parts):
+            index = part.block.index
+            rest = target[index] - precision[index] @ mean + part.own @ mean[index]
+            fit = fits[number] = part.fit(rest, chances.get(part.block.kind), any_special, together)
+            mean[index] = fit.mean
+            if part.block.shapes:
+                total[part.block.kind] += fit.inside
+                odds += fit.odds
+        for kind, (_, worth) in ((kind, _EXPECTED[kind]) for kind in chances):
+            counts = total[kind] + worth * base[kind]
+            chances[kind] = counts / counts.sum()
+        if together:
+            any_special = float(expit(odds))
+        if float(np.max(np.abs(mean - before))) < _STILL * np.sqrt(scale):
+            break
+    covariance = np.zeros((len(target), len(target)))
+    for part, fit in zip(parts, fits, strict=True):
+        covariance[np.ix_(part.block.index, part.block.index)] = part.covariance(fit)
+    matters = np.array([1.0 - fit.zero for fit in fits])
+    return Shrunk(mean, covariance, matters, any_special, chances)
+
+
+def profile(
+    precision: Float, target: Float, blocks: Sequence[Block], fitted: Shrunk, *, scale: float, cap: float
+) -> tuple[Float, Float]:
+    """Coefficients and covariance for intervals: every block as variable as the evidence can still believe.
+
+    Each block, given the others where they were fitted, gets for every shape the largest scale whose log evidence is
+    within 1.92 of that of the shape's best one, and shapes that are within 1.92 of the best count alike. A normal prior
+    is then matched to the variance that this mixture leaves; the posterior under all of them together is shrunk less
+    than the estimate, has the blocks' covariances in it, and says honestly what is not known.
+    """
+    prior = np.zeros_like(precision)
+    for block in blocks:
+        part, square = _Part.of(block, precision, scale, cap), np.ix_(block.index, block.index)
+        if block.shapes:
+            mean = fitted.mean[block.index]
+            rest = target[block.index] - precision[block.index] @ fitted.mean + part.own @ mean
+            prior[square] = part.believable(rest, fitted.chances[block.kind], fitted.any_special)
+        else:
+            prior[square] = cap * np.eye(len(block.index))
+    covariance = np.linalg.solve(np.eye(len(target)) + prior @ precision, prior)
+    covariance = (covariance + covariance.T) / 2.0
+    return covariance @ target, covariance
+
+
+def _shape_weights(block: Block) -> Float:
+    weights = np.array(block.weights or (1.0,) * len(block.shapes))
+    return np.asarray(weights / weights.sum())
+
+
+def _expected(kind: str, blocks: Sequence[Block]) -> Float:
+    """Chance of zero, then of every shape at every scale, before anything is seen."""
+    weights = _shape_weights(next(block for block in blocks if block.kind == kind and block.shapes))
+    zero, _ = _EXPECTED[kind]
+    return np.concatenate([[zero], ((1.0 - zero) * weights[:, None] * np.full(len(SCALES), 1 / len(SCALES))).ravel()])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fit:
+    """A block's posterior: its mean, how likely each component is, and the evidence for special shapes."""
+
+    mean: Float
+    turned: Float
+    inside: Float
+    zero: float
+    odds: float
+
+    @classmethod
+    def none(cls) -> _Fit:
+        return cls(np.zeros(0), np.zeros(0), np.zeros(0), 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """A block with its own precision, every shape turned so that this precision is diagonal.
+
+    ``padded``, ``turn`` (shapes, coefficients, columns); ``keep`` (shapes, scales, columns), the posterior variances;
+    ``bulk`` (shapes, scales), the part of the log evidence that does not depend on the target.
+    """
+
+    block: Block
+    scale: float
+    own: Float
+    flat: Float | None
+    padded: Float
+    turn: Float
+    keep: Float
+    bulk: Float
+
+    @classmethod
+    def of(cls, block: Block, precision: Float, scale: float, cap: float) -> _Part:
+        own = precision[np.ix_(block.index, block.index)]
+        if not block.shapes:
+            none = np.zeros(0)
+            flat = np.asarray(np.linalg.inv(own + np.eye(len(own)) / cap))
+            return cls(block, scale, own, flat, none, none, none, none)
+        width = max(shape.shape[1] for shape in block.shapes)
+        padded = np.stack([np.pad(shape, ((0, 0), (0, width - shape.shape[1]))) for shape in block.shapes])
+        values, vectors = np.linalg.eigh(np.swapaxes(padded, 1, 2) @ own @ padded)
+        values, grid = np.maximum(values, 0.0)[:, None, :], (scale * SCALES)[None, :, None]
+        bulk = -0.5 * np.sum(np.log1p(grid * values), axis=2)
+        return cls(block, scale, own, None, padded, padded @ vectors, 1.0 / (values + 1.0 / grid), bulk)
+
+    def turned(self, rest: Float) -> Float:
+        return np.asarray(rest @ self.turn)
+
+    def evidence(self, turned: Float) -> Float:
+        """Log evidence of every shape at every scale, beside that of zero."""
+        return np.asarray(0.5 * (self.keep @ (turned**2)[:, :, None])[:, :, 0] + self.bulk)
+
+    @property
+    def plain(self) -> BoolArray:
+        """Which components are not special: zero, and shapes that are not."""
+        special = self.block.special or (False,) * len(self.block.shapes)
+        return np.concatenate([[True], np.repeat(~np.array(special), len(SCALES))])
+
+    def fit(self, rest: Float, chances: Float | None, any_special: float, together: bool) -> _Fit:
+        if self.flat is not None or chances is None:
+            assert self.flat is not None
+            return _Fit(self.flat @ rest, np.zeros(0), np.zeros(0), 0.0, 0.0)
+        turned, odds = self.turned(rest), 0.0
+        scores = np.concatenate([[0.0], self.evidence(turned).ravel()]) + np.log(chances)
+        inside = np.exp(scores - scores.max())
+        total = inside.sum()
+        if together and any(self.block.special):
+            # Overwhelming evidence leaves nothing of the usual: not even a zero to divide by.
+            usual = max(float(inside @ self.plain), 1e-300)
+            odds = float(np.log(total / usual * (chances @ self.plain)))
+            inside = any_special * inside / total + (1.0 - any_special) * np.where(self.plain, inside / usual, 0.0)
+        else:
+            inside = inside / total
+        by_shape = inside[1:].reshape(self.bulk.shape)
+        kept = (by_shape[:, None, :] @ self.keep)[:, 0, :]
+        mean = (self.turn @ (kept * turned)[:, :, None])[:, :, 0].sum(axis=0)
+        return _Fit(mean, turned, inside, float(inside[0]), odds)
+
+    def believable(self, rest: Float, chances: Float, any_special: float) -> Float:
+        """Covariance of a normal prior that is as wide as the evidence can still believe."""
+        turned = self.turned(rest)
+        evidence = self.evidence(turned)
+        near = evidence >= evidence.max(axis=1, keepdims=True) - _BELIEVABLE
+        level = len(SCALES) - 1 - np.argmax(near[:, ::-1], axis=1)
+        # Log odds of zero and of every shape; what may be special counts up to 1.92 more, but no more than the best.
+        scores = evidence + np.log(chances[1:]).reshape(evidence.shape)
+        peak = scores.max(axis=1)
+        by_shape = peak + np.log(np.exp(scores - peak[:, None]).sum(axis=1))
+        special = np.array(self.block.special or (True,) * len(by_shape))
+        by_shape = np.where(special, by_shape + np.log(max(any_special, 1e-300)), by_shape)
+        odds = np.append(by_shape, np.log(chances[0]))
+        lifted = np.where(special, np.minimum(by_shape + _BELIEVABLE, odds.max()), by_shape)
+        odds = np.append(lifted, odds[-1])
+        share = np.exp(odds - odds.max())[:-1] / np.exp(odds - odds.max()).sum()
+        places = np.arange(len(level))
+        kept = self.keep[places, level]
+        within = np.einsum("sik,sjk->ij", self.turn * (share[:, None] * kept)[:, None, :], self.turn)
+        means = (self.turn @ (kept * turned)[:, :, None])[:, :, 0]
+        middle = share @ means
+        left = within + (means * share[:, None]).T @ means - np.outer(middle, middle)
+        scaled = self.padded * np.sqrt(share * self.scale * SCALES[level])[:, None, None]
+        wide = np.einsum("sik,sjk->ij", scaled, scaled)
+        return _matched(wide, self.own, float(np.trace(left)))
+
+    def covariance(self, fit: _Fit) -> Float:
+        """Covariance of the mixture: within its components and between them."""
+        if self.flat is not None:
+            return self.flat
+        inside = fit.inside[1:].reshape(self.bulk.shape)
+        kept = (inside[:, None, :] @ self.keep)[:, 0, :]
+        within = np.einsum("sik,sjk->ij", self.turn * kept[:, None, :], self.turn)
+        means = (self.keep * fit.turned[:, None, :]) @ np.swapaxes(self.turn, 1, 2)
+        flat = means.reshape(-1, means.shape[-1])
+        return np.asarray(within + (flat * inside.reshape(-1, 1)).T @ flat - np.outer(fit.mean, fit.mean))
+
+
+def _matched(wide: Float, own: Float, left: float) -> Float:
+    """A covariance, scaled down until a normal posterior has no more variance in all than ``left``."""
+    low, high = -30.0, 0.0
+    for _ in range(30):
+        middle = (low + high) / 2.0
+        prior = np.exp(middle) * wide
+        posterior = np.linalg.solve(np.eye(len(own)) + prior @ own, prior)
+        low, high = (middle, high) if float(np.trace(posterior)) < left else (low, middle)
+    return np.asarray(np.exp(high) * wide)

@@ -1,0 +1,80 @@
+"""The commands for effect functions: they do what the library does, and say refusals in one sentence."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pcsv
+import pytest
+
+from discreet import Bounds, EffectRelease
+from discreet import cate as cate_module
+from tests.test_cli import ESTIMATE, here, plain, refused, run  # noqa: F401
+
+
+@pytest.fixture
+def published(here):  # noqa: F811
+    """A release in the directory of the study, and a file of people."""
+    result = run("cate", "study.parquet", *ESTIMATE, "--out", "effect.json", "--report", "page.html")
+    assert result.exit_code == 0, result.output
+    people = pa.table({"id": [1, 2, 3], "age": [0.1, 0.5, 0.9], "sex": ["f", "m", "f"]})
+    pcsv.write_csv(people, "people.csv")
+    return result, people
+
+
+def test_an_effect_is_estimated_shown_saved_and_asked(published, tmp_path):
+    result, people = published
+    release = EffectRelease.load("effect.json")
+    assert release.guarantee.status == "proved"
+    assert "average effect" in result.stdout
+    assert "The effect along" in (tmp_path / "page.html").read_text()
+    answered = run("effect", "effect.json", "people.csv", "--out", "effects.csv", "--alpha", "0.2")
+    assert answered.exit_code == 0, answered.output
+    table = pcsv.read_csv("effects.csv")
+    assert table.column_names == ["effect", "low", "high"]
+    X = people.select(["age", "sex"])
+    np.testing.assert_allclose(table["effect"].to_numpy(), release.effect(X))
+    np.testing.assert_allclose(table["low"].to_numpy(), release.effect_interval(X, 0.2)[0])
+    assert "Average over 3 rows" in answered.stdout
+    shown = run("effect", "effect.json", "people.csv")
+    assert shown.exit_code == 0
+    assert "95 % interval" in plain(shown.stdout)
+    page = run("report", "effect.json", "--out", "again.html")
+    assert page.exit_code == 0
+    assert "The effect along" in (tmp_path / "again.html").read_text()
+
+
+def test_queries_that_do_not_fit_are_refused(published):
+    table = pa.table({"age": [0.1], "sex": ["x"]})
+    pcsv.write_csv(table, "levels.csv")
+    pcsv.write_csv(table.drop_columns(["sex"]), "short.csv")
+    pcsv.write_csv(pa.table({"age": [None, 0.2], "sex": ["f", "m"]}), "missing.csv")
+    refused(run("effect", "effect.json", "levels.csv"), "outside its declared levels")
+    refused(run("effect", "effect.json", "short.csv"), "no column 'sex'")
+    refused(run("effect", "effect.json", "missing.csv"), "missing values")
+    refused(run("effect", "effect.json", "nothing.csv"), "There is no file")
+    refused(run("effect", "nothing.json", "people.csv"), "There is no release file")
+    refused(run("effect", "effect.json", "people.csv", "--alpha", "2"), "--alpha must lie between 0 and 1")
+    refused(run("effect", "effect.json", "people.csv", "--out", "missing/e.csv"), "name a file in a directory")
+
+
+@pytest.mark.parametrize(
+    ("extra", "sentence"),
+    [
+        (["--epsilon", "-1"], "epsilon must be positive"),
+        (["--outcome", "dayz"], "no column 'dayz'"),
+        (["--covariates", "age,weight"], "--covariates names 'weight'"),
+        (["--out", "study.csv"], "exists already"),
+    ],
+)
+def test_refusals_come_before_anything_is_spent(here, monkeypatch, extra, sentence):  # noqa: F811
+    monkeypatch.setattr(cate_module.CATE, "_fit", lambda *_: pytest.fail("the budget was spent"))
+    refused(run("cate", "study.parquet", *ESTIMATE, *extra), sentence)
+
+
+def test_covariates_without_names_are_named_by_hand(here):  # noqa: F811
+    bounds = Bounds(outcome=(0, 10), covariates=[(0, 1)])
+    rng = np.random.default_rng(0)
+    release = cate_module.CATE(epsilon=5.0, delta=1e-6, bounds=bounds)
+    release = release.fit(rng.uniform(0, 10, 300), np.arange(300) % 2, X=rng.random((300, 1))).release_
+    release.save("plain.json")
+    refused(run("effect", "plain.json", "study.csv"), "covariates names 0 columns")
+    assert run("effect", "plain.json", "study.csv", "--covariates", "age").exit_code == 0

@@ -1,0 +1,192 @@
+"""The file of an effect function: it answers by itself, refuses what it cannot answer, and stays small."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from discreet import CATE, Bounds, EffectRelease, InvalidInput, Release, UnsupportedRelease
+from discreet.basis import combine
+from discreet.effect_report import finding, render_effect, save_any_report
+from discreet.testing import seeded_noise
+
+BOUNDS = Bounds(outcome=(-8, 8), covariates={"age": (0, 90), "sex": ["f", "m"]}, propensity=(0.1, 0.9))
+
+
+def people(n, seed=0):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame({"age": rng.uniform(0, 90, n), "sex": rng.choice(["f", "m"], n)})
+
+
+@pytest.fixture(scope="module")
+def release():
+    X, rng = people(4_000), np.random.default_rng(1)
+    t = rng.integers(0, 2, len(X))
+    y = X["age"] / 45 + t * (X["age"] / 30 - (X["sex"] == "m")) + rng.normal(size=len(X))
+    with seeded_noise(0):
+        return CATE(epsilon=10.0, delta=1e-6, bounds=BOUNDS).fit(y, t, X=X).release_
+
+
+@pytest.fixture(scope="module")
+def plain(release):
+    return json.dumps(release.to_dict())
+
+
+def test_a_file_answers_as_the_release_does(release, tmp_path):
+    release.save(tmp_path / "r.json")
+    loaded, X = EffectRelease.load(tmp_path / "r.json"), people(500, 3)
+    np.testing.assert_array_equal(loaded.effect(X), release.effect(X))
+    # Factors of the covariance are rounded to five digits.
+    np.testing.assert_allclose(loaded.effect_interval(X), release.effect_interval(X), rtol=1e-3, atol=1e-3)
+    assert loaded.guarantee == release.guarantee
+    assert loaded.to_dict() == release.to_dict()
+    assert loaded.summary() == release.summary()
+
+
+def test_ten_covariates_make_a_small_file(tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, (3_000, 10))
+    t = rng.integers(0, 2, 3_000)
+    with seeded_noise(0):
+        bounds = Bounds(outcome=(-8, 8), covariates=[(-1, 1)] * 10)
+        cate = CATE(epsilon=50.0, delta=1e-6, bounds=bounds).fit(x[:, 0] + t * x[:, 1], t, X=x)
+    cate.release_.save(tmp_path / "r.json")
+    assert cate.release_.basis.m > 100
+    assert (tmp_path / "r.json").stat().st_size < 200_000
+
+
+def test_the_fast_evaluation_is_the_features_times_the_coefficients(release):
+    X = people(300, 5)
+    slow = np.concatenate([combine(part, release.coefficients) for part in release._features(X)])
+    np.testing.assert_allclose(release.effect(X), slow, atol=1e-10)
+
+
+def test_rows_are_answered_one_by_one_whatever_the_frame(release):
+    X = people(40_000, 6)
+    answers = release.effect(X)
+    assert answers.shape == (40_000,)
+    some = X.iloc[[0, 17, 39_999]]
+    for frame in (some, pl.from_pandas(some), pa.Table.from_pandas(some, preserve_index=False), some[["sex", "age"]]):
+        np.testing.assert_allclose(release.effect(frame), answers[[0, 17, 39_999]], atol=1e-12)
+    assert release.effect(X.iloc[:0]).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X: X[["age"]], "X lacks columns that the bounds declare: 'sex'"),
+        (lambda X: X.assign(day=1), "X has columns that the bounds do not declare: drop or declare 'day'"),
+        (lambda X: X.assign(sex="x"), "'sex' of X has values outside its declared levels"),
+        (lambda X: X.assign(age=np.nan), "'age' of X has missing values"),
+        (lambda X: X.assign(age=np.inf), "'age' of X has infinite values"),
+        (lambda X: X.assign(age="old"), "'age' of X must hold numbers"),
+        (lambda X: X.to_numpy()[:, :1], "X has 1 columns, but the bounds declare 2"),
+        (lambda X: None, "X is missing"),
+        (lambda X: np.zeros((2, 2, 2)), "X must be an array or a frame"),
+    ],
+)
+def test_queries_that_do_not_fit_are_refused(release, change, message):
+    with pytest.raises(InvalidInput, match=message):
+        release.effect(change(people(5)))
+    with pytest.raises(InvalidInput, match=message):
+        release.effect_interval(change(people(5)))
+
+
+@pytest.mark.parametrize("alpha", [0, 1, -1, np.nan, "5 %", True])
+def test_levels_that_are_none_are_refused(release, alpha):
+    for ask in (release.effect_interval, release.effect_on_interval):
+        with pytest.raises(InvalidInput, match="alpha must lie between 0 and 1"):
+            ask(people(5), alpha)
+
+
+def test_an_average_over_nobody_is_refused(release):
+    with pytest.raises(InvalidInput, match="X has no rows"):
+        release.effect_on(people(5).iloc[:0])
+
+
+def test_a_curve_follows_the_function_where_it_is_additive(release):
+    curve = release.curve("age")
+    assert curve.values[0] == pytest.approx(0.0)
+    assert curve.values[-1] == pytest.approx(90.0)
+    assert np.all(curve.low <= curve.effect)
+    assert np.all(curve.effect <= curve.high)
+    assert curve.effect[-1] - curve.effect[0] == pytest.approx(3.0, abs=1.0)
+    assert release.curve("sex").values == ("f", "m")
+    np.testing.assert_array_equal(release.curve(1).effect, release.curve("sex").effect)
+    for feature in ("height", 2, -1, True, None):
+        with pytest.raises(InvalidInput, match="feature must be one of age, sex"):
+            release.curve(feature)
+
+
+def test_words_for_people(release):
+    text, words = release.summary(), release.methods()
+    for part in ("average effect", "age", "Privacy", "Notes", "4,000"):
+        assert part in text
+    for part in ("4,000 records", "epsilon = 10", "effect moments 2", "pointwise", "age and sex"):
+        assert part in words
+    assert str(release) == text
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"coefficients": [1.0]}, "coefficients; check the file"),
+        ({"coefficients": ["a"]}, "wrong type"),
+        ({"marginals": [[1.0]]}, "one number for each cell"),
+        ({"size": {"degree": 10**9, "pairs": False, "curved": False}}, "degree that no release has"),
+        ({"size": {"degree": 2.5, "pairs": False, "curved": False}}, "wrong type"),
+        ({"size": {"degree": 2, "pairs": 1, "curved": False}}, "size has a field of the wrong type"),
+        ({"n": -3}, "n must be positive"),
+        ({"n": "many"}, "wrong type"),
+        ({"importance": {"age": 1.0}}, "importance must name each covariate"),
+        ({"design": "guess"}, "design must be one of"),
+        ({"factor": [[1.0, 2.0]]}, "wrong type"),
+        ({"reference": {"unadjusted": float("nan")}}, "finite"),
+        ({"more": 1}, "exactly the fields"),
+    ],
+)
+def test_files_that_were_changed_are_refused(plain, change, message):
+    with pytest.raises(InvalidInput, match=message):
+        EffectRelease.from_dict(json.loads(plain) | change)
+
+
+def test_other_files_are_refused(plain, tmp_path):
+    path = tmp_path / "r.json"
+    with pytest.raises(InvalidInput, match="There is no release file"):
+        EffectRelease.load(path)
+    path.write_text(plain[:-20])
+    with pytest.raises(UnsupportedRelease, match="not complete JSON"):
+        EffectRelease.load(path)
+    path.write_text(json.dumps(json.loads(plain) | {"version": 99}))
+    with pytest.raises(UnsupportedRelease, match="version 99, newer than 1"):
+        EffectRelease.load(path)
+    path.write_text(plain)
+    with pytest.raises(UnsupportedRelease, match="not a release of discreet"):
+        Release.load(path)
+    path.write_text(json.dumps({"format": "discreet-release", "version": 1}))
+    with pytest.raises(UnsupportedRelease, match="not a release of discreet"):
+        EffectRelease.load(path)
+
+
+def test_pictures_and_a_page(release, tmp_path):
+    pytest.importorskip("matplotlib")
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    from discreet.plots import plot_effect
+
+    assert plot_effect(release, "age").get_xlabel() == "age"
+    assert len(plot_effect(release, "sex").get_xticks()) == 2
+    pyplot.close("all")
+    text = render_effect(release)
+    for part in ("<svg", "The effect along age", "effect moments 2", "A test, not private"):
+        assert part in text
+    assert "most of all with age" in finding(release)
+    release.save(tmp_path / "r.json")
+    save_any_report(tmp_path / "r.json", tmp_path / "r.html")
+    assert "The effect along age" in (tmp_path / "r.html").read_text()
