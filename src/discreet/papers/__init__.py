@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 _HOME = {
     "ADUM": "adum",
     "PrivATE": "private_ci",
-    "PrivateKMeans": "kmeans",
+    "PrivateKMeans": "adum",
     "PropensityIPTW": "propensity",
     "TwoModel": "two_model",
     "UnprovedClaim": "claims",
@@ -19,10 +19,10 @@ _HOME = {
 __all__ = ["ADUM", "PrivATE", "PrivateKMeans", "PropensityIPTW", "TwoModel", "UnprovedClaim", "baselines"]
 
 if TYPE_CHECKING:
+    from discreet.clusters import PrivateKMeans
     from discreet.papers import baselines
     from discreet.papers.adum import ADUM
     from discreet.papers.claims import UnprovedClaim
-    from discreet.papers.kmeans import PrivateKMeans
     from discreet.papers.private_ci import PrivATE
     from discreet.papers.propensity import PropensityIPTW
     from discreet.papers.two_model import TwoModel

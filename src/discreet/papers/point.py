@@ -10,8 +10,8 @@ from typing import Any
 
 from discreet.bounds import Bounds
 from discreet.errors import InvalidInput
+from discreet.files import checked_fields, read_plain, write_plain
 from discreet.guarantee import Guarantee
-from discreet.papers.files import checked_fields, read_plain, write_plain
 
 FORMAT = "discreet-paper-release"
 VERSION = 1

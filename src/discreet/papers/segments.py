@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.bounds import Bounds
+from discreet.clusters import Clusters, partition_from
 from discreet.columns import Float
 from discreet.errors import InvalidInput
+from discreet.files import checked_fields, read_plain, write_plain
+from discreet.frames import encoded
 from discreet.guarantee import Guarantee
-from discreet.papers.files import checked_fields, read_plain, write_plain
-from discreet.papers.kmeans import Clusters
-from discreet.papers.partition import Partition
-from discreet.papers.rows import encoded
+from discreet.partition import Partition
 from discreet.plots import BLUE, INK, MUTED, require
 
 if TYPE_CHECKING:
@@ -171,9 +171,8 @@ class SegmentRelease:
         """Read a release back; its guarantee is checked against its events again."""
         rest = checked_fields(plain, {part.name for part in fields(cls)}, FORMAT, VERSION)
         bounds = Bounds.from_dict(rest["bounds"])
-        kind = Clusters if rest["partition"]["kind"] == "clusters" else Partition
         made = {
-            "partition": kind.from_dict(rest["partition"], bounds),
+            "partition": partition_from(rest["partition"], bounds),
             "counts": np.array(rest["counts"], dtype=np.float64),
             "sums": np.array(rest["sums"], dtype=np.float64),
             "guarantee": Guarantee.from_dict(rest["guarantee"]),
