@@ -93,6 +93,14 @@ class Clusters:
         """The cell of each row of encoded covariates."""
         return nearest(self.features(x), self.centres)
 
+    def places(self, x: Float) -> list[Float]:
+        """The cell of each row, as the only way in which records are divided."""
+        return [self.cells(x).astype(np.float64)]
+
+    def ends(self) -> list[Float | None]:
+        """Clusters have no order."""
+        return [None]
+
     def features(self, x: Float) -> Float:
         """What is clustered, of rows of encoded covariates."""
         return feature_rows(x[:, list(self.columns)], _chosen(self.bounds, self.columns))

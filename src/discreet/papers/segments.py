@@ -18,7 +18,7 @@ from discreet.files import checked_fields, read_plain, write_plain
 from discreet.frames import encoded
 from discreet.guarantee import Guarantee
 from discreet.partition import Partition
-from discreet.plots import BLUE, INK, MUTED, require
+from discreet.plots import plot_segments
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -134,21 +134,9 @@ class SegmentRelease:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the effect of every cell, with one standard deviation of its privacy noise (needs matplotlib)."""
-        require()
-        if ax is None:
-            from matplotlib import pyplot
-
-            ax = pyplot.subplots(figsize=(7.2, 3.6))[1]
-        effects, labels = self.effects, self.partition.labels()
-        places = np.arange(len(effects))
-        ax.axhline(0.0, color=MUTED, linewidth=1.0, linestyle=(0, (4, 3)))
-        ax.errorbar(places, effects, self.noise_sd, fmt="o", color=BLUE, markersize=4, linewidth=1.2)
-        if len(labels) <= _SHOWN:
-            ax.set_xticks(places, labels, rotation=30, ha="right", color=INK)
-        else:
-            ax.set_xlabel("cell, in the order of table()", color=MUTED)
-        ax.set_ylabel("effect (bars: noise alone)", color=MUTED)
-        return ax
+        effects, noise = self.effects, self.noise_sd
+        ends = effects - noise, effects + noise
+        return plot_segments(self.partition.labels(), effects, ends, "effect (bars: noise alone)", ax)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON."""
