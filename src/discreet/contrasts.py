@@ -1,4 +1,4 @@
-"""What one record adds to its segment's pairs, the public rules that decide it, and what noisy pairs say.
+"""What one record adds to its segment, the rules that decide it, and what noisy sums say.
 
 Outcomes are in halves of their range (`Chunk.y`, from -1 to 1). Proof of what a record can move: docs/proofs/uplift.md.
 """
@@ -15,9 +15,10 @@ from discreet.records import Chunk
 
 Kind = Literal["arms", "signed"]
 
-# "auto" cuts a range into as many parts as have effects with noise of at most this, in halves of the outcome's range.
-_NOISE = 0.01
-FEWEST, MOST = 4, 16
+# "auto" cuts a range until the noise of a part's effect, times their number, is this in halves of the outcome's range;
+# and the fewest and the most parts that it makes.
+_NOISE = 0.04
+FEWEST, MOST = 3, 12
 
 
 class Look(NamedTuple):
@@ -43,21 +44,26 @@ class Means(NamedTuple):
 
 
 def parts_for(n: float, noise_sd: float) -> int:
-    """How many parts "auto" cuts a range into: a public rule. ``noise_sd`` is that of one number of a pair."""
-    return int(np.clip(_NOISE * n / (2 * np.sqrt(2) * noise_sd), FEWEST, MOST))
+    """How many parts "auto" cuts a range into: a rule of public numbers and the number of records.
+
+    ``noise_sd`` is that of one number of a pair.
+    """
+    return int(np.clip(np.sqrt(_NOISE * n / (2 * np.sqrt(2) * noise_sd)), FEWEST, MOST))
 
 
-def kind_for(look: Look, segments: int, noise_sd: float, propensity: float | None) -> Kind:
-    """Whether arms share a pair, where the probability of treatment is known: a rule of released and public numbers.
+def kind_for(look: Look, segments: int, pair_sd: float, sum_sd: float, propensity: float | None) -> Kind:
+    """Whether arms share a sum, where the probability of treatment is known: a rule of released and public numbers.
 
-    A pair of signed outcomes has less noise than two pairs, but its sampling error feels the outcome's level.
+    A sum of signed outcomes has less noise (``sum_sd``) than the pairs of two arms (``pair_sd`` each), but its sampling
+    error feels the outcome's level, and nothing is learnt of outcomes without treatment.
     """
     if propensity is None:
         return "arms"
     e, each = propensity, look.n / segments
-    saved = 2 * noise_sd**2 / (max(e, 1 - e) * each) ** 2
+    apart = 2 * pair_sd**2 * (e**-2 + (1 - e) ** -2) / each**2
+    together = (sum_sd / (min(e, 1 - e) * each)) ** 2
     lost = (look.mean**2 + look.variance / 2) / (e * (1 - e) * each)
-    return "signed" if saved > lost else "arms"
+    return "signed" if apart > together + lost else "arms"
 
 
 def arm_rows(cell: Float, chunk: Chunk, bounds: Bounds, weighted: bool) -> Float:
@@ -72,41 +78,55 @@ def arm_rows(cell: Float, chunk: Chunk, bounds: Bounds, weighted: bool) -> Float
 def signed_rows(cell: Float, chunk: Chunk, propensity: float) -> Float:
     """Cell, and the outcome with its arm's sign, weighed such that its mean is a multiple of the effect."""
     sign = np.where(chunk.t == 1, 1 / propensity, -1 / (1 - propensity)) * min(propensity, 1 - propensity)
-    return np.column_stack([cell, chunk.y * sign, np.ones(len(chunk.t))])
+    return np.column_stack([cell, chunk.y * sign])
 
 
-def arm_means(pairs: Float, noise_sd: float, look: Look, bounds: Bounds, weighted: bool) -> Means:
-    """Means of both arms from pairs of shape (segments, 2, 2)."""
-    value, variance = _ratio(pairs, noise_sd)
-    weight = _at_least(pairs.sum(axis=2), noise_sd)
+class Table(NamedTuple):
+    """Noisy numbers of records (or weights) and sums of outcomes by segment (rows) and arm, and their noise."""
+
+    counts: Float
+    sums: Float
+    count_sd: float
+    sum_sd: float
+
+    @property
+    def known(self) -> Float:
+        """Counts that noise cannot have made; dividing by smaller ones would say anything."""
+        return np.maximum(self.counts, self._least)
+
+    @property
+    def lost(self) -> Float:
+        """Which counts are too small to be told from noise."""
+        return np.asarray(self.counts < self._least)
+
+    @property
+    def means(self) -> Float:
+        """Sums over counts."""
+        return np.clip(self.sums / self.known, -1.0, 1.0)
+
+    @property
+    def variance(self) -> Float:
+        """What noise gives the means, to first order."""
+        return np.asarray((self.sum_sd**2 + (self.means * self.count_sd) ** 2) / self.known**2)
+
+    @property
+    def _least(self) -> float:
+        return max(1.0, 2 * self.count_sd)
+
+
+def arm_means(table: Table, look: Look, bounds: Bounds, weighted: bool) -> Means:
+    """Means of both arms."""
+    value = table.means
     # Weights are at most one, so that their squares add up to no more than they do.
-    variance = variance + np.minimum(look.variance, 1.0 - np.minimum(value**2, 0.99)) / weight
+    variance = table.variance + np.minimum(look.variance, 1.0 - np.minimum(value**2, 0.99)) / table.known
     low, high = bounds.propensity
-    counts = (weight / [1 - high, low]).mean(axis=1) if weighted else weight.sum(axis=1)
-    return Means(value, np.where(_unknown(pairs, noise_sd), np.maximum(variance, 1.0), variance), counts)
+    counts = (table.known / [1 - high, low]).mean(axis=1) if weighted else table.known.sum(axis=1)
+    return Means(value, np.where(table.lost, np.maximum(variance, 1.0), variance), counts)
 
 
-def signed_effects(pairs: Float, noise_sd: float, look: Look, propensity: float) -> Means:
-    """Effects from pairs of shape (segments, 1, 2)."""
+def signed_effects(table: Table, look: Look, propensity: float) -> Means:
+    """Effects of segments whose arms share a sum."""
     scale = min(propensity, 1 - propensity)
-    value, variance = _ratio(pairs, noise_sd)
-    counts = _at_least(pairs.sum(axis=2), noise_sd)
-    sampling = max(look.square, look.variance) / (propensity * (1 - propensity) * counts)
-    total = variance / scale**2 + sampling
-    return Means(value / scale, np.where(_unknown(pairs, noise_sd), np.maximum(total, 4.0), total), counts[:, 0])
-
-
-def _ratio(pairs: Float, noise_sd: float) -> tuple[Float, Float]:
-    """Mean of every pair, and the variance that noise gives it."""
-    weight = _at_least(pairs.sum(axis=2), noise_sd)
-    value = np.clip((pairs[..., 0] - pairs[..., 1]) / weight, -1.0, 1.0)
-    return value, 2 * noise_sd**2 * (1 + value**2) / weight**2
-
-
-def _at_least(weight: Float, noise_sd: float) -> Float:
-    # Below two standard deviations of its noise a count says nothing, and dividing by it would say anything.
-    return np.maximum(weight, max(1.0, 2 * np.sqrt(2) * noise_sd))
-
-
-def _unknown(pairs: Float, noise_sd: float) -> Float:
-    return np.asarray(pairs.sum(axis=2) < 2 * np.sqrt(2) * noise_sd)
+    sampling = max(look.square, look.variance) / (propensity * (1 - propensity) * table.known)
+    variance = table.variance / scale**2 + sampling
+    return Means(table.means / scale, np.where(table.lost, np.maximum(variance, 4.0), variance), table.known[:, 0])

@@ -113,7 +113,7 @@ class Partition:
         return cell
 
     def places(self, x: Float) -> list[Float]:
-        """Where each row of encoded covariates stands along every cut: from 0 to 1 in a range, or its group's number."""
+        """Where each row of encoded covariates stands along every cut: from 0 to 1 in a range, or its group."""
         return [
             (x[:, cut.column] + 1) / 2
             if cut.edges is not None

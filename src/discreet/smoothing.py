@@ -1,8 +1,8 @@
 """Effects of many segments from noisy ones: Gaussian processes over ordered segments, shrinkage over unordered ones.
 
-Post-processing: everything here is computed from released and public numbers. Hyper-parameters lie on a public grid, and
-every point of it counts by the marginal likelihood of the released table, so that intervals know how little a short table
-says about them.
+Post-processing: everything here is computed from released and public numbers. Hyper-parameters lie on a public grid,
+and every point of it counts by the marginal likelihood of the released table, so that intervals know how little a short
+table says about them.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from discreet.columns import Float, IntArray
 # Length scales of smooth kernels, in lengths of the range; and that of one with kinks.
 _LENGTHS = (1.4, 0.7, 0.35)
 _KINKED = 0.5
+# Before the table is seen, effects that jump or have kinks along a range are this much less likely: in logarithms.
+_DOUBT = math.log(8.0)
 # Shares of their variation that unordered segments have in common, beside other factors.
 _COMMON = (0.5, 0.0)
 # Standard deviations of effects around their mean, and of that mean around zero: in halves of the outcome's range.
@@ -126,8 +128,8 @@ class Posterior:
 def posterior(factors: tuple[Factor, ...], means: Float, variances: Float) -> Posterior:
     """Average of Gaussian processes over a public grid, weighted by the marginal likelihood of the released table.
 
-    Outcomes without treatment are one process and effects another, so that a level that is the same everywhere is learnt
-    from all segments at once.
+    Outcomes without treatment are one process and effects another, so that a level that is the same everywhere is
+    learnt from all segments at once.
 
     Parameters
     ----------
@@ -219,7 +221,7 @@ def _weighed(kernels: list[Kernel], values: Float, errors: Float, before: float 
         inner = np.linalg.solve(root, np.linalg.solve(root, kernel.segments).T)
         size, turn = np.linalg.eigh((inner + inner.T) / 2)
         grown = 1.0 + np.maximum(size, 0.0) * SIZES[:, None] ** 2
-        fit = -0.5 * ((turn.T @ white) ** 2 / grown + np.log(grown)).sum(axis=1)
+        fit = -0.5 * ((turn.T @ white) ** 2 / grown + np.log(grown)).sum(axis=1) - _DOUBT * (not kernel.smooth)
         found += [_Fit(kernel, s, values, errors, before + float(e)) for s, e in zip(SIZES, fit, strict=True)]
     return found
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import prod
 from numbers import Real
 from typing import Any, get_args
 
@@ -11,23 +10,25 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from discreet import fitted
-from discreet.blocks import Pairs
+from discreet.blocks import Blocks, Pairs
 from discreet.bounds import Bounds, Levels
 from discreet.budget import Budget, Shares
 from discreet.clusters import Clusters, PrivateKMeans, first_clusters, lloyd
 from discreet.columns import Float
-from discreet.contrasts import FEWEST, Kind, Look, arm_rows, kind_for, parts_for, signed_rows
+from discreet.contrasts import FEWEST, Kind, Look, Table, arm_rows, kind_for, parts_for, signed_rows
 from discreet.errors import InvalidInput, NotFitted
 from discreet.fitted import Progress, open_gate
 from discreet.gate import Gate, Query
-from discreet.geometry import Interval
+from discreet.geometry import Cells, Interval
 from discreet.guarantee import Guarantee, Neighbours
 from discreet.partition import By, Partition, column_places
 from discreet.records import Chunk, Records
 from discreet.uplift_release import UpliftCurve, UpliftRelease
 
-DECLARED = Shares(mean=0.02, square=0.03, pairs=0.95)
-CLUSTERED = Shares(partition=0.5, mean=0.02, square=0.03, pairs=0.45)
+DECLARED = Shares(mean=0.02, square=0.03, table=0.95)
+CLUSTERED = Shares(partition=0.5, mean=0.02, square=0.03, table=0.45)
+# Part of the table's share that counts have where arms share a sum: effects are small beside the outcome's range.
+_COUNTS = 0.12
 # A longer table says nothing about any of its segments, and takes long to smooth.
 MOST_SEGMENTS = 512
 
@@ -35,9 +36,10 @@ MOST_SEGMENTS = 512
 class Uplift(BaseEstimator):  # type: ignore[misc]
     """Effects by segment, smoothed over ordered segments and shrunk over unordered ones.
 
-    One table goes through the gate: for every segment and arm the pair of sums of (1 + y) / 2 and (1 - y) / 2, y the
-    outcome mapped onto [-1, 1]. A pair adds up to a number of records, and its difference to a sum of outcomes; a record
-    adds 1 to it in all, whatever its outcome. Everything else is computed from that table.
+    After a first look at the outcome, one table goes through the gate: for every segment and arm the sums of
+    (1 + y) / 2 and (1 - y) / 2, y the outcome mapped onto [-1, 1]. Together they count records, and their difference is
+    a sum of outcomes; a record adds 1 in all, whatever its outcome. Where the probability of treatment is one known
+    number and noise would drown the arms, they share a sum. Everything else is computed from that table.
 
     Parameters
     ----------
@@ -61,15 +63,16 @@ class Uplift(BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    Intervals are those of a Gaussian process with known noise and estimated sampling variance, averaged over a grid of
-    hyper-parameters and widened by a tenth. They are made to cover the effect of a segment, or of a record's covariates, on
-    average over segments: where the effect jumps within a segment, or one segment stands out by less than the noise, they
-    cover less there. The evidence says how often they do.
+    Intervals are those of a Gaussian process with known noise and estimated sampling variance, averaged over a grid
+    of hyper-parameters and widened by a tenth. They are made to cover the effect of a segment, or of a record's
+    covariates, on average over segments: where the effect jumps within a segment, or one segment stands out by less
+    than the noise, they cover less there. The evidence says how often they do.
 
     Privacy
     -------
-    Protects every record's outcome, treatment and covariates under the stated relation, for every data set. Public: the
-    bounds, declared segments, the number of records under replace-one, a known propensity. Proof: docs/proofs/uplift.md.
+    Protects every record's outcome, treatment and covariates under the stated relation, for every data set. Public:
+    the bounds, declared segments, the number of records under replace-one, a known propensity. Proof:
+    docs/proofs/uplift.md.
     """
 
     fit, fit_table = fitted.fit, fitted.fit_table
@@ -138,25 +141,25 @@ class Uplift(BaseEstimator):  # type: ignore[misc]
         share = (CLUSTERED if clustered else DECLARED).to_dict()
         partition: Partition | Clusters | None = lloyd(gate, self.by, share["partition"]) if clustered else None
         look = _look(gate, share["mean"], share["square"])
-        noise = gate.noise_sd(Pairs(1), share["pairs"])
+        noise = gate.noise_sd(Pairs(1), share["table"])
         if partition is None:
             partition = Partition.of(declared(self.by, self.bounds, parts_for(look.n, noise)), self.bounds)
         known = float(self.propensity) if isinstance(self.propensity, Real) else None
         weighted = self.propensity is not None and known is None
-        kind = kind_for(look, partition.count, noise, known)
-        pairs, noise = _pairs(gate, share["pairs"], partition, kind, known)
+        shared = gate.noise_sd(Blocks(1.0, partition.count), (1 - _COUNTS) * share["table"])
+        kind = kind_for(look, partition.count, noise, shared, known)
+        noisy = _table(gate, share["table"], partition, kind, known)
         self.release_ = UpliftRelease(
             partition=partition,
             kind=kind,
-            pairs=pairs,
-            noise_sd=noise,
+            noisy=noisy,
             look=look,
             propensity=known,
             weighted=weighted,
             guarantee=gate.guarantee(proof="uplift.md", public=self._public()),
             bounds=self.bounds,
-            settings={"segments": partition.count, "arms": "in one pair" if kind == "signed" else "apart"},
-            notes=_notes(kind, self.propensity is not None, pairs, noise),
+            settings={"segments": partition.count, "arms": "in one sum" if kind == "signed" else "apart"},
+            notes=_notes(kind, self.propensity is not None, noisy),
         )
         return self
 
@@ -188,7 +191,7 @@ class Uplift(BaseEstimator):  # type: ignore[misc]
 
 
 def declared(by: Any, bounds: Bounds, parts: int) -> Any:
-    """A declaration with numbers for "auto": together with all other cuts, about ``parts`` segments, but two at least."""
+    """A declaration with numbers for "auto": with all other cuts about ``parts`` segments, but at least two parts."""
     if not isinstance(by, Mapping) or "auto" not in [value for value in by.values() if isinstance(value, str)]:
         return by
     specs = {key: bounds.columns[column_places([key], bounds)[0]] for key in by}
@@ -216,33 +219,43 @@ def _look(gate: Gate, mean_share: float, square_share: float) -> Look:
     )
 
 
-def _pairs(
-    gate: Gate, share: float, partition: Partition | Clusters, kind: Kind, known: float | None
-) -> tuple[Float, float]:
-    """The table. Diameters: docs/proofs/uplift.md, lemma 1."""
-    arms = 2 if kind == "arms" else 1
+def _table(gate: Gate, share: float, partition: Partition | Clusters, kind: Kind, known: float | None) -> Table:
+    """Counts and sums by segment and arm. Diameters: docs/proofs/uplift.md, lemma 1 and lemma 3."""
+    k = partition.count
+
+    def cell(chunk: Chunk) -> Float:
+        return partition.cells(chunk.x).astype(np.float64)
+
+    if kind == "signed" and known is not None:
+        e = known
+        counts, sums = gate.ask(
+            Query("counts by segment", _COUNTS * share, Cells((k,)), cell),
+            Query(
+                "signed sums by segment", (1 - _COUNTS) * share, Blocks(1.0, k), lambda c: signed_rows(cell(c), c, e)
+            ),
+        )
+        return Table(counts.value.reshape(k, 1), sums.value.reshape(k, 1), float(counts.sd), float(sums.sd))
 
     def rows(chunk: Chunk) -> Float:
-        cell = partition.cells(chunk.x).astype(np.float64)
-        if kind == "signed" and known is not None:
-            return signed_rows(cell, chunk, known)
-        return arm_rows(cell, chunk, gate.bounds, weighted=known is None)
+        return arm_rows(cell(chunk), chunk, gate.bounds, weighted=known is None)
 
-    (table,) = gate.ask(Query("pairs by segment", share, Pairs(arms * partition.count), rows))
-    return table.value.reshape(partition.count, arms, 2), float(table.sd)
+    (pairs,) = gate.ask(Query("pairs by segment and arm", share, Pairs(2 * k), rows))
+    plus, minus = pairs.value.reshape(k, 2, 2).transpose(2, 0, 1)
+    noise = float(pairs.sd) * 2**0.5
+    return Table(plus + minus, plus - minus, noise, noise)
 
 
 def _whole(chunk: Chunk) -> Float:
     return np.column_stack([np.zeros(len(chunk.y)), chunk.y, np.ones(len(chunk.y))])
 
 
-def _notes(kind: Kind, known: bool, pairs: Float, noise: float) -> tuple[str, ...]:
+def _notes(kind: Kind, known: bool, noisy: Table) -> tuple[str, ...]:
     notes = []
     if not known:
         notes.append("Effects are causal if treatment was as good as random within each segment.")
     if kind == "signed":
-        notes.append("Noise would outweigh what telling the arms apart is worth: both arms share a pair per segment.")
-    lost = int((pairs.sum(axis=2).min(axis=1) < 2 * np.sqrt(2) * noise).sum())
+        notes.append("Noise would outweigh what telling the arms apart is worth: they share a sum in every segment.")
+    lost = int(noisy.lost.any(axis=1).sum())
     if lost:
-        notes.append(f"{lost} of {prod(pairs.shape[:1])} segments have too few records to be told from noise by themselves.")
+        notes.append(f"{lost} of {len(noisy.counts)} segments have too few records to be told from noise.")
     return tuple(notes)

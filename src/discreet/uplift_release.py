@@ -14,7 +14,7 @@ from scipy.special import ndtri
 from discreet.bounds import Bounds
 from discreet.clusters import Clusters, partition_from
 from discreet.columns import Float
-from discreet.contrasts import Kind, Look, Means, arm_means, signed_effects
+from discreet.contrasts import Kind, Look, Means, Table, arm_means, signed_effects
 from discreet.errors import InvalidInput
 from discreet.files import checked_fields, read_plain, write_plain
 from discreet.frames import encoded
@@ -51,11 +51,9 @@ class UpliftRelease:
     partition
         Which segment a record is in.
     kind
-        "arms" where either arm has a pair, "signed" where both share one.
-    pairs
-        Noisy sums of w (1 + y) / 2 and w (1 - y) / 2, of shape (segments, arms, 2), y in halves of the outcome's range.
-    noise_sd
-        Standard deviation of the noise of each number.
+        "arms" where both arms are counted and summed apart, "signed" where they share a sum.
+    noisy
+        Counts and sums of outcomes (in halves of their range, from its middle) by segment and arm, and their noise.
     look
         Number of records, mean and mean square of the outcome, and the noise of the latter.
     propensity
@@ -70,8 +68,7 @@ class UpliftRelease:
 
     partition: Partition | Clusters
     kind: Kind
-    pairs: Float
-    noise_sd: float
+    noisy: Table
     look: Look
     propensity: float | None
     weighted: bool
@@ -86,18 +83,20 @@ class UpliftRelease:
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind) or (self.kind == "signed" and self.propensity is None):
             raise InvalidInput("kind must be 'arms', or 'signed' with a known propensity: check the file.")
-        shape = (self.partition.count, 2 if self.kind == "arms" else 1, 2)
-        if self.pairs.shape != shape or not np.isfinite(self.pairs).all() or not 0 < self.noise_sd < np.inf:
-            raise InvalidInput("pairs need two finite numbers per segment and arm, and noise_sd: check the file.")
+        shape = (self.partition.count, 2 if self.kind == "arms" else 1)
+        if any(part.shape != shape or not np.isfinite(part).all() for part in self.noisy[:2]):
+            raise InvalidInput("counts and sums need one finite number per segment and arm: check the file.")
+        if not all(0 < sd < np.inf for sd in self.noisy[2:]):
+            raise InvalidInput("count_sd and sum_sd must be positive numbers: check the file.")
         factors = tuple(
             Factor(len(ends) - 1, ends) if ends is not None else Factor(count)
             for ends, count in zip(self.partition.ends(), _counts(self.partition), strict=True)
         )
         if self.kind == "arms":
-            means = arm_means(self.pairs, self.noise_sd, self.look, self.bounds, self.weighted)
+            means = arm_means(self.noisy, self.look, self.bounds, self.weighted)
         else:
             assert self.propensity is not None
-            means = signed_effects(self.pairs, self.noise_sd, self.look, self.propensity)
+            means = signed_effects(self.noisy, self.look, self.propensity)
         object.__setattr__(self, "_factors", factors)
         object.__setattr__(self, "_means", means)
         object.__setattr__(self, "_posterior", posterior(factors, means.value, means.variance))
@@ -161,7 +160,7 @@ class UpliftRelease:
     def table(self, alpha: float = 0.05) -> list[dict[str, Any]]:
         """One row per segment: what it is, its effect with an interval, and its noisy numbers of records."""
         low, high = self.interval(alpha)
-        noisy = self.pairs.sum(axis=2)
+        noisy = self.noisy.counts
         rows = []
         for k, label in enumerate(self.partition.labels()):
             row = {"segment": label, "effect": float(self.effects[k]), "low": float(low[k]), "high": float(high[k])}
@@ -202,7 +201,8 @@ class UpliftRelease:
         """As plain JSON."""
         plain = {name: getattr(self, name) for name in _stored()}
         made = {name: plain[name].to_dict() for name in ("partition", "guarantee", "bounds")}
-        made |= {"pairs": self.pairs.tolist(), "look": self.look._asdict(), "notes": list(self.notes)}
+        made |= {"noisy": {name: np.asarray(part).tolist() for name, part in self.noisy._asdict().items()}}
+        made |= {"look": self.look._asdict(), "notes": list(self.notes)}
         return {"format": FORMAT, "version": VERSION} | plain | made
 
     @classmethod
@@ -213,7 +213,7 @@ class UpliftRelease:
             bounds = Bounds.from_dict(rest["bounds"])
             made = {
                 "partition": partition_from(rest["partition"], bounds),
-                "pairs": np.array(rest["pairs"], dtype=np.float64),
+                "noisy": _table(**rest["noisy"]),
                 "look": Look(**{name: float(value) for name, value in rest["look"].items()}),
                 "guarantee": Guarantee.from_dict(rest["guarantee"]),
                 "bounds": bounds,
@@ -268,6 +268,11 @@ class UpliftRelease:
                 weight = weight * part
             value += weight * nodes[tuple(index for index, _ in corner)]
         return value
+
+
+def _table(counts: Any, sums: Any, count_sd: Any, sum_sd: Any) -> Table:
+    numbers = (np.array(part, dtype=np.float64) for part in (counts, sums))
+    return Table(*numbers, float(count_sd), float(sum_sd))
 
 
 def _stored() -> set[str]:
