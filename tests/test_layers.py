@@ -56,6 +56,7 @@ ORDER = [
     "report",
     "demo",
     "reproduce",
+    "terminal",
     "cli",
 ]
 # The front door imports everything, lazily.

@@ -4,7 +4,7 @@ Libraries are imported inside the commands, so that help appears at once.
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec
 import typer
 
 from discreet.errors import DiscreetError, InvalidInput
+from discreet.terminal import console, show_table
+from discreet.terminal import progress as progress_bar
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from discreet.bounds import Bounds
     from discreet.release import Release
 
@@ -136,7 +136,7 @@ def ate(
     estimator = ATE(
         epsilon=epsilon, delta=delta, bounds=public, propensity=_number_or_name(propensity), neighbours=neighbours
     )
-    with _progress("checking the records") as progress:
+    with progress_bar("checking the records") as progress:
         estimator.fit_table(file, outcome=outcome, treatment=treatment, progress=progress)
     release: Release = estimator.release_
     # Shown first: should writing fail, what was paid for is not lost.
@@ -151,6 +151,47 @@ def ate(
         with _writing(report):
             save_report(release, report, title=f"Effect of {treatment} on {outcome}")
         typer.echo(f"Page: {report}")
+
+
+@_command(app, "uplift")
+def uplift(
+    file: Annotated[str, typer.Argument(help="CSV or Parquet file, or a pattern in quotes.")],
+    by: Annotated[
+        list[str], typer.Option(help="Segments: age=8, age=auto, age=18,40,65 or sex=levels; repeat to cross.")
+    ],
+    outcome: Annotated[str, typer.Option(help="Column of the outcome.")],
+    treatment: Annotated[str, typer.Option(help="Column of the treatment.")],
+    bounds: BoundsFile,
+    epsilon: Annotated[float, typer.Option(help="Privacy budget: smaller is more private.")],
+    delta: Annotated[float | None, typer.Option(help="Leave it out for pure epsilon.")] = None,
+    propensity: Annotated[
+        str | None, typer.Option(help="Probability of treatment if known by design: a number, or its column.")
+    ] = None,
+    neighbours: Relation = "replace-one",
+    alpha: Alpha = 0.05,
+    out: Annotated[Path | None, typer.Option(help="Write the release to this JSON file.")] = None,
+) -> None:
+    """Estimate effects by segment and publish them."""
+    from discreet.bounds import Bounds
+    from discreet.uplift import Uplift, segments_in_words
+
+    _check_level(alpha)
+    _check_target(out, "--out", replace=False)
+    estimator = Uplift(
+        epsilon=epsilon,
+        delta=delta,
+        bounds=Bounds.load(bounds),
+        by=segments_in_words(by),
+        propensity=_number_or_name(propensity),
+        neighbours=neighbours,
+    )
+    with progress_bar("checking the records") as progress:
+        estimator.fit_table(file, outcome=outcome, treatment=treatment, progress=progress)
+    show_table("Effects by segment", *estimator.release_.shown(alpha))
+    if out is not None:
+        with _writing(out):
+            estimator.release_.save(out)
+        typer.echo(f"Release: {out}")
 
 
 @_command(plans, "ate")
@@ -226,11 +267,11 @@ def demo_(
 ) -> None:
     """Publish a generated study at several budgets, and write a page about it."""
     _check_extra()
-    with _progress("getting ready") as progress:
+    with progress_bar("getting ready") as progress:
         from discreet import demo
 
         found = demo.run(out, progress=progress)
-    demo.show(found, _console())
+    demo.show(found, console())
 
 
 @_command(reproduce_app, "list")
@@ -271,7 +312,7 @@ def _reproduce(paper: str, what: str, full: bool, out: Path, cache: Path, proces
     from discreet.reproduce.runner import collect
 
     target = find(paper, what)
-    with _progress("getting ready") as progress:
+    with progress_bar("getting ready") as progress:
         results = collect(target, paper=paper, full=full, processes=processes, cache=cache, progress=progress)
     page = target.page(results)
     # A short look must not take the place of evidence.
@@ -279,43 +320,9 @@ def _reproduce(paper: str, what: str, full: bool, out: Path, cache: Path, proces
     command = f"discreet reproduce {paper} {what} {'--full' if full else '--quick'}"
     with _writing(out / paper):
         written = write(page, out / paper, stem=stem, title=target.title, command=command)
-    _show_table(target.title, page.head, page.lines)
+    show_table(target.title, page.head, page.lines)
     for path in written:
         typer.echo(f"Written: {path}")
-
-
-def _show_table(title: str, head: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(*head, title=title, title_justify="left", title_style="bold")
-    for line in lines:
-        table.add_row(*map(Text, line))
-    console = _console()
-    if not console.is_terminal:
-        # A file or a pipe has no width that a table would have to fit in.
-        console.width = 240
-    console.print(table)
-
-
-def _console(stderr: bool = False) -> "Console":
-    from rich.console import Console
-
-    return Console(stderr=stderr)
-
-
-@contextmanager
-def _progress(first: str) -> Iterator[Callable[[str, int, int], None]]:
-    """A bar on standard error, in terminals only, that disappears when the work is done."""
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
-
-    console = _console(stderr=True)
-    # Names come from modules of this package, and are no markup.
-    text = TextColumn("{task.description}", markup=False)
-    columns = (SpinnerColumn(), text, BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(first, total=None)
-        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
 
 
 def _show(release: "Release", alpha: float) -> None:
@@ -324,7 +331,7 @@ def _show(release: "Release", alpha: float) -> None:
 
     from discreet.report import guess
 
-    console = _console()
+    out = console()
     table = Table(title=release.title, title_justify="left", title_style="bold", show_header=False)
     table.add_column(style="dim")
     table.add_column(overflow="fold")
@@ -342,9 +349,9 @@ def _show(release: "Release", alpha: float) -> None:
     for name, value in rows:
         # Text objects: nothing that comes from a file is read as markup.
         table.add_row(name, Text(value))
-    console.print(table)
+    out.print(table)
     for note in release.notes:
-        console.print(Text(f"- {note}"), style="dim")
+        out.print(Text(f"- {note}"), style="dim")
 
 
 def _only(bounds: "Bounds", covariates: str | None) -> "Bounds":

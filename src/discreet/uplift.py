@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any, get_args
 
@@ -201,6 +201,24 @@ def declared(by: Any, bounds: Bounds, parts: int) -> Any:
     free = len(by) - len(rest)
     each = max(2, int((parts / others) ** (1 / max(free, 1))))
     return {key: each if how == "auto" else how for key, how in by.items()}
+
+
+def segments_in_words(words: Sequence[str]) -> dict[str, Any]:
+    """Segments as the command line takes them: "age=8", "age=auto", "age=18,40,65" and "sex=levels"."""
+    by: dict[str, Any] = {}
+    for word in words:
+        name, equals, how = word.rpartition("=")
+        if not equals or not name or not how or name in by:
+            raise InvalidInput(f"--by takes age=8, age=auto, age=18,40,65 or sex=levels, each once, and not {word!r}.")
+        try:
+            by[name] = how if how in ("auto", "levels") else int(how) if "," not in how else _edges(how)
+        except ValueError:
+            raise InvalidInput(f"--by {name}= takes a number of cuts, edges, 'auto' or 'levels': check it.") from None
+    return by
+
+
+def _edges(words: str) -> list[float]:
+    return [float(word) for word in words.split(",")]
 
 
 def _look(gate: Gate, mean_share: float, square_share: float) -> Look:

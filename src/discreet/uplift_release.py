@@ -169,23 +169,32 @@ class UpliftRelease:
             rows.append(row | {"count": float(self.counts[k])})
         return rows
 
+    def shown(self, alpha: float = 0.05) -> tuple[list[str], list[list[str]]]:
+        """The table in words: its head and its lines, the average effect last."""
+        between = [f"{row['low']:.3g} to {row['high']:.3g}" for row in self.table(alpha)]
+        lines = [
+            [row["segment"], f"{row['effect']:.3g}", ends, f"{row['count']:,.0f}"]
+            for row, ends in zip(self.table(alpha), between, strict=True)
+        ]
+        low, high = self.ate_interval(alpha)
+        lines.append(["all", f"{self.ate():.3g}", f"{low:.3g} to {high:.3g}", f"{self.counts.sum():,.0f}"])
+        return ["segment", "effect", f"{100 * (1 - alpha):g} % interval", "about"], lines
+
     def summary(self) -> str:
         """A table in plain text."""
-        rows, shown = self.table(), self.table()[:_SHOWN]
-        width = max(len(row["segment"]) for row in [*shown, {"segment": "segment"}])
-        lines = ["Effects by segment", f"  {'segment':<{width}}  {'effect':>9}  {'95 % interval':>21}  {'about':>9}"]
-        for row in shown:
-            between = f"{row['low']:.3g} to {row['high']:.3g}"
-            lines.append(f"  {row['segment']:<{width}}  {row['effect']:>9.3g}  {between:>21}  {row['count']:>9,.0f}")
-        if len(rows) > _SHOWN:
-            lines.append(f"  ... and {len(rows) - _SHOWN:,} segments more: see table()")
-        low, high = self.ate_interval()
-        lines += ["", f"  average effect: {self.ate():.3g} (95 % interval {low:.3g} to {high:.3g})"]
-        lines += [f"  {name}: {value}" for name, value in self.settings.items()]
-        lines += ["", "Privacy", *(f"  {line}" for line in str(self.guarantee).splitlines())]
+        head, lines = self.shown()
+        if len(lines) > _SHOWN:
+            lines = [*lines[: _SHOWN - 1], ["... and more: see table()", "", "", ""], lines[-1]]
+        widths = [max(len(line[k]) for line in [head, *lines]) for k in range(4)]
+        text = ["Effects by segment"]
+        for first, *rest in [head, *lines]:
+            numbers = (f"{word:>{width}}" for word, width in zip(rest, widths[1:], strict=True))
+            text.append(f"  {first:<{widths[0]}}  {'  '.join(numbers)}".rstrip())
+        text += ["", *(f"  {name}: {value}" for name, value in self.settings.items())]
+        text += ["", "Privacy", *(f"  {line}" for line in str(self.guarantee).splitlines())]
         if self.notes:
-            lines += ["", "Notes", *(f"  - {note}" for note in self.notes)]
-        return "\n".join(lines)
+            text += ["", "Notes", *(f"  - {note}" for note in self.notes)]
+        return "\n".join(text)
 
     def __str__(self) -> str:
         return self.summary()
