@@ -22,10 +22,13 @@ _HOME = {
     "MissingBounds": "errors",
     "MissingExtra": "errors",
     "NotFitted": "errors",
+    "PrivateKMeans": "clusters",
     "Range": "columns",
     "Release": "release",
     "Shares": "budget",
     "UnsupportedRelease": "errors",
+    "Uplift": "uplift",
+    "UpliftRelease": "uplift_release",
     "plan": "planning",
 }
 
@@ -45,10 +48,13 @@ __all__ = [
     "MissingBounds",
     "MissingExtra",
     "NotFitted",
+    "PrivateKMeans",
     "Range",
     "Release",
     "Shares",
     "UnsupportedRelease",
+    "Uplift",
+    "UpliftRelease",
     "__version__",
     "plan",
 ]
@@ -58,6 +64,7 @@ if TYPE_CHECKING:
     from discreet.bounds import Bounds
     from discreet.budget import Budget, Shares
     from discreet.cate import CATE
+    from discreet.clusters import PrivateKMeans
     from discreet.columns import Levels, Range
     from discreet.effect_release import EffectRelease
     from discreet.errors import (
@@ -73,6 +80,8 @@ if TYPE_CHECKING:
     from discreet.guarantee import Guarantee
     from discreet.planning import plan
     from discreet.release import Release
+    from discreet.uplift import Uplift
+    from discreet.uplift_release import UpliftRelease
 
 
 # Modules that are reached as attributes of the package, `discreet.testing.seeded_noise`.

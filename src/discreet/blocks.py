@@ -1,5 +1,6 @@
 """A few numbers of one record, put into the block of its cell: what sums over cells, arms and clusters are made of."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 from discreet.columns import Float, IntArray
 from discreet.errors import InvalidInput
 from discreet.guarantee import Neighbours
-from discreet.lattice import SAFE, Grid, count_of, floats, freeze, size_of, whole
+from discreet.lattice import SAFE, Grid, count_of, floats, freeze, size_of, up, whole
 
 # A record may have this many numbers: times 2**40 steps, their absolute sum is exact in float64.
 MOST_NUMBERS = 4_096
@@ -75,6 +76,64 @@ class Blocks:
     def natural(self, noisy: Float) -> Float:
         """The release in the shape that it is published in: one row per cell."""
         return noisy.reshape(self.cells, self.width)
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """A cell number, a number y in [-1, 1] and a weight w in [0, 1] per record, all clipped; NaN counts as 0.
+
+    The record adds w (1 + y) / 2 and w (1 - y) / 2 to the pair of its cell. Released: all pairs, one row per cell. The
+    sum of a pair is the weight of its cell, and the difference the weighted sum of y; both have the same noise.
+    """
+
+    cells: int
+
+    def __post_init__(self) -> None:
+        freeze(self, cells=count_of("cells", self.cells))
+
+    @property
+    def columns(self) -> int:
+        """How many columns the map returns."""
+        return 3
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers are released."""
+        return 2 * self.cells
+
+    def l2(self, neighbours: Neighbours) -> float:
+        """Largest L2 distance between the sums of neighbours. Proof: docs/proofs/uplift.md, lemma 1."""
+        return math.sqrt(self.l1(neighbours))
+
+    def l1(self, neighbours: Neighbours) -> float:
+        """Largest L1 distance between the sums of neighbours."""
+        return 2.0 if neighbours == "replace-one" else 1.0
+
+    def grid(self, room: int, neighbours: Neighbours) -> Grid:
+        """On integers up to 2**room."""
+        edge = 2.0**room
+
+        def add(values: Any) -> IntArray:
+            cell, y, weight = np.where(np.isnan(rows := floats(values)), 0.0, rows).T
+            cell = np.clip(cell, 0, self.cells - 1).astype(np.int64)
+            whole_weight = np.rint(np.clip(weight, 0.0, 1.0) * edge)
+            # The other half is what is left, so that a pair adds up to the weight exactly.
+            plus = np.rint(whole_weight * ((1.0 + np.clip(y, -1.0, 1.0)) / 2))
+            halves = [np.bincount(cell, part, self.cells) for part in (plus, whole_weight - plus)]
+            return whole(np.column_stack(halves).ravel())
+
+        return Grid(
+            l2=up(edge * self.l2(neighbours)),
+            l1=edge * self.l1(neighbours),
+            units=1 / edge,
+            numbers=self.dimension,
+            full=self.dimension,
+            add=add,
+        )
+
+    def natural(self, noisy: Float) -> Float:
+        """The release in the shape that it is published in: one row per cell."""
+        return noisy.reshape(self.cells, 2)
 
 
 def _into_octahedron(values: Float, radius: float, edge: float) -> Float:

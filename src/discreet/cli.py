@@ -3,13 +3,13 @@
 Libraries are imported inside the commands, so that help appears at once.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from discreet.cli_effects import add_effects
+from discreet.cli_uplift import add_uplift
 from discreet.console import check_extra as _check_extra
 from discreet.console import check_level as _check_level
 from discreet.console import check_target as _check_target
@@ -18,6 +18,7 @@ from discreet.console import console as _console
 from discreet.console import number_or_name as _number_or_name
 from discreet.console import only as _only
 from discreet.console import progress as _progress
+from discreet.console import show_table
 from discreet.console import writing as _writing
 
 if TYPE_CHECKING:
@@ -124,6 +125,7 @@ def ate(
 
 
 add_effects(app)
+add_uplift(app)
 
 
 @_command(plans, "ate")
@@ -256,23 +258,9 @@ def _reproduce(paper: str, what: str, full: bool, out: Path, cache: Path, proces
     command = f"discreet reproduce {paper} {what} {'--full' if full else '--quick'}"
     with _writing(out / paper):
         written = write(page, out / paper, stem=stem, title=target.title, command=command)
-    _show_table(target.title, page.head, page.lines)
+    show_table(target.title, page.head, page.lines)
     for path in written:
         typer.echo(f"Written: {path}")
-
-
-def _show_table(title: str, head: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(*head, title=title, title_justify="left", title_style="bold")
-    for line in lines:
-        table.add_row(*map(Text, line))
-    console = _console()
-    if not console.is_terminal:
-        # A file or a pipe has no width that a table would have to fit in.
-        console.width = 240
-    console.print(table)
 
 
 def _show(release: "Release", alpha: float) -> None:

@@ -1,7 +1,7 @@
 """What commands share: refusals in one sentence, progress, and checks before any budget is spent."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
@@ -118,3 +118,18 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError:
         raise InvalidInput(f"{str(path)!r} cannot be written: check its directory and the space left.") from None
+
+
+def show_table(title: str, head: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
+    """Print a table; text from files is no markup."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*head, title=title, title_justify="left", title_style="bold")
+    for line in lines:
+        table.add_row(*map(Text, line))
+    out = console()
+    if not out.is_terminal:
+        # A file or a pipe has no width that a table would have to fit in.
+        out.width = 240
+    out.print(table)

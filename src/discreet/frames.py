@@ -9,7 +9,7 @@ import pyarrow as pa
 from narwhals.exceptions import DuplicateError
 
 from discreet.bounds import Bounds
-from discreet.columns import Values, one_kind
+from discreet.columns import Float, Range, Values, one_kind
 from discreet.errors import InvalidInput
 
 
@@ -39,6 +39,22 @@ def table(X: Any, bounds: Bounds) -> list[Values]:
             f"X has {len(columns)} columns, but the bounds declare {bounds.p}: declare a range or levels for each."
         )
     return [column for _, column in columns]
+
+
+def encoded(X: Any, bounds: Bounds) -> Float:
+    """Covariates of records of which nothing else is known, encoded like those of a `Chunk`."""
+    columns = table(X, bounds)
+    names = [f"column {name!r} of X" for name in bounds.names]
+    codes = [spec.encode(column, name) for spec, column, name in zip(bounds.columns, columns, names, strict=True)]
+    return np.column_stack(codes) if codes else np.empty((0, 0))
+
+
+def feature_rows(x: Float, bounds: Bounds) -> Float:
+    """Features of encoded covariates: ranges as they are, an indicator for each level but the first."""
+    columns: list[Float] = []
+    for spec, code in zip(bounds.columns, x.T, strict=True):
+        columns += [code] if isinstance(spec, Range) else [(code == k) * 1.0 for k in range(1, len(spec.levels))]
+    return np.column_stack(columns) if columns else np.empty((len(x), 0))
 
 
 def match_names(given: Iterable[object], declared: Iterable[str], what: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from discreet.blocks import Blocks
+from discreet.blocks import Blocks, Pairs
 from discreet.columns import Float, IntArray
 from discreet.errors import InvalidInput
 from discreet.guarantee import Neighbours
@@ -362,4 +362,4 @@ class Statistic:
         return noisy
 
 
-Geometry: TypeAlias = Interval | Ball | Blocks | Cells | MeanSquare | Gram | Statistic
+Geometry: TypeAlias = Interval | Ball | Blocks | Pairs | Cells | MeanSquare | Gram | Statistic

@@ -29,6 +29,8 @@ COLOURS = {
 }
 # Intervals that differ by more than this cannot be compared on a linear scale.
 _WIDE = 8.0
+# More segments than these are drawn without their names.
+_NAMED = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +84,39 @@ def plot_release(release: Release, ax: "Axes | None" = None) -> "Axes":
     interval, bar = ax.inset_axes((0.0, 0.5, 1.0, 0.42)), ax.inset_axes((0.0, 0.13, 1.0, 0.1))
     _draw_interval(release, interval)
     _draw_shares(release.shares(), bar)
+    return ax
+
+
+def plot_segments(
+    labels: Sequence[str], effects: Any, ends: tuple[Any, Any], words: str, ax: "Axes | None" = None
+) -> "Axes":
+    """Draw one effect per segment with bars around it.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        What the segments are called; written out where they are few.
+    effects, ends : arrays of shape (k,), and a pair of them
+        The effects, and where their bars begin and end.
+    words : str
+        What is drawn.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure if not given.
+    """
+    require()
+    if ax is None:
+        from matplotlib import pyplot
+
+        ax = pyplot.subplots(figsize=(7.2, 3.6))[1]
+    places = range(len(labels))
+    ax.axhline(0.0, color=MUTED, linewidth=1.0, linestyle=(0, (4, 3)))
+    ax.vlines(places, *ends, color=BLUE, linewidth=1.2)
+    ax.plot(places, effects, "o", color=BLUE, markersize=4)
+    if len(labels) <= _NAMED:
+        ax.set_xticks(places, labels, rotation=30, ha="right", color=INK)
+    else:
+        ax.set_xlabel("segment, in the order of table()", color=MUTED)
+    ax.set_ylabel(words, color=MUTED)
     return ax
 
 

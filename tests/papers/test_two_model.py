@@ -12,8 +12,8 @@ from discreet import Bounds
 from discreet.datasets import adum, criteo_shaped
 from discreet.errors import InvalidBudget, InvalidInput, MissingBounds, NotFitted
 from discreet.events import ClaimedEvent
+from discreet.frames import encoded
 from discreet.papers import TwoModel, UnprovedClaim, functional, logistic
-from discreet.papers.rows import encoded
 from discreet.papers.two_model import joint_sensitivity, objective_budget
 from discreet.papers.two_model_release import TwoModelRelease, unit_features
 from discreet.testing import frozen_noise, seeded_noise

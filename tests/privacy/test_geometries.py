@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.blocks import Blocks
+from discreet.blocks import Blocks, Pairs
 from discreet.bounds import Bounds
 from discreet.budget import Budget
 from discreet.gate import CAPACITY_BITS, SUM_BITS, Gate, Query
@@ -30,6 +30,8 @@ GEOMETRIES = [
     Blocks(11.0, 6),
     Blocks(3.0, 4, 5),
     Blocks(0.7, 1, 12),
+    Pairs(1),
+    Pairs(6),
     Cells((2,)),
     Cells((4, 2, 3)),
     MeanSquare(1.0),
@@ -89,6 +91,8 @@ def size(geometry):
     for name in ("radius", "bound", "high"):
         if hasattr(geometry, name):
             return abs(getattr(geometry, name))
+    if isinstance(geometry, Pairs):
+        return 1.0
     return max(geometry.sizes)
 
 
@@ -144,6 +148,8 @@ def extremes(geometry):
     if isinstance(geometry, Blocks):
         shapes = [np.zeros(geometry.width), edge * np.eye(geometry.width)[0], np.full(geometry.width, edge)]
         return [np.append(cell, sign * v) for v in shapes for cell in (0, geometry.cells - 1) for sign in (1, -1)]
+    if isinstance(geometry, Pairs):
+        return [[cell, y, w] for cell in (0.0, geometry.cells - 1.0) for y in (-1.0, 0.0, 1.0) for w in (1.0, 0.3, 0.0)]
     if isinstance(geometry, Interval):
         return [[geometry.low], [geometry.high]]
     if isinstance(geometry, MeanSquare):

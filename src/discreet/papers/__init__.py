@@ -13,7 +13,7 @@ _HOME = {
     "DPCATEFunction": "dp_cate_function",
     "DRLearner": "learners",
     "PrivATE": "private_ci",
-    "PrivateKMeans": "kmeans",
+    "PrivateKMeans": "adum",
     "PropensityIPTW": "propensity",
     "RLearner": "learners",
     "SLearner": "learners",
@@ -39,12 +39,12 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from discreet.clusters import PrivateKMeans
     from discreet.papers import baselines
     from discreet.papers.adum import ADUM
     from discreet.papers.claims import UnprovedClaim
     from discreet.papers.dp_cate import DPCATE
     from discreet.papers.dp_cate_function import DPCATEFunction
-    from discreet.papers.kmeans import PrivateKMeans
     from discreet.papers.learners import DRLearner, RLearner, SLearner, TLearner
     from discreet.papers.private_ci import PrivATE
     from discreet.papers.propensity import PropensityIPTW

@@ -23,6 +23,7 @@ from discreet import fitted
 from discreet.blocks import Blocks
 from discreet.bounds import Bounds
 from discreet.budget import Budget
+from discreet.clusters import Clusters, PrivateKMeans, first_clusters, lloyd
 from discreet.columns import Float
 from discreet.errors import InvalidInput, NotFitted
 from discreet.fitted import Progress
@@ -31,10 +32,9 @@ from discreet.geometry import Cells
 from discreet.guarantee import Guarantee, Neighbours
 from discreet.noise import published_laplace
 from discreet.papers.claims import claimed_guarantee, warn_of_claim
-from discreet.papers.kmeans import Clusters, PrivateKMeans, first_clusters, lloyd
-from discreet.papers.partition import By, Partition
 from discreet.papers.rows import gather, in_own_unit
 from discreet.papers.segments import SegmentRelease
+from discreet.partition import By, Partition
 from discreet.records import Chunk, Records
 
 OutcomeBound = Literal["largest", "range"]

@@ -13,9 +13,9 @@ import numpy as np
 from discreet.bounds import Bounds
 from discreet.columns import Float
 from discreet.errors import InvalidInput
+from discreet.files import read_plain, write_plain
 from discreet.guarantee import Guarantee
 from discreet.papers import written
-from discreet.papers.files import read_plain, write_plain
 from discreet.papers.nuisances import design
 from discreet.papers.queries import encode_queries
 from discreet.papers.rkhs import Function

@@ -14,7 +14,7 @@ import numpy as np
 
 from discreet.bounds import Bounds, Range
 from discreet.columns import Float
-from discreet.papers.rows import feature_rows
+from discreet.frames import feature_rows
 
 # Section 6.1: what is added to the diagonal, in standard deviations of the noise.
 _RIDGE = 4.0

@@ -10,9 +10,9 @@ from typing import Any
 
 from discreet.bounds import Bounds
 from discreet.errors import InvalidInput
+from discreet.files import read_plain, write_plain
 from discreet.guarantee import Guarantee
 from discreet.papers import written
-from discreet.papers.files import read_plain, write_plain
 
 FORMAT = "discreet-paper-release"
 

@@ -11,7 +11,7 @@ from discreet.bounds import Bounds, Range
 from discreet.columns import Float, IntArray
 from discreet.errors import InvalidInput
 from discreet.fitted import Progress
-from discreet.frames import table
+from discreet.frames import encoded, feature_rows
 from discreet.lattice import SAFE
 from discreet.records import CHUNK_ROWS, MIN_ROWS, ArrayRecords, Chunk, Kernel, OnRows, Records, add_up
 
@@ -64,7 +64,7 @@ class Rows:
     def of(cls, Y: Any, T: Any, X: Any, bounds: Bounds) -> Rows:
         """Check, clip and encode arrays or frames."""
         rows = gather(ArrayRecords.of(Y, T, X, bounds=bounds))
-        return cls(y=rows.y, t=rows.t, x=_features(list(rows.x.T), len(rows.t), bounds), bounds=bounds)
+        return cls(y=rows.y, t=rows.t, x=feature_rows(rows.x, bounds), bounds=bounds)
 
     @property
     def n(self) -> int:
@@ -139,19 +139,6 @@ def features(X: Any, bounds: Bounds) -> Float:
     return feature_rows(encoded(X, bounds), bounds)
 
 
-def encoded(X: Any, bounds: Bounds) -> Float:
-    """Covariates of records of which nothing else is known, encoded like those of a `Chunk`."""
-    columns = table(X, bounds)
-    names = [f"column {name!r} of X" for name in bounds.names]
-    codes = [spec.encode(column, name) for spec, column, name in zip(bounds.columns, columns, names, strict=True)]
-    return np.column_stack(codes) if codes else np.empty((0, 0))
-
-
-def feature_rows(x: Float, bounds: Bounds) -> Float:
-    """Features of encoded covariates: ranges as they are, an indicator for each level but the first."""
-    return _features(list(x.T), len(x), bounds)
-
-
 def dimension(bounds: Bounds) -> int:
     """How many features the covariates make."""
     return sum(1 if isinstance(spec, Range) else len(spec.levels) - 1 for spec in bounds.columns)
@@ -190,10 +177,3 @@ def split(rows: Rows, m: int | float, shuffle: bool, random_state: Any) -> tuple
         places, train_size=first, shuffle=shuffle, random_state=random_state if shuffle else None
     )
     return rows.part(training), rows.part(rest)
-
-
-def _features(codes: list[Float], n: int, bounds: Bounds) -> Float:
-    columns: list[Float] = []
-    for spec, code in zip(bounds.columns, codes, strict=True):
-        columns += [code] if isinstance(spec, Range) else [(code == k) * 1.0 for k in range(1, len(spec.levels))]
-    return np.column_stack(columns) if columns else np.empty((n, 0))

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.bounds import Bounds
+from discreet.clusters import Clusters, partition_from
 from discreet.columns import Float
 from discreet.errors import InvalidInput
+from discreet.files import checked_fields, read_plain, write_plain
+from discreet.frames import encoded
 from discreet.guarantee import Guarantee
-from discreet.papers.files import checked_fields, read_plain, write_plain
-from discreet.papers.kmeans import Clusters
-from discreet.papers.partition import Partition
-from discreet.papers.rows import encoded
-from discreet.plots import BLUE, INK, MUTED, require
+from discreet.partition import Partition
+from discreet.plots import plot_segments
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -134,21 +134,9 @@ class SegmentRelease:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the effect of every cell, with one standard deviation of its privacy noise (needs matplotlib)."""
-        require()
-        if ax is None:
-            from matplotlib import pyplot
-
-            ax = pyplot.subplots(figsize=(7.2, 3.6))[1]
-        effects, labels = self.effects, self.partition.labels()
-        places = np.arange(len(effects))
-        ax.axhline(0.0, color=MUTED, linewidth=1.0, linestyle=(0, (4, 3)))
-        ax.errorbar(places, effects, self.noise_sd, fmt="o", color=BLUE, markersize=4, linewidth=1.2)
-        if len(labels) <= _SHOWN:
-            ax.set_xticks(places, labels, rotation=30, ha="right", color=INK)
-        else:
-            ax.set_xlabel("cell, in the order of table()", color=MUTED)
-        ax.set_ylabel("effect (bars: noise alone)", color=MUTED)
-        return ax
+        effects, noise = self.effects, self.noise_sd
+        ends = effects - noise, effects + noise
+        return plot_segments(self.partition.labels(), effects, ends, "effect (bars: noise alone)", ax)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON."""
@@ -171,9 +159,8 @@ class SegmentRelease:
         """Read a release back; its guarantee is checked against its events again."""
         rest = checked_fields(plain, {part.name for part in fields(cls)}, FORMAT, VERSION)
         bounds = Bounds.from_dict(rest["bounds"])
-        kind = Clusters if rest["partition"]["kind"] == "clusters" else Partition
         made = {
-            "partition": kind.from_dict(rest["partition"], bounds),
+            "partition": partition_from(rest["partition"], bounds),
             "counts": np.array(rest["counts"], dtype=np.float64),
             "sums": np.array(rest["sums"], dtype=np.float64),
             "guarantee": Guarantee.from_dict(rest["guarantee"]),

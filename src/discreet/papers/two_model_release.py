@@ -14,10 +14,11 @@ from scipy.special import expit
 from discreet.bounds import Bounds
 from discreet.columns import Float
 from discreet.errors import InvalidInput
+from discreet.files import checked_fields, read_plain, write_plain
+from discreet.frames import encoded, feature_rows
 from discreet.guarantee import Guarantee
-from discreet.papers.files import checked_fields, read_plain, write_plain
 from discreet.papers.functional import monomials
-from discreet.papers.rows import encoded, feature_rows, into_unit_ball
+from discreet.papers.rows import into_unit_ball
 
 FORMAT = "discreet-paper-two-model"
 VERSION = 1

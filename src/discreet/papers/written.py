@@ -7,8 +7,8 @@ from dataclasses import fields
 from typing import Any, TypeVar
 
 from discreet.bounds import Bounds
+from discreet.files import checked_fields
 from discreet.guarantee import Guarantee
-from discreet.papers.files import checked_fields
 
 VERSION = 1
 _Release = TypeVar("_Release")

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from discreet.clusters import PrivateKMeans
 from discreet.columns import Float
 from discreet.datasets import Study, adum, criteo_shaped, hillstrom
 from discreet.metrics import auuc, pehe
 from discreet.papers.adum import ADUM
 from discreet.papers.claims import UnprovedClaim
-from discreet.papers.kmeans import PrivateKMeans
 from discreet.papers.two_model import TwoModel
 from discreet.reproduce.noise_runs import noise_seed
 from discreet.reproduce.targets import Row

@@ -21,10 +21,10 @@ from discreet.blocks import Blocks
 from discreet.bounds import Bounds, Levels, Range
 from discreet.columns import Float, IntArray
 from discreet.errors import InvalidInput
+from discreet.frames import feature_rows
 from discreet.gate import Gate, Query
 from discreet.geometry import Cells
-from discreet.papers.partition import column_places
-from discreet.papers.rows import feature_rows
+from discreet.partition import Partition, column_places
 from discreet.records import Chunk
 
 # Places that are tried for a centre before all are moved closer together, and by how much.
@@ -35,7 +35,7 @@ _MOST_CLUSTERS = 4_096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrivateKMeans:
-    """Ask `ADUM` for a partition by private k-means, which costs half of its budget.
+    """Ask `Uplift` or `ADUM` for a partition by private k-means, which costs half of the budget.
 
     Parameters
     ----------
@@ -93,6 +93,14 @@ class Clusters:
         """The cell of each row of encoded covariates."""
         return nearest(self.features(x), self.centres)
 
+    def places(self, x: Float) -> list[Float]:
+        """The cell of each row, as the only way in which records are divided."""
+        return [self.cells(x).astype(np.float64)]
+
+    def ends(self) -> list[Float | None]:
+        """Clusters have no order."""
+        return [None]
+
     def features(self, x: Float) -> Float:
         """What is clustered, of rows of encoded covariates."""
         return feature_rows(x[:, list(self.columns)], _chosen(self.bounds, self.columns))
@@ -110,6 +118,12 @@ class Clusters:
         """Read back what ``to_dict`` wrote."""
         columns = tuple(int(column) for column in plain["columns"])
         return cls(np.array(plain["centres"], dtype=np.float64).reshape(len(plain["centres"]), -1), columns, bounds)
+
+
+def partition_from(plain: Mapping[str, Any], bounds: Bounds) -> Partition | Clusters:
+    """A partition of either kind from its plain JSON."""
+    kind = Clusters if plain["kind"] == "clusters" else Partition
+    return kind.from_dict(plain, bounds)
 
 
 def lloyd(gate: Gate, wanted: PrivateKMeans, share: float) -> Clusters:

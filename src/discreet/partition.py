@@ -112,6 +112,24 @@ class Partition:
             cell = cell * cut.count + cut.parts(x[:, cut.column], self.bounds.columns[cut.column])
         return cell
 
+    def places(self, x: Float) -> list[Float]:
+        """Where each row of encoded covariates stands along every cut: from 0 to 1 in a range, or its group."""
+        return [
+            (x[:, cut.column] + 1) / 2
+            if cut.edges is not None
+            else cut.parts(x[:, cut.column], self.bounds.columns[cut.column]).astype(np.float64)
+            for cut in self.cuts
+        ]
+
+    def ends(self) -> list[Float | None]:
+        """Where the parts of every cut begin and end, a range being from 0 to 1; None for groups of levels."""
+        return [
+            None
+            if cut.edges is None
+            else np.array([0.0, *_inner(cut.edges, self.bounds.columns[cut.column]), 1.0], dtype=np.float64)
+            for cut in self.cuts
+        ]
+
     def labels(self) -> list[str]:
         """What the cells are called, in order."""
         names, specs = self.bounds.names, self.bounds.columns
@@ -138,6 +156,10 @@ class Partition:
             for cut in plain["cuts"]
         )
         return cls(cuts, bounds)
+
+
+def _inner(edges: tuple[float, ...], spec: Range | Levels) -> Float:
+    return (spec.encode(np.array(edges, dtype=np.float64)) + 1) / 2 if edges else np.empty(0)
 
 
 def column_places(keys: Any, bounds: Bounds) -> tuple[int, ...]:

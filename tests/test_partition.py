@@ -5,8 +5,8 @@ import pytest
 
 from discreet import Bounds
 from discreet.errors import InvalidInput
-from discreet.papers.partition import MOST_CELLS, Partition
-from discreet.papers.rows import encoded
+from discreet.frames import encoded
+from discreet.partition import MOST_CELLS, Partition
 
 BOUNDS = Bounds(outcome=(0, 1), covariates={"age": (18, 98), "sex": ["f", "m"], "ward": ["a", "b", "c"]})
 

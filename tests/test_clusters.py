@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from discreet import Bounds, Budget
+from discreet.clusters import Clusters, first_clusters, lloyd, nearest
 from discreet.errors import InvalidInput
+from discreet.frames import encoded
 from discreet.gate import Gate
 from discreet.papers import PrivateKMeans
-from discreet.papers.kmeans import Clusters, first_clusters, lloyd, nearest
-from discreet.papers.rows import encoded
 from discreet.records import ArrayRecords
 from discreet.testing import frozen_noise, seeded_noise
 

@@ -1,0 +1,269 @@
+"""Effects of many segments from noisy ones: Gaussian processes over ordered segments, shrinkage over unordered ones.
+
+Post-processing: everything here is computed from released and public numbers. Hyper-parameters lie on a public grid,
+and every point of it counts by the marginal likelihood of the released table, so that intervals know how little a short
+table says about them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+from discreet.columns import Float, IntArray
+
+# Length scales of smooth kernels, in lengths of the range; and that of one with kinks.
+_LENGTHS = (1.4, 0.7, 0.35)
+_KINKED = 0.5
+# Before the table is seen, effects that jump or have kinks along a range are this much less likely: in logarithms.
+_DOUBT = math.log(8.0)
+# Shares of their variation that unordered segments have in common, beside other factors.
+_COMMON = (0.5, 0.0)
+# Standard deviations of effects around their mean, and of that mean around zero: in halves of the outcome's range.
+SIZES = 2.0 ** -np.arange(0.0, 10.5, 0.5)
+_MEAN = 1.0
+# Beyond this many combinations of kernels, one factor is searched after the other, this many times.
+_MOST = 200
+_SWEEPS = 2
+# Points of the grid that count for less than this, beside the best, are dropped; and how many are kept at most.
+_LEAST, _MANY = 1e-3, 120
+_LEAST_LEVEL, _FEW = 1e-2, 8
+# A range is looked at in about this many places, to average over its parts.
+_PLACES = 128
+
+
+class Kernel(NamedTuple):
+    """How alike effects are: in all pairs of segments, at all nodes and in all segments, and at each node itself."""
+
+    segments: Float
+    across: Float
+    nodes: Float
+    smooth: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Factor:
+    """One way in which records are divided.
+
+    Parameters
+    ----------
+    count
+        Number of parts.
+    edges
+        Where the parts of a range begin and end, the range being from 0 to 1; None where parts have no order.
+    """
+
+    count: int
+    edges: Float | None = None
+
+    @property
+    def nodes(self) -> Float:
+        """Where effects are computed: the edges and the middles of a range's parts, or the parts themselves."""
+        if self.edges is None:
+            return np.arange(float(self.count))
+        return np.sort(np.concatenate([self.edges, (self.edges[1:] + self.edges[:-1]) / 2]))
+
+    @property
+    def parts(self) -> IntArray:
+        """The part that each node is in; an edge belongs to the part that it begins."""
+        if self.edges is None:
+            return np.arange(self.count)
+        return np.minimum(np.arange(2 * self.count + 1) // 2, self.count - 1)
+
+    def kernels(self, alone: bool) -> list[Kernel]:
+        """Candidates, from the tamest to the wildest; ``alone`` where no other factor could vary."""
+        each, same = np.eye(self.count), np.eye(self.count)[self.parts]
+        one = np.ones(len(same))
+        found = [] if alone else [Kernel(np.ones_like(each), np.ones_like(same), one, True)]
+        if self.edges is None:
+            shares = [common for common in _COMMON if not (alone and common)]
+            return found + [Kernel(c + (1 - c) * each, c + (1 - c) * same, one, True) for c in shares]
+        if self.count == 1:
+            return [Kernel(each, same, one, True)]
+        inner = (np.arange(many := max(1, _PLACES // self.count)) + 0.5) / many
+        places = (self.edges[:-1, None] + np.diff(self.edges)[:, None] * inner).ravel()
+
+        def averaged(apart: Float) -> Float:
+            return np.asarray(apart.reshape(len(apart), self.count, many).mean(axis=2))
+
+        within, across = np.abs(places[:, None] - places), np.abs(self.nodes[:, None] - places)
+        for length in _LENGTHS:
+            bell = averaged(np.exp(-0.5 * (within / length) ** 2))
+            found.append(Kernel(averaged(bell.T), averaged(np.exp(-0.5 * (across / length) ** 2)), one, True))
+        kinked = averaged(np.exp(-within / _KINKED))
+        found.append(Kernel(averaged(kinked.T), averaged(np.exp(-across / _KINKED)), one, False))
+        return [*found, Kernel(each, same, one, False)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Posterior:
+    """What a table says about effects, in halves of the outcome's range.
+
+    Parameters
+    ----------
+    smooth
+        Over nodes, one axis per factor: the part of the effect that varies smoothly and may be interpolated.
+    rough
+        Over segments, one axis per factor: the part that may jump between them.
+    variance
+        Over nodes.
+    mean, covariance
+        Of the segments' effects, in a row.
+    varies
+        Standard deviation of effects around their mean that the table speaks for.
+    """
+
+    smooth: Float
+    rough: Float
+    variance: Float
+    mean: Float
+    covariance: Float
+    varies: float
+
+
+def posterior(factors: tuple[Factor, ...], means: Float, variances: Float) -> Posterior:
+    """Average of Gaussian processes over a public grid, weighted by the marginal likelihood of the released table.
+
+    Outcomes without treatment are one process and effects another, so that a level that is the same everywhere is
+    learnt from all segments at once.
+
+    Parameters
+    ----------
+    factors
+        What segments are crossed by, the last one running fastest.
+    means, variances
+        Of each segment (rows) in the control and in the treated arm, or of its effect: noise and sampling error
+        together, in halves of the outcome's range.
+    """
+    shape = tuple(factor.count for factor in factors)
+    node_shape = tuple(len(factor.nodes) for factor in factors)
+    cell = np.ravel_multi_index(np.ix_(*(factor.parts for factor in factors)), shape).ravel()
+    fits = _fits(factors, means, variances)
+    weight = np.exp(np.array([fit.evidence for fit in fits]) - max(fit.evidence for fit in fits))
+    smooth, rough, second = np.zeros(len(cell)), np.zeros(len(means)), np.zeros(len(cell))
+    mean, square, varies = np.zeros(len(means)), np.zeros((len(means), len(means))), 0.0
+    for share, fit in zip(weight / weight.sum(), fits, strict=True):
+        found, covariance = fit.segments()
+        at_nodes, spread = fit.nodes()
+        if fit.kernel.smooth:
+            smooth += share * at_nodes
+        else:
+            rough += share * found
+            at_nodes = found[cell]
+        second += share * (spread + at_nodes**2)
+        mean += share * found
+        square += share * (covariance + np.outer(found, found))
+        varies += share * fit.size
+    return Posterior(
+        smooth=smooth.reshape(node_shape),
+        rough=rough.reshape(shape),
+        variance=np.maximum(second - (smooth + rough[cell]) ** 2, 0.0).reshape(node_shape),
+        mean=mean,
+        covariance=square - np.outer(mean, mean),
+        varies=varies,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fit:
+    """One Gaussian process: a mean with a wide prior, a kernel of a given size, and errors of known covariance."""
+
+    kernel: Kernel
+    size: float
+    values: Float
+    errors: Float
+    evidence: float
+
+    def segments(self) -> tuple[Float, Float]:
+        """Mean and covariance in the segments."""
+        prior = _MEAN**2 + self.size**2 * self.kernel.segments
+        white, gain = self._solved(prior)
+        return white @ gain, prior - gain.T @ gain
+
+    def nodes(self) -> tuple[Float, Float]:
+        """Mean and variance at all nodes."""
+        white, gain = self._solved(_MEAN**2 + self.size**2 * self.kernel.across.T)
+        left = _MEAN**2 + self.size**2 * self.kernel.nodes - (gain**2).sum(axis=0)
+        return white @ gain, np.maximum(left, 0.0)
+
+    def _solved(self, across: Float) -> tuple[Float, Float]:
+        root = np.linalg.cholesky(_MEAN**2 + self.size**2 * self.kernel.segments + self.errors)
+        both = np.linalg.solve(root, np.column_stack([self.values, across]))
+        return both[:, 0], both[:, 1:]
+
+
+def _fits(factors: tuple[Factor, ...], means: Float, variances: Float) -> list[_Fit]:
+    """Processes of effects that the table speaks for, each after a process of outcomes without treatment."""
+    if means.shape[1] == 1:
+        effect, errors = means[:, 0], np.diag(variances[:, 0])
+        return _best(_weighed(_candidates(factors, effect, errors), effect, errors), _MANY, _LEAST)
+    (control, treated), (noise, more) = means.T, variances.T
+    found: list[_Fit] = []
+    kernels = _candidates(factors, treated - control, np.diag(noise + more))
+    levels = _weighed(_candidates(factors, control, np.diag(noise)), control, np.diag(noise))
+    for level in _best(levels, _FEW, _LEAST_LEVEL):
+        untreated, unsure = level.segments()
+        found += _weighed(kernels, treated - untreated, unsure + np.diag(more), level.evidence)
+    return _best(found, _MANY, _LEAST)
+
+
+def _weighed(kernels: list[Kernel], values: Float, errors: Float, before: float = 0.0) -> list[_Fit]:
+    """Marginal likelihoods of all kernels and sizes, by one decomposition per kernel."""
+    root = np.linalg.cholesky(_MEAN**2 + errors)
+    white = np.linalg.solve(root, values)
+    before -= float(np.log(np.diag(root)).sum())
+    found = []
+    for kernel in kernels:
+        inner = np.linalg.solve(root, np.linalg.solve(root, kernel.segments).T)
+        size, turn = np.linalg.eigh((inner + inner.T) / 2)
+        grown = 1.0 + np.maximum(size, 0.0) * SIZES[:, None] ** 2
+        fit = -0.5 * ((turn.T @ white) ** 2 / grown + np.log(grown)).sum(axis=1) - _DOUBT * (not kernel.smooth)
+        found += [_Fit(kernel, s, values, errors, before + float(e)) for s, e in zip(SIZES, fit, strict=True)]
+    return found
+
+
+def _best(fits: list[_Fit], most: int, least: float) -> list[_Fit]:
+    ranked = sorted(fits, key=lambda fit: -fit.evidence)[:most]
+    return [fit for fit in ranked if fit.evidence > ranked[0].evidence + math.log(least)]
+
+
+def _candidates(factors: tuple[Factor, ...], values: Float, errors: Float) -> list[Kernel]:
+    """All products of the factors' kernels, or those near the best where there are too many."""
+    choices = [factor.kernels(len(factors) == 1) for factor in factors]
+    if math.prod(map(len, choices)) <= _MOST:
+        return [_centred(_product(kernels)) for kernels in product(*choices)]
+    best, visited = (1,) * len(choices), dict[tuple[int, ...], _Fit]()
+    for _ in range(_SWEEPS):
+        for place, kernels in enumerate(choices):
+            tried = [(*best[:place], k, *best[place + 1 :]) for k in range(len(kernels))]
+            for where in tried:
+                if where not in visited:
+                    kernel = _centred(_product(tuple(many[k] for many, k in zip(choices, where, strict=True))))
+                    (visited[where],) = _best(_weighed([kernel], values, errors), 1, 1.0 - 1e-9)
+            best = max(tried, key=lambda where: visited[where].evidence)
+    return [fit.kernel for fit in _best(list(visited.values()), _MOST, _LEAST)]
+
+
+def _product(kernels: tuple[Kernel, ...]) -> Kernel:
+    segments, across, nodes, smooth = kernels[0]
+    for kernel in kernels[1:]:
+        segments, across = np.kron(segments, kernel.segments), np.kron(across, kernel.across)
+        nodes, smooth = np.kron(nodes, kernel.nodes), smooth and kernel.smooth
+    return Kernel(segments, across, nodes, smooth)
+
+
+def _centred(kernel: Kernel) -> Kernel:
+    """The same of deviations from the segments' mean, which have a variance of one on average."""
+    rows, at_nodes = kernel.segments.mean(axis=1), kernel.across.mean(axis=1)
+    whole = float(rows.mean())
+    segments = kernel.segments - rows[:, None] - rows + whole
+    unit = float(np.mean(np.diag(segments)))
+    if unit <= 1e-12:
+        return kernel._replace(segments=0.0 * segments, across=0.0 * kernel.across, nodes=0.0 * at_nodes)
+    across = kernel.across - at_nodes[:, None] - rows + whole
+    nodes = kernel.nodes - 2 * at_nodes + whole
+    return kernel._replace(segments=segments / unit, across=across / unit, nodes=nodes / unit)

@@ -1,0 +1,279 @@
+"""Effects by segment with a proved epsilon, or (epsilon, delta): what each segment gains from treatment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import Any, get_args
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from discreet import fitted
+from discreet.blocks import Blocks, Pairs
+from discreet.bounds import Bounds, Levels
+from discreet.budget import Budget, Shares
+from discreet.clusters import Clusters, PrivateKMeans, first_clusters, lloyd
+from discreet.columns import Float
+from discreet.contrasts import FEWEST, Kind, Look, Table, arm_rows, kind_for, parts_for, signed_rows
+from discreet.errors import InvalidInput, NotFitted
+from discreet.fitted import Progress, open_gate
+from discreet.gate import Gate, Query
+from discreet.geometry import Cells, Interval
+from discreet.guarantee import Guarantee, Neighbours
+from discreet.partition import By, Partition, column_places
+from discreet.records import Chunk, Records
+from discreet.uplift_release import UpliftCurve, UpliftRelease
+
+DECLARED = Shares(mean=0.02, square=0.03, table=0.95)
+CLUSTERED = Shares(partition=0.5, mean=0.02, square=0.03, table=0.45)
+# Part of the table's share that counts have where arms share a sum: effects are small beside the outcome's range.
+_COUNTS = 0.12
+# A longer table says nothing about any of its segments, and takes long to smooth.
+MOST_SEGMENTS = 512
+
+
+class Uplift(BaseEstimator):  # type: ignore[misc]
+    """Effects by segment, smoothed over ordered segments and shrunk over unordered ones.
+
+    After a first look at the outcome, one table goes through the gate: for every segment and arm the sums of
+    (1 + y) / 2 and (1 - y) / 2, y the outcome mapped onto [-1, 1]. Together they count records, and their difference is
+    a sum of outcomes; a record adds 1 in all, whatever its outcome. Where the probability of treatment is one known
+    number and noise would drown the arms, they share a sum. Everything else is computed from that table.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The budget; without a delta all noise is Laplace noise and the guarantee is pure.
+    bounds : Bounds
+        Public facts: outcome range, covariates.
+    by : mapping or PrivateKMeans
+        From a covariate (name or position) to "auto", a number of equal cuts (8 to 16 do well), a list of edges,
+        "levels" or groups of levels; several are crossed. `PrivateKMeans` finds segments with half of the budget.
+    propensity : float, array or column name, optional
+        Probability of treatment where it is known by design. Without it, treatment has to be as good as random within
+        each segment.
+    neighbours : {"replace-one", "add-remove"}
+        Which data sets must look alike. Under add-remove the number of records is private too.
+
+    Attributes
+    ----------
+    release_ : UpliftRelease
+        The only thing that fitting leaves behind; it may be published.
+
+    Notes
+    -----
+    Intervals are those of a Gaussian process with known noise and estimated sampling variance, averaged over a grid
+    of hyper-parameters and widened by a tenth. They are made to cover the effect of a segment, or of a record's
+    covariates, on average over segments: where the effect jumps within a segment, or one segment stands out by less
+    than the noise, they cover less there. The evidence says how often they do.
+
+    Privacy
+    -------
+    Protects every record's outcome, treatment and covariates under the stated relation, for every data set. Public:
+    the bounds, declared segments, the number of records under replace-one, a known propensity. Proof:
+    docs/proofs/uplift.md.
+    """
+
+    fit, fit_table = fitted.fit, fitted.fit_table
+
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        bounds: Bounds,
+        by: By | PrivateKMeans,
+        delta: float | None = None,
+        propensity: Any = None,
+        neighbours: Neighbours = "replace-one",
+    ) -> None:
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.by = by
+        self.delta = delta
+        self.propensity = propensity
+        self.neighbours = neighbours
+
+    def effect(self, X: Any) -> Float:
+        """Effects of any records by their covariates, interpolated between ordered segments. Costs nothing."""
+        return self._released().effect(X)
+
+    def effect_interval(self, X: Any, alpha: float = 0.05) -> tuple[Float, Float]:
+        """Intervals at level ``1 - alpha`` for the effects of any records: noise and sampling error together."""
+        return self._released().effect_interval(X, alpha)
+
+    def table(self, alpha: float = 0.05) -> list[dict[str, Any]]:
+        """One row per segment: what it is, its effect with an interval, and its noisy numbers of records."""
+        return self._released().table(alpha)
+
+    def targeting(self, X: Any, fraction: float) -> Any:
+        """Which rows to treat if only this share of them can be: those with the largest effects."""
+        return self._released().targeting(X, fraction)
+
+    def uplift_curve(self, alpha: float = 0.05) -> UpliftCurve:
+        """What treating the best segments first is worth per record of all, with a band; from the release alone."""
+        return self._released().uplift_curve(alpha)
+
+    def ate(self) -> float:
+        """The average effect over all segments."""
+        return self._released().ate()
+
+    def ate_interval(self, alpha: float = 0.05) -> tuple[float, float]:
+        """Interval at level ``1 - alpha`` for the average effect."""
+        return self._released().ate_interval(alpha)
+
+    @property
+    def guarantee_(self) -> Guarantee:
+        """What the release promises, and to whom."""
+        return self._released().guarantee
+
+    def summary(self) -> str:
+        """The release as a readable table."""
+        return self._released().summary()
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the effect of every segment with its interval (needs matplotlib)."""
+        return self._released().plot(ax)
+
+    def _fit(self, records: Records, progress: Progress | None) -> Uplift:
+        gate = open_gate(self, records, progress)
+        clustered = isinstance(self.by, PrivateKMeans)
+        share = (CLUSTERED if clustered else DECLARED).to_dict()
+        partition: Partition | Clusters | None = lloyd(gate, self.by, share["partition"]) if clustered else None
+        look = _look(gate, share["mean"], share["square"])
+        noise = gate.noise_sd(Pairs(1), share["table"])
+        if partition is None:
+            partition = Partition.of(declared(self.by, self.bounds, parts_for(look.n, noise)), self.bounds)
+        known = float(self.propensity) if isinstance(self.propensity, Real) else None
+        weighted = self.propensity is not None and known is None
+        shared = gate.noise_sd(Blocks(1.0, partition.count), (1 - _COUNTS) * share["table"])
+        kind = kind_for(look, partition.count, noise, shared, known)
+        noisy = _table(gate, share["table"], partition, kind, known)
+        self.release_ = UpliftRelease(
+            partition=partition,
+            kind=kind,
+            noisy=noisy,
+            look=look,
+            propensity=known,
+            weighted=weighted,
+            guarantee=gate.guarantee(proof="uplift.md", public=self._public()),
+            bounds=self.bounds,
+            settings={"segments": partition.count, "arms": "in one sum" if kind == "signed" else "apart"},
+            notes=_notes(kind, self.propensity is not None, noisy),
+        )
+        return self
+
+    def _check_budget(self, budget: Budget) -> None:
+        """Refuse what can be refused without looking at a record."""
+        if self.neighbours not in get_args(Neighbours):
+            raise InvalidInput("neighbours must be 'replace-one' or 'add-remove'; say which data sets are compared.")
+        if isinstance(self.propensity, bool):
+            raise InvalidInput("propensity must be a probability, an array of them or a column's name: give one.")
+        if isinstance(self.by, PrivateKMeans):
+            count = first_clusters(self.by, self.bounds).count
+        else:
+            count = Partition.of(declared(self.by, self.bounds, FEWEST), self.bounds).count
+        if count > MOST_SEGMENTS:
+            raise InvalidInput(f"by makes {count:,} segments, more than {MOST_SEGMENTS}: cut more coarsely.")
+
+    def _public(self) -> tuple[str, ...]:
+        segments = () if isinstance(self.by, PrivateKMeans) else ("the declared segments",)
+        known = ("the number of records",) if self.neighbours == "replace-one" else ()
+        design = ("the probability of treatment",) if self.propensity is not None else ()
+        return ("the declared bounds", *segments, *known, *design)
+
+    def _released(self) -> UpliftRelease:
+        try:
+            release: UpliftRelease = self.release_
+        except AttributeError:
+            raise NotFitted("this Uplift has no release yet; call fit first.") from None
+        return release
+
+
+def declared(by: Any, bounds: Bounds, parts: int) -> Any:
+    """A declaration with numbers for "auto": with all other cuts about ``parts`` segments, but at least two parts."""
+    if not isinstance(by, Mapping) or "auto" not in [value for value in by.values() if isinstance(value, str)]:
+        return by
+    specs = {key: bounds.columns[column_places([key], bounds)[0]] for key in by}
+    by = {key: "levels" if how == "auto" and isinstance(specs[key], Levels) else how for key, how in by.items()}
+    rest = {key: how for key, how in by.items() if how != "auto"}
+    others = Partition.of(rest, bounds).count if rest else 1
+    free = len(by) - len(rest)
+    each = max(2, int((parts / others) ** (1 / max(free, 1))))
+    return {key: each if how == "auto" else how for key, how in by.items()}
+
+
+def segments_in_words(words: Sequence[str]) -> dict[str, Any]:
+    """Segments as the command line takes them: "age=8", "age=auto", "age=18,40,65" and "sex=levels"."""
+    by: dict[str, Any] = {}
+    for word in words:
+        name, equals, how = word.rpartition("=")
+        if not equals or not name or not how or name in by:
+            raise InvalidInput(f"--by takes age=8, age=auto, age=18,40,65 or sex=levels, each once, and not {word!r}.")
+        try:
+            by[name] = how if how in ("auto", "levels") else int(how) if "," not in how else _edges(how)
+        except ValueError:
+            raise InvalidInput(f"--by {name}= takes a number of cuts, edges, 'auto' or 'levels': check it.") from None
+    return by
+
+
+def _edges(words: str) -> list[float]:
+    return [float(word) for word in words.split(",")]
+
+
+def _look(gate: Gate, mean_share: float, square_share: float) -> Look:
+    """How many records there are, where the outcome is and how wide. Diameters: docs/proofs/uplift.md, lemma 2."""
+    mean, square = gate.ask(
+        Query("mean outcome", mean_share, Pairs(1), _whole),
+        Query("mean square of the outcome", square_share, Interval(0.0, 1.0), lambda chunk: chunk.y**2),
+    )
+    (plus, minus), noise = mean.value[0], float(mean.sd)
+    n = gate.n if gate.neighbours == "replace-one" else max(float(plus + minus), 1.0)
+    return Look(
+        n=n,
+        mean=float(np.clip((plus - minus) / max(plus + minus, 2 * noise, 1.0), -1.0, 1.0)),
+        square=float(np.clip(float(square.value) / n, 0.0, 1.0)),
+        noise=float(square.sd) / n,
+    )
+
+
+def _table(gate: Gate, share: float, partition: Partition | Clusters, kind: Kind, known: float | None) -> Table:
+    """Counts and sums by segment and arm. Diameters: docs/proofs/uplift.md, lemma 1 and lemma 3."""
+    k = partition.count
+
+    def cell(chunk: Chunk) -> Float:
+        return partition.cells(chunk.x).astype(np.float64)
+
+    if kind == "signed" and known is not None:
+        e = known
+        counts, sums = gate.ask(
+            Query("counts by segment", _COUNTS * share, Cells((k,)), cell),
+            Query(
+                "signed sums by segment", (1 - _COUNTS) * share, Blocks(1.0, k), lambda c: signed_rows(cell(c), c, e)
+            ),
+        )
+        return Table(counts.value.reshape(k, 1), sums.value.reshape(k, 1), float(counts.sd), float(sums.sd))
+
+    def rows(chunk: Chunk) -> Float:
+        return arm_rows(cell(chunk), chunk, gate.bounds, weighted=known is None)
+
+    (pairs,) = gate.ask(Query("pairs by segment and arm", share, Pairs(2 * k), rows))
+    plus, minus = pairs.value.reshape(k, 2, 2).transpose(2, 0, 1)
+    noise = float(pairs.sd) * 2**0.5
+    return Table(plus + minus, plus - minus, noise, noise)
+
+
+def _whole(chunk: Chunk) -> Float:
+    return np.column_stack([np.zeros(len(chunk.y)), chunk.y, np.ones(len(chunk.y))])
+
+
+def _notes(kind: Kind, known: bool, noisy: Table) -> tuple[str, ...]:
+    notes = []
+    if not known:
+        notes.append("Effects are causal if treatment was as good as random within each segment.")
+    if kind == "signed":
+        notes.append("Noise would outweigh what telling the arms apart is worth: they share a sum in every segment.")
+    lost = int(noisy.lost.any(axis=1).sum())
+    if lost:
+        notes.append(f"{lost} of {len(noisy.counts)} segments have too few records to be told from noise.")
+    return tuple(notes)

@@ -1,0 +1,292 @@
+"""What `Uplift` publishes: noisy pairs by segment, and everything that follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+
+import numpy as np
+from scipy.special import ndtri
+
+from discreet.bounds import Bounds
+from discreet.clusters import Clusters, partition_from
+from discreet.columns import Float
+from discreet.contrasts import Kind, Look, Means, Table, arm_means, signed_effects
+from discreet.errors import InvalidInput
+from discreet.files import checked_fields, read_plain, write_plain
+from discreet.frames import encoded
+from discreet.guarantee import Guarantee
+from discreet.partition import Partition
+from discreet.plots import plot_segments
+from discreet.smoothing import Factor, Posterior, posterior
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FORMAT = "discreet-uplift"
+VERSION = 1
+_SHOWN = 24
+# What intervals are widened by: noise is not quite normal, and the variances that they rest on are estimates.
+_WIDER = 1.1
+
+
+class UpliftCurve(NamedTuple):
+    """What treating the segments with the largest effects first is worth, per record of all; with its band."""
+
+    share: Float
+    value: Float
+    low: Float
+    high: Float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class UpliftRelease:
+    """Noisy pairs by segment, and effects, intervals and curves that follow from them alone.
+
+    Parameters
+    ----------
+    partition
+        Which segment a record is in.
+    kind
+        "arms" where both arms are counted and summed apart, "signed" where they share a sum.
+    noisy
+        Counts and sums of outcomes (in halves of their range, from its middle) by segment and arm, and their noise.
+    look
+        Number of records, mean and mean square of the outcome, and the noise of the latter.
+    propensity
+        Probability of treatment where it is one known number.
+    weighted
+        Whether records were weighted by a known probability each.
+    guarantee, bounds
+        What is promised and to whom; the public facts that were declared.
+    settings, notes
+        Public settings by name, plain JSON; assumptions and warnings, one sentence each.
+    """
+
+    partition: Partition | Clusters
+    kind: Kind
+    noisy: Table
+    look: Look
+    propensity: float | None
+    weighted: bool
+    guarantee: Guarantee
+    bounds: Bounds
+    settings: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    _factors: tuple[Factor, ...] = field(init=False, repr=False)
+    _means: Means = field(init=False, repr=False)
+    _posterior: Posterior = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(Kind) or (self.kind == "signed" and self.propensity is None):
+            raise InvalidInput("kind must be 'arms', or 'signed' with a known propensity: check the file.")
+        shape = (self.partition.count, 2 if self.kind == "arms" else 1)
+        if any(part.shape != shape or not np.isfinite(part).all() for part in self.noisy[:2]):
+            raise InvalidInput("counts and sums need one finite number per segment and arm: check the file.")
+        if not all(0 < sd < np.inf for sd in self.noisy[2:]):
+            raise InvalidInput("count_sd and sum_sd must be positive numbers: check the file.")
+        factors = tuple(
+            Factor(len(ends) - 1, ends) if ends is not None else Factor(count)
+            for ends, count in zip(self.partition.ends(), _counts(self.partition), strict=True)
+        )
+        if self.kind == "arms":
+            means = arm_means(self.noisy, self.look, self.bounds, self.weighted)
+        else:
+            assert self.propensity is not None
+            means = signed_effects(self.noisy, self.look, self.propensity)
+        object.__setattr__(self, "_factors", factors)
+        object.__setattr__(self, "_means", means)
+        object.__setattr__(self, "_posterior", posterior(factors, means.value, means.variance))
+
+    @property
+    def effects(self) -> Float:
+        """The effect in each segment."""
+        return self._unit * self._posterior.mean
+
+    @property
+    def counts(self) -> Float:
+        """About how many records each segment has, at least as many as noise can tell."""
+        return self._means.counts
+
+    def interval(self, alpha: float = 0.05) -> tuple[Float, Float]:
+        """Intervals for the effects of the segments."""
+        return self._around(self.effects, np.sqrt(np.diag(self._posterior.covariance)), alpha)
+
+    def effect(self, X: Any) -> Float:
+        """Effects of any records by their covariates, as often as you like."""
+        x = encoded(X, self.bounds)
+        smooth = self._interpolated(x, self._posterior.smooth)
+        return np.asarray(self._unit * (smooth + self._posterior.rough.ravel()[self.partition.cells(x)]))
+
+    def effect_interval(self, X: Any, alpha: float = 0.05) -> tuple[Float, Float]:
+        """Intervals for the effects of any records."""
+        sd = np.sqrt(self._interpolated(encoded(X, self.bounds), self._posterior.variance))
+        return self._around(self.effect(X), sd, alpha)
+
+    def targeting(self, X: Any, fraction: float) -> Any:
+        """Which rows to treat: as many as the fraction allows, those with the largest effects."""
+        if isinstance(fraction, bool) or not isinstance(fraction, int | float) or not 0 <= fraction <= 1:
+            raise InvalidInput("fraction must lie between 0 and 1: it is the share of rows to treat.")
+        effect = self.effect(X)
+        chosen = np.zeros(len(effect), dtype=bool)
+        chosen[np.argsort(-effect, kind="stable")[: int(np.floor(fraction * len(effect) + 1e-9))]] = True
+        return chosen
+
+    def ate(self) -> float:
+        """The average effect: that of the segments, each by its number of records."""
+        return float(self._share @ self.effects)
+
+    def ate_interval(self, alpha: float = 0.05) -> tuple[float, float]:
+        """Interval for the average effect."""
+        share = self._share
+        sd = np.sqrt(max(float(share @ self._posterior.covariance @ share), 0.0))
+        low, high = self._around(np.array(self.ate()), np.array(sd), alpha)
+        return float(low), float(high)
+
+    def uplift_curve(self, alpha: float = 0.05) -> UpliftCurve:
+        """What treating the best segments first is worth, and a band that covers each of its points."""
+        order = np.argsort(-self.effects, kind="stable")
+        steps = np.tril(np.ones((len(order), len(order)))) * self._share[order]
+        covariance = self._posterior.covariance[np.ix_(order, order)]
+        sd = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", steps, covariance, steps), 0.0))
+        value = steps @ self.effects[order]
+        low, high = self._around(value, sd, alpha)
+        share = np.minimum(np.cumsum(self._share[order]), 1.0)
+        return UpliftCurve(*(np.append(0.0, part) for part in (share, value, low, high)))
+
+    def table(self, alpha: float = 0.05) -> list[dict[str, Any]]:
+        """One row per segment: what it is, its effect with an interval, and its noisy numbers of records."""
+        low, high = self.interval(alpha)
+        noisy = self.noisy.counts
+        rows = []
+        for k, label in enumerate(self.partition.labels()):
+            row = {"segment": label, "effect": float(self.effects[k]), "low": float(low[k]), "high": float(high[k])}
+            if self.kind == "arms" and not self.weighted:
+                row |= {"control_count": float(noisy[k, 0]), "treated_count": float(noisy[k, 1])}
+            rows.append(row | {"count": float(self.counts[k])})
+        return rows
+
+    def shown(self, alpha: float = 0.05) -> tuple[list[str], list[list[str]]]:
+        """The table in words: its head and its lines, the average effect last."""
+        between = [f"{row['low']:.3g} to {row['high']:.3g}" for row in self.table(alpha)]
+        lines = [
+            [row["segment"], f"{row['effect']:.3g}", ends, f"{row['count']:,.0f}"]
+            for row, ends in zip(self.table(alpha), between, strict=True)
+        ]
+        low, high = self.ate_interval(alpha)
+        lines.append(["all", f"{self.ate():.3g}", f"{low:.3g} to {high:.3g}", f"{self.counts.sum():,.0f}"])
+        return ["segment", "effect", f"{100 * (1 - alpha):g} % interval", "about"], lines
+
+    def summary(self) -> str:
+        """A table in plain text."""
+        head, lines = self.shown()
+        if len(lines) > _SHOWN:
+            lines = [*lines[: _SHOWN - 1], ["... and more: see table()", "", "", ""], lines[-1]]
+        widths = [max(len(line[k]) for line in [head, *lines]) for k in range(4)]
+        text = ["Effects by segment"]
+        for first, *rest in [head, *lines]:
+            numbers = (f"{word:>{width}}" for word, width in zip(rest, widths[1:], strict=True))
+            text.append(f"  {first:<{widths[0]}}  {'  '.join(numbers)}".rstrip())
+        text += ["", *(f"  {name}: {value}" for name, value in self.settings.items())]
+        text += ["", "Privacy", *(f"  {line}" for line in str(self.guarantee).splitlines())]
+        if self.notes:
+            text += ["", "Notes", *(f"  - {note}" for note in self.notes)]
+        return "\n".join(text)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def plot(self, ax: Axes | None = None, alpha: float = 0.05) -> Axes:
+        """Draw the effect of every segment with its interval (needs matplotlib)."""
+        low, high = self.interval(alpha)
+        return plot_segments(
+            self.partition.labels(), self.effects, (low, high), f"effect ({100 * (1 - alpha):g} % intervals)", ax
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON."""
+        plain = {name: getattr(self, name) for name in _stored()}
+        made = {name: plain[name].to_dict() for name in ("partition", "guarantee", "bounds")}
+        made |= {"noisy": {name: np.asarray(part).tolist() for name, part in self.noisy._asdict().items()}}
+        made |= {"look": self.look._asdict(), "notes": list(self.notes)}
+        return {"format": FORMAT, "version": VERSION} | plain | made
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> UpliftRelease:
+        """Read a release back; its guarantee is checked against its events again."""
+        rest = checked_fields(plain, _stored(), FORMAT, VERSION)
+        try:
+            bounds = Bounds.from_dict(rest["bounds"])
+            made = {
+                "partition": partition_from(rest["partition"], bounds),
+                "noisy": _table(**rest["noisy"]),
+                "look": Look(**{name: float(value) for name, value in rest["look"].items()}),
+                "guarantee": Guarantee.from_dict(rest["guarantee"]),
+                "bounds": bounds,
+                "notes": tuple(rest["notes"]),
+            }
+            return cls(**(rest | made))
+        except InvalidInput:
+            raise
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+            raise InvalidInput("a field of the release has a value of the wrong type; check the file.") from None
+
+    def save(self, path: str | Path) -> None:
+        """Write a release file."""
+        write_plain(path, self.to_dict())
+
+    @classmethod
+    def load(cls, path: str | Path) -> UpliftRelease:
+        """Read a release file."""
+        return cls.from_dict(read_plain(path))
+
+    @property
+    def _unit(self) -> float:
+        return self.bounds.outcome_width / 2
+
+    @property
+    def _share(self) -> Float:
+        return np.asarray(self.counts / self.counts.sum())
+
+    def _around(self, centre: Float, sd: Float, alpha: float) -> tuple[Float, Float]:
+        if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < 1:
+            raise InvalidInput("alpha must lie between 0 and 1; 0.05 asks for a 95 % interval.")
+        half = -float(ndtri(alpha / 2)) * _WIDER * self._unit * sd
+        # No effect can exceed the outcome's range.
+        most = self.bounds.outcome_width
+        return np.maximum(centre - half, -most), np.minimum(centre + half, most)
+
+    def _interpolated(self, x: Float, nodes: Float) -> Float:
+        """Values between nodes, linear along every range."""
+        corners = []
+        for factor, place in zip(self._factors, self.partition.places(x), strict=True):
+            at = factor.nodes
+            if factor.edges is None:
+                corners.append([(place.astype(np.int64), 1.0)])
+                continue
+            below = np.clip(np.searchsorted(at, place, side="right") - 1, 0, len(at) - 2)
+            part = np.clip((place - at[below]) / (at[below + 1] - at[below]), 0.0, 1.0)
+            corners.append([(below, 1.0 - part), (below + 1, part)])
+        value = np.zeros(len(x))
+        for corner in product(*corners):
+            weight: Any = 1.0
+            for _, part in corner:
+                weight = weight * part
+            value += weight * nodes[tuple(index for index, _ in corner)]
+        return value
+
+
+def _table(counts: Any, sums: Any, count_sd: Any, sum_sd: Any) -> Table:
+    numbers = (np.array(part, dtype=np.float64) for part in (counts, sums))
+    return Table(*numbers, float(count_sd), float(sum_sd))
+
+
+def _stored() -> set[str]:
+    return {part.name for part in fields(UpliftRelease) if part.init}
+
+
+def _counts(partition: Partition | Clusters) -> list[int]:
+    return [cut.count for cut in partition.cuts] if isinstance(partition, Partition) else [partition.count]

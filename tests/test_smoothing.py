@@ -1,0 +1,90 @@
+"""Smoothing of noisy tables: it borrows where it may, and says how unsure it is."""
+
+import numpy as np
+import pytest
+
+from discreet.smoothing import Factor, posterior
+
+
+def ordered(count):
+    return Factor(count, np.arange(count + 1) / count)
+
+
+def table(effect, sd, seed=0, level=0.0):
+    """Means of both arms with errors, and their variances."""
+    means = np.column_stack([np.full(len(effect), level), level + effect])
+    return means + np.random.default_rng(seed).normal(0, sd, means.shape), np.full(means.shape, sd**2)
+
+
+def test_exact_tables_are_believed():
+    effect = np.array([0.1, -0.3, 0.25, 0.0])
+    for factor in (ordered(4), Factor(4)):
+        found = posterior((factor,), *table(effect, 1e-5))
+        np.testing.assert_allclose(found.mean, effect, atol=1e-3)
+        assert np.diag(found.covariance).max() < 1e-6
+
+
+def test_noise_alone_is_drawn_towards_the_mean():
+    found = posterior((Factor(8),), *table(np.full(8, 0.2), 0.1))
+    raw = np.diff(table(np.full(8, 0.2), 0.1)[0])[:, 0]
+    assert np.std(found.mean) < 0.6 * np.std(raw)
+    assert found.mean.mean() == pytest.approx(raw.mean(), abs=0.05)
+
+
+def test_neighbours_on_a_range_help_more_than_segments_without_order():
+    truth = 0.2 * np.sin(np.linspace(-1.5, 1.5, 12))
+    errors = {
+        name: np.mean([np.mean((posterior((f,), *table(truth, 0.05, s)).mean - truth) ** 2) for s in range(20)])
+        for name, f in {"ordered": ordered(12), "not": Factor(12)}.items()
+    }
+    assert errors["ordered"] < 0.5 * errors["not"]
+
+
+def test_a_level_that_is_the_same_everywhere_is_learnt_from_all_segments():
+    truth = 0.3 * np.sin(np.linspace(-1.5, 1.5, 8))
+    joint, apart = [], []
+    for seed in range(20):
+        means, variances = table(truth, 0.05, seed, level=0.4)
+        joint.append(posterior((ordered(8),), means, variances).mean - truth)
+        difference, both = np.diff(means), variances.sum(axis=1, keepdims=True)
+        apart.append(posterior((ordered(8),), difference, both).mean - truth)
+    assert np.mean(np.square(joint)) < 0.9 * np.mean(np.square(apart))
+
+
+@pytest.mark.parametrize("shape", ["wave", "step", "flat"])
+def test_intervals_cover_segments_about_as_often_as_they_say(shape):
+    places = np.linspace(-1, 1, 8)
+    truth = {"wave": 0.2 * np.sin(3 * places), "step": 0.2 * (places > 0.2), "flat": np.full(8, 0.1)}[shape]
+    held = []
+    for seed in range(40):
+        found = posterior((ordered(8),), *table(truth, 0.04, seed))
+        held.append(np.abs(found.mean - truth) < 1.645 * np.sqrt(np.diag(found.covariance)))
+    # 40 tables whose eight segments hang together: allow for them as for 80 independent ones.
+    assert np.mean(held) > 0.9 - 3 * np.sqrt(0.09 / 80)
+
+
+def test_crossed_factors_share_what_they_have_in_common():
+    truth = np.add.outer(np.linspace(-0.2, 0.2, 6), [0.0, 0.1]).ravel()
+    factors = (ordered(6), Factor(2))
+    errors, raw = [], []
+    for seed in range(10):
+        means, variances = table(truth, 0.05, seed)
+        found = posterior(factors, means, variances)
+        errors.append(found.mean - truth)
+        raw.append(np.diff(means)[:, 0] - truth)
+    assert found.smooth.shape == (13, 2)
+    assert found.rough.shape == (6, 2)
+    assert np.mean(np.square(errors)) < 0.6 * np.mean(np.square(raw))
+
+
+def test_many_factors_are_searched_one_after_the_other():
+    factors = (ordered(4), ordered(4), ordered(3), Factor(2))
+    truth = np.repeat(np.linspace(-0.2, 0.2, 4), 24)
+    found = posterior(factors, *table(truth, 0.05))
+    assert np.mean((found.mean - truth) ** 2) < 0.5 * 2 * 0.05**2
+
+
+def test_one_segment_is_its_own_mean():
+    found = posterior((ordered(1),), np.array([[0.1, 0.3]]), np.full((1, 2), 1e-4))
+    assert found.mean == pytest.approx([0.2], abs=1e-3)
+    assert found.smooth.shape == (3,)
