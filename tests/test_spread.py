@@ -36,9 +36,11 @@ def test_bins_are_half_octaves_below_the_ceiling():
 @pytest.mark.parametrize("scale", [0.001, 0.03, 0.2, 1.0])
 @pytest.mark.parametrize("sd", [1e-9, 0.003, 0.02])
 def test_the_scale_of_a_normal_is_recovered(scale, sd):
-    fractions = histogram(normal(scale)) + RNG.normal(0, sd, BINS)
+    # With this much noise a single draw may be off by a quarter and more, so the middle one of several is looked at.
+    noise = np.random.default_rng(int(1e6 * scale)).normal(0, sd, (9, BINS))
+    found = [Spread.fit(fractions, sd, CEILING).scale for fractions in histogram(normal(scale)) + noise]
     # Scales are told apart to an eighth of an octave, and interpolated within half octaves: a tenth is what to expect.
-    assert Spread.fit(fractions, sd, CEILING).scale == pytest.approx(scale, rel=0.25 if sd > 0.01 else 0.12)
+    assert np.median(found) == pytest.approx(scale, rel=0.15 if sd > 0.01 else 0.12)
 
 
 def test_known_factors_are_taken_out_of_the_shape_and_left_in_the_magnitude():
