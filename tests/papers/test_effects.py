@@ -8,7 +8,7 @@ import pytest
 from discreet import Bounds, InvalidInput, UnsupportedRelease
 from discreet.events import ClaimedEvent
 from discreet.guarantee import Guarantee
-from discreet.papers.effects import EffectRelease, ReleasedModel, Term
+from discreet.papers.effects import LearnerRelease, ReleasedModel, Term
 
 BOUNDS = Bounds(outcome=(0, 1), covariates={"age": (20, 60), "sex": ["f", "m"]})
 GUARANTEE = Guarantee(
@@ -24,7 +24,7 @@ SEX = Term(cuts=(0.5,), scores=(0.0, 10.0))
 
 def release(contrast="effect", **models):
     models = models or {"effect": ReleasedModel(intercept=100.0, terms=(STEPS, SEX))}
-    return EffectRelease(
+    return LearnerRelease(
         method="m", contrast=contrast, models=models, guarantee=GUARANTEE, bounds=BOUNDS, settings={"a": 1}
     )
 
@@ -51,7 +51,7 @@ def test_two_models_are_compared_and_one_is_compared_with_itself():
 def test_a_file_is_read_back_and_a_changed_one_is_refused(tmp_path):
     path = tmp_path / "r.json"
     release().save(path)
-    assert EffectRelease.load(path) == release()
+    assert LearnerRelease.load(path) == release()
     plain = json.loads(path.read_text())
     for change, error, words in [
         ({"format": "x"}, UnsupportedRelease, "not a release of effects"),
@@ -68,12 +68,12 @@ def test_a_file_is_read_back_and_a_changed_one_is_refused(tmp_path):
     ]:
         path.write_text(json.dumps(plain | change))
         with pytest.raises(error, match=words):
-            EffectRelease.load(path)
+            LearnerRelease.load(path)
     path.write_text("{")
     with pytest.raises(UnsupportedRelease, match="complete JSON"):
-        EffectRelease.load(path)
+        LearnerRelease.load(path)
     with pytest.raises(InvalidInput, match="no release file"):
-        EffectRelease.load(tmp_path / "none.json")
+        LearnerRelease.load(tmp_path / "none.json")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from discreet import Bounds, InvalidBudget, InvalidInput, MissingBounds, MissingExtra, NotFitted
 from discreet.datasets import meta_learners
 from discreet.papers import DRLearner, RLearner, SLearner, TLearner, UnprovedClaim
-from discreet.papers.effects import EffectRelease
+from discreet.papers.effects import LearnerRelease
 from discreet.papers.learners_stages import dr_outcome, folded_outcome, partition, r_outcome, sizes
 from discreet.records import Chunk
 from discreet.testing import frozen_noise, seeded_noise
@@ -108,7 +108,7 @@ def test_a_release_file_gives_the_same_effects(learner, base, tmp_path):
     data = trial(300)
     model = fitted(learner, base, data)
     model.release_.save(tmp_path / "effects.json")
-    loaded = EffectRelease.load(tmp_path / "effects.json")
+    loaded = LearnerRelease.load(tmp_path / "effects.json")
     assert np.array_equal(loaded.effect(data[2]), model.effect(data[2]))
     assert loaded.guarantee == model.guarantee_
     assert loaded.summary() == model.summary()

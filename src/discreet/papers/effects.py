@@ -110,7 +110,7 @@ class ReleasedModel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EffectRelease:
+class LearnerRelease:
     """Effects as a function of covariates, with every model that was released on the way.
 
     Parameters
@@ -230,7 +230,7 @@ class EffectRelease:
         return {"format": FORMAT, "version": VERSION} | plain | made
 
     @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> EffectRelease:
+    def from_dict(cls, plain: Mapping[str, Any]) -> LearnerRelease:
         """Read a release back; its guarantee is checked against its events again."""
         rest = dict(plain)
         if rest.pop("format", None) != FORMAT or rest.pop("version", None) != VERSION:
@@ -248,7 +248,7 @@ class EffectRelease:
         Path(path).write_bytes(f"{json.dumps(self.to_dict(), indent=2, allow_nan=False)}\n".encode())
 
     @classmethod
-    def load(cls, path: str | Path) -> EffectRelease:
+    def load(cls, path: str | Path) -> LearnerRelease:
         """Read a release file."""
         try:
             return cls.from_dict(json.loads(Path(path).read_bytes()))

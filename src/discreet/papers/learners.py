@@ -53,7 +53,7 @@ class SLearner(BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    release_ : EffectRelease
+    release_ : LearnerRelease
         All that fitting leaves behind.
 
     Privacy
@@ -97,7 +97,7 @@ class TLearner(BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    release_ : EffectRelease
+    release_ : LearnerRelease
         All that fitting leaves behind.
 
     Privacy
@@ -165,7 +165,7 @@ class DRLearner(BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    release_ : EffectRelease
+    release_ : LearnerRelease
         All that fitting leaves behind: propensity, outcome and effect models, which are public.
 
     Privacy
@@ -223,7 +223,7 @@ class RLearner(BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    release_ : EffectRelease
+    release_ : LearnerRelease
         All that fitting leaves behind: propensity, outcome and effect models, which are public.
 
     Privacy

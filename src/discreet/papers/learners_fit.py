@@ -17,7 +17,7 @@ from discreet.errors import InvalidBudget, InvalidInput, MissingBounds, NotFitte
 from discreet.fitted import Progress
 from discreet.guarantee import Guarantee
 from discreet.papers.claims import warn_of_claim
-from discreet.papers.effects import EffectRelease
+from discreet.papers.effects import LearnerRelease
 from discreet.papers.learners_ebm import MEASURED
 from discreet.papers.learners_ebm import require as require_ebm
 from discreet.papers.learners_stages import BASES, Stages, check_ratios, overlap_of, partition
@@ -61,7 +61,7 @@ def fit(self: Any, Y: Any, T: Any, *, X: Any, progress: Progress | None = None) 
     }
     constant = (_CONSTANT,) if self._contrast == "treatment" else ()
     claim = (f"Claimed, not proved: {MEASURED}",) if self.base == "ebm" else ()
-    self.release_ = EffectRelease(
+    self.release_ = LearnerRelease(
         method=self._title,
         contrast=self._contrast,
         models=stages.models,
@@ -143,9 +143,9 @@ def _number(value: object) -> float:
     return float(value) if not isinstance(value, bool) and isinstance(value, Real) else nan
 
 
-def _released(self: Any) -> EffectRelease:
+def _released(self: Any) -> LearnerRelease:
     try:
-        release: EffectRelease = self.release_
+        release: LearnerRelease = self.release_
     except AttributeError:
         raise NotFitted(f"this {type(self).__name__} has no release yet; call fit first.") from None
     return release

@@ -26,7 +26,7 @@ class Loss:
     value, slope, curvature
         The loss and its derivatives, at arrays of residuals; the curvature may be that of either side at kinks.
     lipschitz
-        Largest |slope|; None where there is none on the whole line.
+        Largest size of a slope; None where there is none on the whole line.
     most_curvature
         Largest curvature, where a certificate is wanted.
     softer

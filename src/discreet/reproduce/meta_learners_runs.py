@@ -11,7 +11,7 @@ import numpy as np
 from discreet.columns import Float
 from discreet.datasets import Study, meta_learners, social_pressure
 from discreet.papers import DRLearner, RLearner, SLearner, UnprovedClaim
-from discreet.papers.effects import EffectRelease
+from discreet.papers.effects import LearnerRelease
 from discreet.reproduce.noise_runs import noise_seed
 from discreet.reproduce.targets import Row
 from discreet.testing import seeded_noise
@@ -99,7 +99,7 @@ def voters_variance() -> float:
     return float(np.var(effects))
 
 
-def _release(study: Study, data: str, learner: str, base: str, epsilon: float, seed: int) -> EffectRelease:
+def _release(study: Study, data: str, learner: str, base: str, epsilon: float, seed: int) -> LearnerRelease:
     given: dict[str, Any] = {"base": EBM if base == WIDE else base}
     if learner != "S":
         given |= {"clip": None if base == WIDE else CLIPS[data], "random_state": seed}
@@ -107,7 +107,7 @@ def _release(study: Study, data: str, learner: str, base: str, epsilon: float, s
     with warnings.catch_warnings():
         # Thousands of fits, and every page says it.
         warnings.simplefilter("ignore", UnprovedClaim)
-        release: EffectRelease = model.fit(study.Y, study.T, X=study.X).release_
+        release: LearnerRelease = model.fit(study.Y, study.T, X=study.X).release_
     return release
 
 
