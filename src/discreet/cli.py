@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec
 import typer
 
 from discreet.errors import DiscreetError, InvalidInput
-from discreet.terminal import console, show_table
+from discreet.terminal import console, show_release, show_table
 from discreet.terminal import progress as progress_bar
 
 if TYPE_CHECKING:
@@ -54,6 +54,12 @@ Full = Annotated[
 Evidence = Annotated[Path, typer.Option("--out", help="Directory of evidence; each paper has a folder in it.")]
 Kept = Annotated[Path, typer.Option("--cache", help="Where raw results are kept, so that a run can be continued.")]
 Processes = Annotated[int, typer.Option(min=1, help="Processes, one thread each.")]
+Outcome = Annotated[str, typer.Option(help="Column of the outcome.")]
+Treatment = Annotated[str, typer.Option(help="Column of the treatment.")]
+Epsilon = Annotated[float, typer.Option(help="Privacy budget: smaller is more private.")]
+Chance = Annotated[
+    str | None, typer.Option(help="Probability of treatment if known by design: a number, or its column.")
+]
 Relation = Annotated[Neighbours, typer.Option(help="Which data sets may not be told apart.")]
 
 
@@ -104,17 +110,15 @@ def main(
 @_command(app, "ate")
 def ate(
     file: Annotated[str, typer.Argument(help="CSV or Parquet file, or a pattern in quotes such as 'part-*.parquet'.")],
-    outcome: Annotated[str, typer.Option(help="Column of the outcome.")],
-    treatment: Annotated[str, typer.Option(help="Column of the treatment.")],
+    outcome: Outcome,
+    treatment: Treatment,
     bounds: BoundsFile,
-    epsilon: Annotated[float, typer.Option(help="Privacy budget: smaller is more private.")],
+    epsilon: Epsilon,
     delta: Annotated[float | None, typer.Option(help="Chance that the budget may be missed, far below 1/n.")] = None,
     covariates: Annotated[
         str | None, typer.Option(help="Columns to adjust for: a,b,c. Default: all in the bounds.")
     ] = None,
-    propensity: Annotated[
-        str | None, typer.Option(help="Probability of treatment if known by design: a number, or its column.")
-    ] = None,
+    propensity: Chance = None,
     neighbours: Relation = "replace-one",
     alpha: Alpha = 0.05,
     out: Annotated[
@@ -140,7 +144,7 @@ def ate(
         estimator.fit_table(file, outcome=outcome, treatment=treatment, progress=progress)
     release: Release = estimator.release_
     # Shown first: should writing fail, what was paid for is not lost.
-    _show(release, alpha)
+    show_release(release, alpha)
     if out is not None:
         with _writing(out):
             release.save(out)
@@ -159,14 +163,12 @@ def uplift(
     by: Annotated[
         list[str], typer.Option(help="Segments: age=8, age=auto, age=18,40,65 or sex=levels; repeat to cross.")
     ],
-    outcome: Annotated[str, typer.Option(help="Column of the outcome.")],
-    treatment: Annotated[str, typer.Option(help="Column of the treatment.")],
+    outcome: Outcome,
+    treatment: Treatment,
     bounds: BoundsFile,
-    epsilon: Annotated[float, typer.Option(help="Privacy budget: smaller is more private.")],
+    epsilon: Epsilon,
     delta: Annotated[float | None, typer.Option(help="Leave it out for pure epsilon.")] = None,
-    propensity: Annotated[
-        str | None, typer.Option(help="Probability of treatment if known by design: a number, or its column.")
-    ] = None,
+    propensity: Chance = None,
     neighbours: Relation = "replace-one",
     alpha: Alpha = 0.05,
     out: Annotated[Path | None, typer.Option(help="Write the release to this JSON file.")] = None,
@@ -187,7 +189,11 @@ def uplift(
     )
     with progress_bar("checking the records") as progress:
         estimator.fit_table(file, outcome=outcome, treatment=treatment, progress=progress)
+    promised = estimator.guarantee_
     show_table("Effects by segment", *estimator.release_.shown(alpha))
+    typer.echo(f"Privacy: {promised.budget} ({promised.neighbours}, {promised.status})")
+    for note in estimator.release_.notes:
+        typer.echo(f"- {note}")
     if out is not None:
         with _writing(out):
             estimator.release_.save(out)
@@ -323,35 +329,6 @@ def _reproduce(paper: str, what: str, full: bool, out: Path, cache: Path, proces
     show_table(target.title, page.head, page.lines)
     for path in written:
         typer.echo(f"Written: {path}")
-
-
-def _show(release: "Release", alpha: float) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    from discreet.report import guess
-
-    out = console()
-    table = Table(title=release.title, title_justify="left", title_style="bold", show_header=False)
-    table.add_column(style="dim")
-    table.add_column(overflow="fold")
-    guarantee = release.guarantee
-    rows = [
-        ("estimate", release.text(release.estimate)),
-        (f"{100 * (1 - alpha):g} % interval", release.interval_text(alpha)),
-        ("records", release.records),
-        ("uncertainty from", ", ".join(f"{name} {100 * share:.0f} %" for name, share in release.shares().items())),
-        ("privacy", f"{guarantee.budget} ({guarantee.neighbours}, {guarantee.status})"),
-        ("an attacker is right", f"at most {guess(guarantee)['times']} times in 100, where a coin is right 50 times"),
-    ]
-    if guarantee.status == "test":
-        rows[-1] = ("not private", "drawn with seeded noise: do not publish it")
-    for name, value in rows:
-        # Text objects: nothing that comes from a file is read as markup.
-        table.add_row(name, Text(value))
-    out.print(table)
-    for note in release.notes:
-        out.print(Text(f"- {note}"), style="dim")
 
 
 def _only(bounds: "Bounds", covariates: str | None) -> "Bounds":

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from discreet.release import Release
+
 
 def show_table(title: str, head: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
     from rich.table import Table
@@ -40,3 +42,33 @@ def progress(first: str) -> Iterator[Callable[[str, int, int], None]]:
     with Progress(*columns, console=out, transient=True, disable=not out.is_terminal) as bar:
         task = bar.add_task(first, total=None)
         yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
+
+
+def show_release(release: "Release", alpha: float) -> None:
+    """Show an average effect, where its uncertainty comes from and what is promised."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from discreet.report import guess
+
+    out = console()
+    table = Table(title=release.title, title_justify="left", title_style="bold", show_header=False)
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    guarantee = release.guarantee
+    rows = [
+        ("estimate", release.text(release.estimate)),
+        (f"{100 * (1 - alpha):g} % interval", release.interval_text(alpha)),
+        ("records", release.records),
+        ("uncertainty from", ", ".join(f"{name} {100 * share:.0f} %" for name, share in release.shares().items())),
+        ("privacy", f"{guarantee.budget} ({guarantee.neighbours}, {guarantee.status})"),
+        ("an attacker is right", f"at most {guess(guarantee)['times']} times in 100, where a coin is right 50 times"),
+    ]
+    if guarantee.status == "test":
+        rows[-1] = ("not private", "drawn with seeded noise: do not publish it")
+    for name, value in rows:
+        # Text objects: nothing that comes from a file is read as markup.
+        table.add_row(name, Text(value))
+    out.print(table)
+    for note in release.notes:
+        out.print(Text(f"- {note}"), style="dim")
