@@ -120,7 +120,7 @@ class Pairs:
             # The other half is what is left, so that a pair adds up to the weight exactly.
             plus = np.rint(whole_weight * ((1.0 + np.clip(y, -1.0, 1.0)) / 2))
             halves = [np.bincount(cell, part, self.cells) for part in (plus, whole_weight - plus)]
-            return whole(np.column_stack(halves).ravel())
+            return whole(np.column_stack(halves).ravel().astype(np.float64))
 
         return Grid(
             l2=up(edge * self.l2(neighbours)),

@@ -12,6 +12,12 @@ Neighbours = Literal["replace-one", "add-remove"]
 BoundsFile = Annotated[
     Path, typer.Option("--bounds", help="Bounds file (TOML): write one with 'discreet bounds init'.")
 ]
+Outcome = Annotated[str, typer.Option(help="Column of the outcome.")]
+Treatment = Annotated[str, typer.Option(help="Column of the treatment.")]
+Epsilon = Annotated[float, typer.Option(help="Privacy budget: smaller is more private.")]
+Chance = Annotated[
+    str | None, typer.Option(help="Probability of treatment if known by design: a number, or its column.")
+]
 Alpha = Annotated[float, typer.Option(help="The interval covers with probability 1 - alpha.")]
 Relation = Annotated[Neighbours, typer.Option(help="Which data sets may not be told apart.")]
 
@@ -21,14 +27,12 @@ def uplift(
     by: Annotated[
         list[str], typer.Option(help="Segments: age=8, age=auto, age=18,40,65 or sex=levels; repeat to cross.")
     ],
-    outcome: Annotated[str, typer.Option(help="Column of the outcome.")],
-    treatment: Annotated[str, typer.Option(help="Column of the treatment.")],
+    outcome: Outcome,
+    treatment: Treatment,
     bounds: BoundsFile,
-    epsilon: Annotated[float, typer.Option(help="Privacy budget: smaller is more private.")],
+    epsilon: Epsilon,
     delta: Annotated[float | None, typer.Option(help="Leave it out for pure epsilon.")] = None,
-    propensity: Annotated[
-        str | None, typer.Option(help="Probability of treatment if known by design: a number, or its column.")
-    ] = None,
+    propensity: Chance = None,
     neighbours: Relation = "replace-one",
     alpha: Alpha = 0.05,
     out: Annotated[Path | None, typer.Option(help="Write the release to this JSON file.")] = None,
@@ -49,7 +53,11 @@ def uplift(
     )
     with progress("checking the records") as told:
         estimator.fit_table(file, outcome=outcome, treatment=treatment, progress=told)
+    promised = estimator.guarantee_
     show_table("Effects by segment", *estimator.release_.shown(alpha))
+    typer.echo(f"Privacy: {promised.budget} ({promised.neighbours}, {promised.status})")
+    for note in estimator.release_.notes:
+        typer.echo(f"- {note}")
     if out is not None:
         with writing(out):
             estimator.release_.save(out)

@@ -251,9 +251,13 @@ def _candidates(factors: tuple[Factor, ...], values: Float, errors: Float) -> li
 def _product(kernels: tuple[Kernel, ...]) -> Kernel:
     segments, across, nodes, smooth = kernels[0]
     for kernel in kernels[1:]:
-        segments, across = np.kron(segments, kernel.segments), np.kron(across, kernel.across)
-        nodes, smooth = np.kron(nodes, kernel.nodes), smooth and kernel.smooth
+        segments, across = _kron(segments, kernel.segments), _kron(across, kernel.across)
+        nodes, smooth = _kron(nodes, kernel.nodes), smooth and kernel.smooth
     return Kernel(segments, across, nodes, smooth)
+
+
+def _kron(first: Float, second: Float) -> Float:
+    return np.asarray(np.kron(first, second), dtype=np.float64)
 
 
 def _centred(kernel: Kernel) -> Kernel:

@@ -65,8 +65,8 @@ class Uplift(BaseEstimator):  # type: ignore[misc]
     -----
     Intervals are those of a Gaussian process with known noise and estimated sampling variance, averaged over a grid
     of hyper-parameters and widened by a tenth. They are made to cover the effect of a segment, or of a record's
-    covariates, on average over segments: where the effect jumps within a segment, or one segment stands out by less
-    than the noise, they cover less there. The evidence says how often they do.
+    covariates, on average over segments. Where the effect jumps, within a segment or between neighbours by a few
+    standard errors, they cover less often. The evidence says how often they do.
 
     Privacy
     -------
@@ -137,9 +137,11 @@ class Uplift(BaseEstimator):  # type: ignore[misc]
 
     def _fit(self, records: Records, progress: Progress | None) -> Uplift:
         gate = open_gate(self, records, progress)
-        clustered = isinstance(self.by, PrivateKMeans)
-        share = (CLUSTERED if clustered else DECLARED).to_dict()
-        partition: Partition | Clusters | None = lloyd(gate, self.by, share["partition"]) if clustered else None
+        partition: Partition | Clusters | None = None
+        share = DECLARED.to_dict()
+        if isinstance(self.by, PrivateKMeans):
+            share = CLUSTERED.to_dict()
+            partition = lloyd(gate, self.by, share["partition"])
         look = _look(gate, share["mean"], share["square"])
         noise = gate.noise_sd(Pairs(1), share["table"])
         if partition is None:

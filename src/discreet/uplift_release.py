@@ -261,7 +261,7 @@ class UpliftRelease:
 
     def _interpolated(self, x: Float, nodes: Float) -> Float:
         """Values between nodes, linear along every range."""
-        corners = []
+        corners: list[list[tuple[Any, Any]]] = []
         for factor, place in zip(self._factors, self.partition.places(x), strict=True):
             at = factor.nodes
             if factor.edges is None:
@@ -280,8 +280,7 @@ class UpliftRelease:
 
 
 def _table(counts: Any, sums: Any, count_sd: Any, sum_sd: Any) -> Table:
-    numbers = (np.array(part, dtype=np.float64) for part in (counts, sums))
-    return Table(*numbers, float(count_sd), float(sum_sd))
+    return Table(np.array(counts, dtype=float), np.array(sums, dtype=float), float(count_sd), float(sum_sd))
 
 
 def _stored() -> set[str]:
