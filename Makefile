@@ -25,6 +25,7 @@ lint: $(VENV)/.stamp-dev ## style and types
 
 evidence: $(VENV)/.stamp-evidence $(VENV)/.stamp-plots ## the simulations behind the documentation's numbers
 	$(BIN)/python -m evidence.run
+	$(BIN)/python -m evidence.uplift
 
 bench: $(VENV)/.stamp-evidence ## speed and memory, as ratios in one run
 	$(BIN)/python -m benchmarks.run
