@@ -26,16 +26,16 @@ def test_every_round_draws_the_noise_that_its_event_states(estimator, monkeypatc
     draws = iter(drawn)
     ratios: dict[str, list[np.ndarray]] = {}
     for event in events:
-        counted = 0
-        # A symmetric matrix is drawn in two parts, its upper half with scale / sqrt(2).
-        size = event.dimension if event.name != "second moments" else None
-        while counted < (1 if size is None else size):
-            _, noise = next(draws)
-            ratios.setdefault(event.name, []).append(noise / event.sigma)
-            counted += noise.size
-            if size is None:
-                _, rest = next(draws)
-                ratios[event.name].append(rest / event.sigma * np.sqrt(2.0))
+        if event.name == "second moments":
+            # A symmetric matrix is drawn in two parts, what is off its diagonal with scale / sqrt(2).
+            diagonal, above = sorted((next(draws) for _ in range(2)), key=lambda part: part[1].size)
+            size = diagonal[1].size
+            assert (above[1].size, size * size) == (size * (size - 1) // 2, event.dimension)
+            parts = [diagonal[1] / event.sigma, above[1] / event.sigma * np.sqrt(2.0)]
+        else:
+            parts = [next(draws)[1] / event.sigma]
+            assert parts[0].size == event.dimension
+        ratios.setdefault(event.name, []).extend(parts)
     assert next(draws, None) is None
     for name, parts in ratios.items():
         values = np.concatenate(parts)
