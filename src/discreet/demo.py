@@ -14,9 +14,9 @@ from scipy.special import ndtri
 from discreet.ate import ATE
 from discreet.bounds import Bounds, Range
 from discreet.columns import Float
+from discreet.comparisons import Row, plot_splits, plot_widths
 from discreet.datasets import draw
 from discreet.errors import InvalidInput
-from discreet.plots import Row, plot_splits, plot_widths
 from discreet.release import Release
 from discreet.report import finding, guarantee_facts, guess, page, picture, save_report
 
