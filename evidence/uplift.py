@@ -41,6 +41,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
 # Wanted: this share of ADUM's error at most, and a ranking at least so good.
 WANTED = {0.05: 1 / 3, 0.1: 1 / 3, 0.2: 1 / 3, 0.5: 1 / 3, 1.0: 0.4, 2.0: 0.4}
 WANTED_AUUC = 0.9
+# So much is as good as no noise: what the same estimator finds without privacy.
+OPEN = 1e6
 ALPHA = 0.1
 SHAPES: dict[str, tuple[Callable[[Float], Float], Callable[[Float], Float]]] = {
     "sin(x)": (np.sin, np.zeros_like),
@@ -51,6 +53,11 @@ SHAPES: dict[str, tuple[Callable[[Float], Float], Callable[[Float], Float]]] = {
     "0.1 sin(x), level x": (lambda x: 0.1 * np.sin(x), lambda x: x),
 }
 SHAPE_EPSILONS = (0.2, 1.0)
+METHODS = (
+    ("Uplift, add-remove", 1.0, "add-remove"),
+    ("Uplift, replace-one", 1.0, "replace-one"),
+    ("Uplift, no privacy", OPEN, "add-remove"),
+)
 _CUSTOMERS = {"mens": "levels", "womens": "levels", "newbie": "levels"}
 _VOTERS = {"primary_00": "levels", "primary_02": "levels", "primary_04": "levels", "age": 4}
 
@@ -105,6 +112,9 @@ def generator(replication: int) -> Iterator[Line]:
                 for measure, value in coverage(found, truth).items():
                     yield line(name, epsilon, measure, value)
                 yield line(name, epsilon, "segments", len(found.table()))
+        found = Uplift(epsilon=OPEN, bounds=study.bounds, **VARIANTS["8 cells"], propensity=0.5)
+        error = pehe(truth, found.fit(study.Y, study.T, X=study.X).effect(_GRID)) ** 0.5
+        yield line("8 cells", OPEN, "root-PEHE", error)
 
 
 def shapes(replication: int) -> Iterator[Line]:
@@ -141,12 +151,12 @@ def ranking(replication: int) -> Iterator[Line]:
     for name, trial in TRIALS.items():
         train, test = _halves(_loaded(name), replication)
         with seeded_noise(noise_seed(NOISE_SEED, f"uplift {name}", replication)):
-            for relation in ("add-remove", "replace-one"):
+            for method, epsilon, relation in METHODS:
                 found = Uplift(
-                    epsilon=1.0, bounds=train.bounds, by=trial.by, propensity=trial.propensity, neighbours=relation
+                    epsilon=epsilon, bounds=train.bounds, by=trial.by, propensity=trial.propensity, neighbours=relation
                 )
                 score = found.fit(train.Y, train.T, X=train.X).effect(test.X)
-                yield _ranked(name, f"Uplift, {relation}", replication, test, score)
+                yield _ranked(name, method, replication, test, score)
         for learner, score in _learners(train, test):
             yield _ranked(name, learner, replication, test, score)
         area = auuc(test.Y, test.T, np.zeros(test.n))
@@ -165,7 +175,7 @@ def _learners(train: Study, test: Study) -> Iterator[tuple[str, Float]]:
     here, there = _numbers(train), _numbers(test)
     for name, model in (
         ("T-learner, logistic", lambda: LogisticRegression(max_iter=300)),
-        ("T-learner, boosted", lambda: HistGradientBoostingClassifier(max_iter=40, learning_rate=0.1, max_depth=3)),
+        ("T-learner, boosted", lambda: HistGradientBoostingClassifier(max_iter=40, max_depth=3, random_state=0)),
     ):
         arms = [model().fit(here[arm == train.T], train.Y[arm == train.T]) for arm in (0, 1)]
         yield name, arms[1].predict_proba(there)[:, 1] - arms[0].predict_proba(there)[:, 1]
@@ -223,15 +233,17 @@ def page(found: Found, runs: dict[str, int], seconds: float) -> str:
         said = [f"{value:.4f} ({value / rival:.2f})" for value in ours]
         segments = found.mean("generator", "sin(x)", epsilon, "auto", "segments")
         rows.append([f"{epsilon:g}", f"{rival:.4f}, {cells}", *said, f"{segments:.0f}"])
-        wanted = WANTED[epsilon]
-        aims.append(
-            [
-                f"root-PEHE at ε = {epsilon:g}, of ADUM's with the best number of cells (add-remove, auto)",
-                f"≤ {wanted:.2f}",
-                f"{ours[0] / rival:.3f}",
-                _word(ours[0] <= wanted * rival),
-            ]
-        )
+        for name, value in zip(VARIANTS, ours, strict=True):
+            if VARIANTS[name]["neighbours"] == "add-remove":
+                wanted = WANTED[epsilon]
+                aims.append(
+                    [
+                        f"root-PEHE at ε = {epsilon:g}, of ADUM's with the best number of cells ({name})",
+                        f"≤ {wanted:.2f}",
+                        f"{value / rival:.3f}",
+                        _word(value <= wanted * rival),
+                    ]
+                )
     covers = [
         [
             f"{epsilon:g}",
@@ -286,8 +298,10 @@ def page(found: Found, runs: dict[str, int], seconds: float) -> str:
         "ADUM's, which has the paper's relation (add-remove) and the number of cells that is best over all replications: it "
         'was told the truth in each study. *auto* is `by={0: "auto"}`. **Not unseen:** that rule, the fewest cells, the length '
         "scales, how unlikely jumps are and the share of counts were chosen among some twenty variants on this generator, with "
-        "other seeds. The seeds of this page were first used after that, and nothing was changed since.",
+        "other seeds. The seeds of this page were first used after that, and nothing was changed since. *8 cells* "
+        "stay 8 whatever the budget.",
         _grid(["ε", "ADUM, cells", *VARIANTS, "cells of auto"], rows),
+        f"Without noise, 8 cells reach {found.mean('generator', 'sin(x)', OPEN, '8 cells', 'root-PEHE'):.4f}.",
         f"Coverage of {100 * (1 - ALPHA):g} % intervals, of places on the range and of segments:",
         _grid(["ε", *(f"{name}: {m}" for name in VARIANTS for m in ("places", "segments"))], covers),
         "## Other shapes",

@@ -11,7 +11,8 @@ import pytest
 from discreet import CATE, Bounds, EffectRelease, InvalidInput, Release, UnsupportedRelease
 from discreet.basis import combine
 from discreet.effect_release import _from_steps, _in_steps
-from discreet.effect_report import finding, render_effect, save_any_report
+from discreet.effect_report import finding, render_effect
+from discreet.pages import load_release, save_page
 from discreet.testing import seeded_noise
 
 BOUNDS = Bounds(outcome=(-8, 8), covariates={"age": (0, 90), "sex": ["f", "m"]}, propensity=(0.1, 0.9))
@@ -192,15 +193,19 @@ def test_pictures_and_a_page(release, tmp_path):
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    from discreet.plots import plot_effect
-
-    assert plot_effect(release, "age").get_xlabel() == "age"
-    assert len(plot_effect(release, "sex").get_xticks()) == 2
+    assert release.plot("age").get_xlabel() == "age"
+    assert len(release.plot("sex").get_xticks()) == 2
     pyplot.close("all")
     text = render_effect(release)
-    for part in ("<svg", "The effect along age", "effect moments 2", "A test, not private"):
+    for part in (
+        "<svg",
+        "What the effect goes with",
+        "The effect along age",
+        "effect moments 2",
+        "A test, not private",
+    ):
         assert part in text
     assert "most of all with age" in finding(release)
     release.save(tmp_path / "r.json")
-    save_any_report(tmp_path / "r.json", tmp_path / "r.html")
+    save_page(load_release(tmp_path / "r.json"), tmp_path / "r.html")
     assert "The effect along age" in (tmp_path / "r.html").read_text()

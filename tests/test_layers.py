@@ -64,6 +64,8 @@ ORDER = [
     "papers",
     "report",
     "effect_report",
+    "pages",
+    "demo_effects",
     "demo",
     "reproduce",
     "console",

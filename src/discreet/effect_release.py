@@ -332,7 +332,7 @@ class EffectRelease:
 
 
 def _in_steps(factor: Float) -> dict[str, Any]:
-    """A triangular factor as whole numbers of one step: in each row how many zeros come next and then a number, in turn.
+    """A triangular factor as whole numbers of one step: in each row how many zeros come next, and a number, in turn.
 
     Most covariates have little to do with each other, so that this takes a tenth of the room of decimals.
     """
