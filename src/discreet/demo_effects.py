@@ -34,7 +34,7 @@ FILES = {
 BY: dict[str, Any] = {"severity": [0, 2, 4, 7, 20], "sex": "levels"}
 HOME = "home"
 # Patients that anybody could ask about; none of them is in the records.
-_AGES, _SEVERITIES, _SEXES, _WARDS = [45.0, 60.0, 75.0], [1.0, 4.0, 12.0], ["f", "m", "f"], ["north", "east", "south"]
+_AGES, _SEVERITIES, _SEXES, _WARDS = [45.0, 60.0, 75.0], [1.0, 4.0, 9.0], ["f", "m", "f"], ["north", "east", "south"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,8 +136,8 @@ def show(effects: Effects, console: "Console") -> None:
     curve = effects.segments.uplift_curve()
     half = float(np.interp(0.5, curve.share, curve.value))
     say(
-        f"{effects.segments.guarantee.budget}, no delta: treating half of the patients is worth {half:.2f} days per patient "
-        f"of all if the best segments come first, and {curve.value[-1] / 2:.2f} at random."
+        f"{effects.segments.guarantee.budget}, no delta: treating half of the patients is worth {half:.2f} days per "
+        f"patient of all if the best segments come first, and {curve.value[-1] / 2:.2f} at random."
     )
 
 

@@ -15,15 +15,16 @@ from discreet.publishing import rounds
 from discreet.report import bounds_rows, guarantee_facts, guess, page, picture
 from discreet.uplift_release import UpliftRelease
 
-# A picture each for the covariates that matter most.
-_PICTURES = 4
+# A picture each for the covariates that matter most, while they have this share of the effect's variance.
+_PICTURES, _LEAST = 4, 0.01
 # Segments whose effects differ by so many standard deviations differ; their variances are estimates.
 _APART = 2.2
 
 
 def render_effect(release: EffectRelease, *, title: str | None = None) -> str:
     """The page about an effect function: HTML with its style and pictures inside, so that it needs no network."""
-    ranked = sorted(release.importance, key=lambda name: -release.importance[name])[:_PICTURES]
+    ranked = sorted(release.importance, key=lambda name: -release.importance[name])
+    drawn = [name for name in ranked[:_PICTURES] if release.importance[name] >= _LEAST] or ranked[:1]
     pictures: list[tuple[str, Any]] = []
     if release.varies:
         shares = picture(importance_figure(release.importance), "Shares of the effect's variance by covariate")
@@ -33,7 +34,7 @@ def render_effect(release: EffectRelease, *, title: str | None = None) -> str:
             f"The effect along {name}, the other covariates averaged. Bands are 95 % and 80 % intervals at each point.",
             picture(effect_figure(release, name), f"The effect along {name}"),
         )
-        for name in ranked
+        for name in drawn
     ]
     numbers = [(name.replace("_", " "), f"{value:.4g}") for name, value in release.reference.items()]
     numbers += [(f"share of {name}", f"{100 * share:.0f} %") for name, share in release.importance.items()]

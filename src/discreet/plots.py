@@ -144,6 +144,7 @@ def plot_effect(release: Curved, feature: str | int, ax: "Axes | None" = None) -
             ax.vlines(places, curves[alpha].low, curves[alpha].high, color=BLUE, linewidth=thickness, alpha=0.5)
         ax.plot(places, curve.effect, "o", color=PAPER, markeredgecolor=BLUE, markeredgewidth=2, zorder=3)
         ax.set_xticks(places, [str(value) for value in curve.values])
+        ax.set_xlim(-0.6, len(curve.values) - 0.4)
     ax.axhline(0, color=MUTED, linewidth=1.2, linestyle=(0, (4, 3)), zorder=0)
     ax.set_xlabel(feature if isinstance(feature, str) else release.bounds.names[feature])
     ax.set_ylabel("effect of treatment", color=MUTED)

@@ -264,7 +264,9 @@ def _whole(chunk: Chunk) -> Float:
 
 def _notes(kind: Kind, known: bool, noisy: Table) -> tuple[str, ...]:
     notes = []
-    if not known:
+    if known:
+        notes.append("Effects rely on the stated probability of treatment.")
+    else:
         notes.append("Effects are causal if treatment was as good as random within each segment.")
     if kind == "signed":
         notes.append("Noise would outweigh what telling the arms apart is worth: they share a sum in every segment.")

@@ -203,7 +203,7 @@ class UpliftRelease:
         ]
         low, high = self.ate_interval(alpha)
         lines.append(["all", f"{self.ate():.3g}", f"{low:.3g} to {high:.3g}", f"{self.counts.sum():,.0f}"])
-        return ["segment", "effect", f"{_level(alpha)} interval", "about"], lines
+        return ["segment", "effect", f"{_level(alpha)} interval", "records, about"], lines
 
     def summary(self) -> str:
         """A table in plain text."""
