@@ -89,18 +89,6 @@ def test_an_effect_is_estimated_shown_and_saved_with_its_page(here, name):
     assert (release.guarantee.status, release.bounds) == ("proved", BOUNDS)
 
 
-def test_effects_by_segment_are_estimated_shown_and_saved(here):
-    given = ["--outcome", "days", "--treatment", "drug", "--bounds", "bounds.toml", "--epsilon", "5"]
-    done = run("uplift", "study.parquet", *given, "--by", "age=4", "--by", "sex=levels", "--out", "segments.json")
-    assert done.exit_code == 0, done.output
-    assert "age [0.75, 1], sex m" in done.output
-    assert "epsilon = 5 (replace-one, proved)" in done.output
-    assert len(discreet.UpliftRelease.load("segments.json").table()) == 8
-    for by, sentence in (("age", "--by takes age=8"), ("age=x", "takes a number of cuts"), ("height=3", "'height'")):
-        refused = run("uplift", "study.parquet", *given, "--by", by)
-        assert (refused.exit_code, sentence in refused.output) == (2, True)
-
-
 def test_a_subset_of_the_declared_covariates_can_be_chosen(here):
     assert run("ate", "study.parquet", *ESTIMATE, "--covariates", "sex", "--out", "release.json").exit_code == 0
     assert Release.load("release.json").bounds.names == ("sex",)
@@ -226,7 +214,7 @@ def test_a_page_is_written_from_a_release_file(here):
 
 def test_files_that_are_no_release_are_refused(here):
     (here / "other.json").write_text(json.dumps({"format": "other"}))
-    refused(run("report", "other.json", "--out", "page.html"), "not a release of discreet")
+    refused(run("report", "other.json", "--out", "page.html"), "holds no release of ATE, CATE or Uplift")
     refused(run("report", "nothing.json", "--out", "page.html"), "There is no release file")
 
 

@@ -15,7 +15,7 @@ def published(here):  # noqa: F811
     """A release in the directory of the study, and a file of people."""
     result = run("cate", "study.parquet", *ESTIMATE, "--out", "effect.json", "--report", "page.html")
     assert result.exit_code == 0, result.output
-    people = pa.table({"id": [1, 2, 3], "age": [0.1, 0.5, 0.9], "sex": ["f", "m", "f"]})
+    people = pa.table({"age": [0.1, 0.5, 0.9], "sex": ["f", "m", "f"]})
     pcsv.write_csv(people, "people.csv")
     return result, people
 
@@ -34,12 +34,44 @@ def test_an_effect_is_estimated_shown_saved_and_asked(published, tmp_path):
     np.testing.assert_allclose(table["effect"].to_numpy(), release.effect(X))
     np.testing.assert_allclose(table["low"].to_numpy(), release.effect_interval(X, 0.2)[0])
     assert "Average over 3 rows" in answered.stdout
-    shown = run("effect", "effect.json", "people.csv")
+    shown = run("effect", "effect.json", "people.csv", "--report", "about.html")
     assert shown.exit_code == 0
     assert "95 % interval" in plain(shown.stdout)
     page = run("report", "effect.json", "--out", "again.html")
     assert page.exit_code == 0
     assert "The effect along" in (tmp_path / "again.html").read_text()
+    assert (tmp_path / "about.html").read_text() == (tmp_path / "again.html").read_text()
+
+
+def test_a_file_with_other_columns_is_read_once_its_covariates_are_named(published):
+    _, people = published
+    pcsv.write_csv(
+        people.append_column("id", pa.array([1, 2, 3])).append_column("day", pa.array([4, 5, 6])), "more.csv"
+    )
+    refused(run("effect", "effect.json", "more.csv"), "columns that the bounds do not declare: drop 'id', 'day'")
+    assert run("effect", "effect.json", "more.csv", "--covariates", "sex,age", "--out", "a.csv").exit_code == 0
+    assert run("effect", "effect.json", "people.csv", "--out", "b.csv").exit_code == 0
+    assert pcsv.read_csv("a.csv") == pcsv.read_csv("b.csv")
+    refused(run("effect", "effect.json", "more.csv", "--covariates", "age"), "lacks columns")
+    refused(run("effect", "effect.json", "more.csv", "--covariates", "age,sex,id"), "drop or declare 'id'")
+
+
+def test_files_that_hold_something_else_are_refused(published, tmp_path):
+    assert run("ate", "study.parquet", *ESTIMATE, "--out", "average.json").exit_code == 0
+    refused(run("effect", "average.json", "people.csv"), "holds an average effect and no function")
+    text = (tmp_path / "effect.json").read_text()
+    for old, new, sentence in [
+        ('"version": 1', '"version": 99', "version 99, newer than 1; upgrade discreet"),
+        ('"version": 1', '"version": "new"', "no valid version"),
+        ("discreet-effect-release", "somebody-else", "holds no release of ATE, CATE or Uplift"),
+        ('"design"', '"plan"', "exactly the fields"),
+        ("{", "", "not complete JSON"),
+    ]:
+        assert old in text
+        (tmp_path / "other.json").write_text(text.replace(old, new, 1))
+        refused(run("effect", "other.json", "people.csv"), sentence)
+        refused(run("report", "other.json", "--out", "never.html"), sentence)
+    assert not (tmp_path / "never.html").exists()
 
 
 def test_queries_that_do_not_fit_are_refused(published):
@@ -77,4 +109,5 @@ def test_covariates_without_names_are_named_by_hand(here):  # noqa: F811
     release = release.fit(rng.uniform(0, 10, 300), np.arange(300) % 2, X=rng.random((300, 1))).release_
     release.save("plain.json")
     refused(run("effect", "plain.json", "study.csv"), "covariates names 0 columns")
+    refused(run("effect", "plain.json", "study.csv", "--covariates", "age,days"), "names 2 columns")
     assert run("effect", "plain.json", "study.csv", "--covariates", "age").exit_code == 0

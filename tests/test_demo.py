@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 from test_report import Page
+from typer.testing import CliRunner
 
-from discreet import demo
+from discreet import EffectRelease, UpliftRelease, demo
+from discreet.cli import app
 from discreet.errors import InvalidInput
 from discreet.release import Release
 
@@ -17,7 +19,7 @@ def found(tmp_path_factory):
     steps = []
     out = tmp_path_factory.mktemp("demo") / "new" / "directory"
     result = demo.run(out, n=4_000, progress=lambda *step: steps.append(step))
-    assert [done for _, done, _ in steps] == list(range(len(demo.EPSILONS) + 4))
+    assert [done for _, done, _ in steps] == list(range(len(demo.EPSILONS) + 6))
     return result
 
 
@@ -47,10 +49,19 @@ def test_the_reach_is_that_of_the_most_extreme_record(found):
     assert 0 < found.open.reach <= (high - low) / smallest + abs(found.open.estimate)
 
 
-def test_the_page_shows_both_pictures_and_what_was_found(found):
+def test_the_page_shows_its_pictures_and_what_was_found(found):
     page = Page(found.page.read_text())
-    assert page.tags.count("svg") == 2
-    for part in ("4,000 patients", "discreet ate clinic.parquet", "ε = 1", "PrivATE's formula", "true effect"):
+    assert page.tags.count("svg") == 5
+    for part in (
+        "4,000 patients",
+        "discreet ate clinic.parquet",
+        "discreet cate clinic.parquet",
+        "discreet uplift trial.parquet",
+        "ε = 1",
+        "PrivATE's formula",
+        "true effect",
+        "severity [7, 20], sex m",
+    ):
         assert part in page.text
     assert "script" not in page.tags
 
@@ -63,15 +74,53 @@ def test_the_files_that_the_page_speaks_of_are_there_and_agree(found):
         "release.json",
         "report.html",
         "demo.html",
+        "trial.parquet",
+        "effect.json",
+        "effect.html",
+        "segments.json",
+        "segments.html",
+        "people.csv",
     }
     assert Release.load(folder / "release.json") == found.chosen
+    function, segments = EffectRelease.load(folder / "effect.json"), UpliftRelease.load(folder / "segments.json")
+    np.testing.assert_array_equal(
+        function.effect(found.effects.people), found.effects.function.effect(found.effects.people)
+    )
+    assert segments.table() == found.effects.segments.table()
+    assert (function.guarantee.epsilon, function.guarantee.delta) == (demo.CHOSEN, demo.DELTA)
+    assert (segments.guarantee.epsilon, segments.guarantee.delta) == (demo.CHOSEN, 0.0)
+
+
+def test_the_commands_of_the_page_run(found, monkeypatch):
+    monkeypatch.chdir(found.page.parent)
+    answered = CliRunner().invoke(app, ["effect", "effect.json", "people.csv"])
+    assert answered.exit_code == 0, answered.output
+    assert "Average over 3 rows" in answered.output
+
+
+def test_segments_are_compared_with_their_true_effects(found):
+    truth, low, high = found.effects.segment_truth, *found.effects.segments.interval(1e-6)
+    assert (truth > 0.4).all()
+    # Patients who are more severely ill gain more, whatever their sex.
+    assert (np.diff(truth[::2]) > 0).all()
+    assert ((low <= truth) & (truth <= high)).all()
 
 
 def test_the_table_names_estimates_truth_guarantee_and_ends_with_the_page(found):
     out = io.StringIO()
     demo.show(found, Console(file=out, width=100))
     text = out.getvalue()
-    for part in ("no privacy", "discreet, ε = 0.25", "True effect", "epsilon = 1, delta = 1e-06", "What is protected"):
+    for part in (
+        "no privacy",
+        "discreet, ε = 0.25",
+        "True effect",
+        "epsilon = 1, delta = 1e-06",
+        "What is protected",
+        "For whom? (CATE)",
+        "f, 75, severity 9, south",
+        "Whom first? (Uplift)",
+        "severity [7, 20], sex m",
+    ):
         assert part in text
     assert text.rstrip().endswith(str(found.page.resolve()))
 

@@ -6,9 +6,10 @@ from xml.etree import ElementTree
 import pytest
 from test_release import a_release
 
+from discreet.comparisons import Row, plot_splits, plot_widths
 from discreet.errors import InvalidInput, MissingExtra
 from discreet.intervals import Uncertainty
-from discreet.plots import COLOURS, Row, plot_release, plot_splits, plot_widths, release_figure, svg
+from discreet.plots import COLOURS, plot_release, release_figure, svg
 
 
 def words(figure):

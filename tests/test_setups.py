@@ -129,6 +129,30 @@ def test_a_small_file_of_the_right_shape_is_read(tmp_path):
     assert np.allclose(study.effects, -0.5 / (1 + 50 / 40))
 
 
+def test_the_trial_itself_has_the_letters_that_are_asked_for(tmp_path):
+    names = ["treatment", "primary_06", *VOTERS]
+    arms = ["No Postcard"] * 5 + ["Civic Duty", "Hawthorne", "Self", "Neighbors"]
+    rows = [[arm, int(arm == "Self"), 40, 1, 0, 1, 0, 1, 0, 2] for arm in arms]
+    file = tmp_path / "x.csv"
+    file.write_text("\n".join(",".join(map(str, row)) for row in [names, *rows]))
+    for treated, n, share, mean in (("self", 6, 1 / 6, 1.0), ("neighbors", 6, 1 / 6, 0.0), ("any", 9, 4 / 9, 0.25)):
+        study = social_pressure(file, treated=treated)
+        assert (study.n, study.T.mean(), study.effects) == (n, pytest.approx(share), None)
+        assert study.propensity == pytest.approx(share)
+        assert study.Y[study.T == 1].mean() == mean
+        assert not study.Y[study.T == 0].any()
+    with pytest.raises(InvalidInput, match="treated must be one of civic"):
+        social_pressure(file, treated="everyone")
+
+
+@real
+def test_the_letters_have_the_published_effects():
+    published = {"civic": 0.0179, "hawthorne": 0.0257, "self": 0.0485, "neighbors": 0.0813}
+    for treated, effect in published.items():
+        study = social_pressure(treated=treated)
+        assert study.Y[study.T == 1].mean() - study.Y[study.T == 0].mean() == pytest.approx(effect, abs=5e-5)
+
+
 def test_a_missing_folder_is_one_sentence(monkeypatch):
     monkeypatch.delenv("DISCREET_DATA", raising=False)
     assert "DISCREET_DATA" not in os.environ

@@ -13,6 +13,7 @@ from discreet import gate as gate_module
 from discreet.datasets import adum, criteo_shaped
 from discreet.errors import DiscreetError, InvalidBudget, InvalidInput, MissingBounds, NotFitted, UnsupportedRelease
 from discreet.events import GaussianEvent, LaplaceEvent
+from discreet.pages import render_page, save_page
 from discreet.testing import frozen_noise, seeded_noise
 from discreet.uplift import declared, segments_in_words
 
@@ -258,7 +259,58 @@ def test_a_picture_can_be_drawn(fitted):
     import matplotlib
 
     matplotlib.use("Agg")
-    assert fitted.plot().get_ylabel().startswith("effect")
+    from matplotlib import pyplot
+
+    ax = fitted.plot()
+    assert ax.get_xlabel() == "effect (95 % intervals)"
+    assert [label.get_text() for label in ax.get_yticklabels()] == fitted.release_.partition.labels()
+    assert fitted.plot_curve().get_ylabel() == "effect per person of all"
+    pyplot.close("all")
+
+
+def test_a_release_has_a_methods_paragraph_and_a_page(fitted, tmp_path):
+    pytest.importorskip("matplotlib")
+    words = fitted.release_.methods()
+    for part in (
+        "6 segments declared by x0",
+        "6,000 records",
+        "epsilon = 2",
+        "range from -5 to 5",
+        "discrete Laplace noise",
+        "pairs by segment and arm",
+        "known by design",
+    ):
+        assert part in words
+    save_page(fitted.release_, tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text()
+    for part in ("It is largest where x0 [0.666667, 1]", "best segments first", "A test, not private", "<td class"):
+        assert part in text
+    assert text.count("<svg") == 2
+
+
+def test_words_and_pages_fit_every_kind_of_table():
+    pytest.importorskip("matplotlib")
+    study = criteo_shaped(3_000, 1)
+    given = {"bounds": study.bounds, "epsilon": 0.1}
+    with seeded_noise(0):
+        clusters = fit(study, **given, by=PrivateKMeans(clusters=3, rounds=1), neighbours="add-remove").release_
+        signed = fit(epsilon=0.05, delta=1e-6, propensity=0.5).release_
+        weighted = fit(propensity=np.full(STUDY.n, 0.5)).release_
+    assert "3 segments found by private k-means on f0, f1" in clusters.methods()
+    assert "from about 3," in clusters.methods() or "from about 2," in clusters.methods()
+    assert "as if treatment had been drawn by lot" in clusters.methods()
+    assert "do not show that it differs between segments" in render_page(clusters)
+    assert "signed sums by segment" in signed.methods()
+    assert "discrete Gaussian noise" in signed.methods()
+    assert (signed.design, weighted.design, clusters.design) == ("known propensity",) * 2 + ("observational",)
+    assert "treatment assigned by design" in render_page(weighted)
+
+
+def test_a_fitted_estimator_survives_pickling(fitted):
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.effect(STUDY.X), fitted.effect(STUDY.X))
+    assert again.summary() == fitted.summary()
+    assert vars(again).keys() == vars(fitted).keys()
 
 
 def test_segments_are_read_from_the_command_line():

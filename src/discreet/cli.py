@@ -185,11 +185,12 @@ def report_(
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
 ) -> None:
     """Write a page about a release, for readers who have never heard of differential privacy."""
-    from discreet.effect_report import save_any_report
+    from discreet.pages import load_release, save_page
 
     _check_target(out, "--out", replace=True)
+    loaded = load_release(release)
     with _writing(out):
-        save_any_report(release, out, title=title)
+        save_page(loaded, out, title=title)
     typer.echo(f"Page: {out}")
 
 

@@ -16,6 +16,7 @@ from discreet.console import (
     progress,
     writing,
 )
+from discreet.errors import UnsupportedRelease
 
 if TYPE_CHECKING:
     from discreet.effect_release import EffectRelease
@@ -70,31 +71,41 @@ def cate(
             release.save(out)
         typer.echo(f"Release: {out}")
     if report is not None:
-        from discreet.effect_report import save_effect_report
+        from discreet.pages import save_page
 
         with writing(report):
-            save_effect_report(release, report, title=f"Effect of {treatment} on {outcome}")
+            save_page(release, report, title=f"Effect of {treatment} on {outcome}")
         typer.echo(f"Page: {report}")
 
 
 def effect(
-    release: Annotated[Path, typer.Argument(help="Release file of 'discreet cate'.")],
+    release: Annotated[Path, typer.Argument(help="Release file of 'discreet cate' or 'discreet uplift'.")],
     file: Annotated[str, typer.Argument(help="CSV or Parquet file with a row for each person.")],
     alpha: Annotated[float, typer.Option(help="The intervals cover with probability 1 - alpha.")] = 0.05,
     covariates: Annotated[
-        str | None, typer.Option(help="Columns in the order of the release, where it gives them no names: a,b,c.")
+        str | None, typer.Option(help="Columns to use, if the file has others or the release names none: a,b,c.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="CSV file to write: effect, low, high, a line for each row.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a page about the release to this HTML file.")] = None,
 ) -> None:
     """Effects for the rows of a file, from a release alone; this costs no privacy."""
     import numpy as np
 
     from discreet.effect_release import EffectRelease
+    from discreet.pages import load_release
+    from discreet.release import Release
     from discreet.tables import read_covariates
 
     check_level(alpha)
     check_target(out, "--out", replace=True)
-    loaded = EffectRelease.load(release)
+    check_target(report, "--report", replace=True)
+    if report is not None:
+        check_extra()
+    loaded = load_release(release)
+    if isinstance(loaded, Release):
+        raise UnsupportedRelease(
+            f"{str(release)!r} holds an average effect and no function: give a file of 'discreet cate' or 'uplift'."
+        )
     names = None if covariates is None else [name.strip() for name in covariates.split(",") if name.strip()]
     people = read_covariates(file, loaded.bounds, names)
     answers = np.column_stack([loaded.effect(people), *loaded.effect_interval(people, alpha)])
@@ -105,8 +116,17 @@ def effect(
             lines = (",".join(repr(value) for value in row) for row in answers.tolist())
             out.write_text("\n".join(["effect,low,high", *lines]) + "\n")
         typer.echo(f"Effects: {out}")
-    low, high = loaded.effect_on_interval(people, alpha)
-    typer.echo(f"Average over {len(answers):,} rows: {answers[:, 0].mean():.4g} ({low:.4g} to {high:.4g})")
+    average = f"Average over {len(answers):,} rows: {answers[:, 0].mean():.4g}"
+    if isinstance(loaded, EffectRelease):
+        low, high = loaded.effect_on_interval(people, alpha)
+        average += f" ({low:.4g} to {high:.4g})"
+    typer.echo(average)
+    if report is not None:
+        from discreet.pages import save_page
+
+        with writing(report):
+            save_page(loaded, report)
+        typer.echo(f"Page: {report}")
 
 
 def _show_answers(answers: list[list[float]], interval: str) -> None:

@@ -1,11 +1,24 @@
 """Command for effects by segment."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from discreet.console import check_level, check_target, command, number_or_name, progress, show_table, writing
+from discreet.console import (
+    check_extra,
+    check_level,
+    check_target,
+    command,
+    number_or_name,
+    progress,
+    show_table,
+    writing,
+)
+from discreet.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from discreet.uplift_release import UpliftRelease
 
 Neighbours = Literal["replace-one", "add-remove"]
 
@@ -24,44 +37,65 @@ Relation = Annotated[Neighbours, typer.Option(help="Which data sets may not be t
 
 def uplift(
     file: Annotated[str, typer.Argument(help="CSV or Parquet file, or a pattern in quotes.")],
-    by: Annotated[
-        list[str], typer.Option(help="Segments: age=8, age=auto, age=18,40,65 or sex=levels; repeat to cross.")
-    ],
     outcome: Outcome,
     treatment: Treatment,
     bounds: BoundsFile,
     epsilon: Epsilon,
+    by: Annotated[
+        list[str] | None, typer.Option(help="Segments: age=8, age=auto, age=18,40,65 or sex=levels; repeat to cross.")
+    ] = None,
+    clusters: Annotated[
+        int | None, typer.Option(help="In place of --by: find so many segments, with half of the budget.")
+    ] = None,
     delta: Annotated[float | None, typer.Option(help="Leave it out for pure epsilon.")] = None,
     propensity: Chance = None,
     neighbours: Relation = "replace-one",
     alpha: Alpha = 0.05,
-    out: Annotated[Path | None, typer.Option(help="Write the release to this JSON file.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the release to this JSON file, which may be published.")
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a page about it to this HTML file.")] = None,
 ) -> None:
     """Estimate effects by segment and publish them."""
     from discreet.bounds import Bounds
+    from discreet.clusters import PrivateKMeans
     from discreet.uplift import Uplift, segments_in_words
 
+    # Whatever can be refused is refused before any budget is spent.
     check_level(alpha)
     check_target(out, "--out", replace=False)
+    check_target(report, "--report", replace=True)
+    if report is not None:
+        check_extra()
+    if bool(by) == (clusters is not None):
+        raise InvalidInput("segments are declared with --by or found with --clusters: give one of the two.")
     estimator = Uplift(
         epsilon=epsilon,
         delta=delta,
         bounds=Bounds.load(bounds),
-        by=segments_in_words(by),
+        by=segments_in_words(by or []) if clusters is None else PrivateKMeans(clusters=clusters),
         propensity=number_or_name(propensity),
         neighbours=neighbours,
     )
     with progress("checking the records") as told:
         estimator.fit_table(file, outcome=outcome, treatment=treatment, progress=told)
-    promised = estimator.guarantee_
-    show_table("Effects by segment", *estimator.release_.shown(alpha))
+    release: UpliftRelease = estimator.release_
+    promised = release.guarantee
+    # Shown first: should writing fail, what was paid for is not lost.
+    show_table(release.title, *release.shown(alpha))
     typer.echo(f"Privacy: {promised.budget} ({promised.neighbours}, {promised.status})")
-    for note in estimator.release_.notes:
+    for note in release.notes:
         typer.echo(f"- {note}")
     if out is not None:
         with writing(out):
-            estimator.release_.save(out)
+            release.save(out)
         typer.echo(f"Release: {out}")
+    if report is not None:
+        from discreet.pages import save_page
+
+        with writing(report):
+            save_page(release, report, title=f"Effect of {treatment} on {outcome}, by segment")
+        typer.echo(f"Page: {report}")
 
 
 def add_uplift(app: typer.Typer) -> None:

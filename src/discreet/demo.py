@@ -1,4 +1,4 @@
-"""A demonstration: a study whose truth is known, published at several budgets beside an analysis without privacy."""
+"""A demonstration: studies whose truth is known, published as an average, as a function and by segment."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,12 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from scipy.special import ndtri
 
+from discreet import demo_effects
 from discreet.ate import ATE
 from discreet.bounds import Bounds, Range
 from discreet.columns import Float
+from discreet.comparisons import Row, plot_splits, plot_widths
 from discreet.datasets import draw
+from discreet.demo_effects import FILES, HOME, Effects
 from discreet.errors import InvalidInput
-from discreet.plots import Row, plot_splits, plot_widths
 from discreet.release import Release
 from discreet.report import finding, guarantee_facts, guess, page, picture, save_report
 
@@ -27,6 +29,7 @@ N, SEED, DELTA = 20_000, 1, 1e-6
 EPSILONS = (0.25, 0.5, 1.0, 2.0)
 CHOSEN = 1.0
 DATA, BOUNDS, RELEASE, REPORT, PAGE = "clinic.parquet", "bounds.toml", "release.json", "report.html", "demo.html"
+TRIAL = "trial.parquet"
 OUTCOME, TREATMENT = "days", "treated"
 _SEX, _WARD = ["f", "m"], ["north", "east", "south", "west"]
 _PUBLIC = Bounds(
@@ -63,6 +66,7 @@ class Demo:
     n: int
     open: Open
     releases: dict[float, Release]
+    effects: Effects
     page: Path
 
     @property
@@ -78,24 +82,27 @@ def run(
     seed: int = SEED,
     progress: Progress | None = None,
 ) -> Demo:
-    """Generate a study, publish its effect at several budgets, and write a page about it.
+    """Generate two studies, publish their effects in three ways, and write pages about it.
 
     Parameters
     ----------
     out : str or Path
-        A directory for the study, its bounds, a release and the pages; made if it does not exist.
+        A directory for the studies, their bounds, releases and pages; made if it does not exist.
     n, seed : int
-        Size and seed of the study. The noise has no seed: it differs from run to run, as it has to.
+        Size and seed of the studies. The noise has no seed: it differs from run to run, as it has to.
     progress : callable, optional
         Told (what, steps done, steps in all).
     """
     out = _directory(Path(out))
-    tell, steps = progress or (lambda what, done, total: None), len(EPSILONS) + 3
-    tell("generating a study", 0, steps)
+    tell, steps = progress or (lambda what, done, total: None), len(EPSILONS) + 5
+    tell("generating two studies", 0, steps)
     study = draw("clinic", n, seed)
     assert study.ate is not None
-    table = _table(study.X, study.T, study.Y)
+    table = _table(study.X, study.T, study.Y, OUTCOME)
     pq.write_table(table, out / DATA)
+    lots = draw("clinic-trial", n, seed + 1)
+    trial = _table(lots.X, lots.T, lots.Y, HOME)
+    pq.write_table(trial, out / TRIAL)
     _PUBLIC.save(out / BOUNDS)
     tell("analysing it without privacy", 1, steps)
     unprotected = open_analysis(table, _PUBLIC)
@@ -104,8 +111,15 @@ def run(
         tell(f"publishing at epsilon = {epsilon:g}", 2 + step, steps)
         ate = ATE(epsilon=epsilon, delta=DELTA, bounds=_PUBLIC)
         releases[epsilon] = ate.fit_table(str(out / DATA), outcome=OUTCOME, treatment=TREATMENT).release_
+    tell("publishing the effect as a function", steps - 3, steps)
+    function = demo_effects.publish_function(out / DATA, _PUBLIC, CHOSEN, DELTA, OUTCOME)
+    tell("publishing effects by segment", steps - 2, steps)
+    segments = demo_effects.publish_segments(out / TRIAL, _PUBLIC, CHOSEN)
     tell("drawing the pages", steps - 1, steps)
-    demo = Demo(truth=study.ate, n=n, open=unprotected, releases=releases, page=out / PAGE)
+    assert lots.effects is not None
+    effects = demo_effects.compared(function, segments, trial, lots.effects)
+    demo_effects.save(effects, out)
+    demo = Demo(truth=study.ate, n=n, open=unprotected, releases=releases, effects=effects, page=out / PAGE)
     demo.chosen.save(out / RELEASE)
     save_report(demo.chosen, out / REPORT, title="Effect of treatment on days in hospital")
     demo.page.write_bytes(_page(demo).encode())
@@ -114,10 +128,10 @@ def run(
 
 
 def show(demo: Demo, console: "Console") -> None:
-    """Print what was found as a table, and where the page is."""
+    """Print what was found as tables, and where the pages are."""
     from rich.table import Table
 
-    table = Table(title="Effect of treatment on days in hospital", title_justify="left", title_style="bold")
+    table = Table(title="Does it work? (ATE) Effect on days in hospital", title_justify="left", title_style="bold")
     for heading in ("", "estimate", "95 % interval", "width", "attacker is right"):
         table.add_column(heading, justify="left" if not heading else "right")
     for row in _rows(demo):
@@ -133,9 +147,12 @@ def show(demo: Demo, console: "Console") -> None:
     )
     say(f"\n[bold]{release.guarantee.budget}[/]: {finding(release)}")
     say(str(release.guarantee), style="dim")
-    say("\nThe page, with pictures:")
+    console.print()
+    demo_effects.show(demo.effects, console)
+    say("\nPages about each release, and one about them all:")
     # Paths must be copied whole: no wrapping, no markup, no colours.
-    say(str(demo.page.resolve()), soft_wrap=True, markup=False)
+    for name in (REPORT, FILES["effect_page"], FILES["segments_page"], PAGE):
+        say(str((demo.page.parent / name).resolve()), soft_wrap=True, markup=False)
 
 
 def open_analysis(table: Any, bounds: Bounds) -> Open:
@@ -181,7 +198,7 @@ def formula_width(open_: Open, n: int, epsilon: float, delta: float) -> float:
 
 
 def _directory(out: Path) -> Path:
-    own = {DATA, BOUNDS, RELEASE, REPORT, PAGE}
+    own = {DATA, TRIAL, BOUNDS, RELEASE, REPORT, PAGE, *FILES.values()}
     try:
         out.mkdir(parents=True, exist_ok=True)
         strangers = {path.name for path in out.iterdir()} - own
@@ -192,7 +209,7 @@ def _directory(out: Path) -> Path:
     return out
 
 
-def _table(X: Float, t: Float, y: Float) -> Any:
+def _table(X: Float, t: Float, y: Float, outcome: str) -> Any:
     return pa.table(
         {
             "age": X[:, 0],
@@ -200,7 +217,7 @@ def _table(X: Float, t: Float, y: Float) -> Any:
             "sex": [_SEX[int(code)] for code in X[:, 2]],
             "ward": [_WARD[int(code)] for code in X[:, 3]],
             TREATMENT: t.astype(np.int8),
-            OUTCOME: y,
+            outcome: y,
         }
     )
 
@@ -263,7 +280,12 @@ def _page(demo: Demo) -> str:
         rows=_rows(demo),
         guarantee=guarantee_facts(demo.chosen.guarantee),
         guess=guess(demo.chosen.guarantee),
-        files={"data": DATA, "bounds": BOUNDS, "release": RELEASE, "report": REPORT},
+        files={"data": DATA, "trial": TRIAL, "bounds": BOUNDS, "release": RELEASE, "report": REPORT} | FILES,
+        effects=demo_effects.pictures(demo.effects),
+        importance=demo.effects.function.importance,
+        people=demo_effects.people_rows(demo.effects),
+        segments=demo_effects.segment_rows(demo.effects),
+        home=HOME,
         outcome=OUTCOME,
         treatment=TREATMENT,
         delta=f"{DELTA:g}",

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 from scipy.special import ndtri
@@ -20,8 +20,12 @@ from discreet.errors import InvalidInput, UnsupportedRelease
 from discreet.frames import table
 from discreet.guarantee import Guarantee
 from discreet.marginals import cells
+from discreet.plots import plot_effect
 from discreet.publishing import columns, fields_of, guarantee_words, listed, mechanism_words, plain_copy, read_json
 from discreet.release import StudyDesign
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 FORMAT = "discreet-effect-release"
 VERSION = 1
@@ -29,6 +33,9 @@ VERSION = 1
 _ROWS = 16_384
 # Sizes that a file may ask for: far above what any public rule chooses.
 _MOST_CURVES = 64
+# Bits below the largest number of the factor that a file keeps: widths of intervals move by less than a thousandth.
+_BITS = 12
+_SEPARATORS = (",", ":")
 
 
 class Curve(NamedTuple):
@@ -188,6 +195,10 @@ class EffectRelease:
                 rows[:, k] = first * second * self.basis.weight[k]
         return Curve(values, self._within(combine(rows, self.coefficients)), *self._band(rows, alpha))
 
+    def plot(self, feature: str | int, ax: Axes | None = None) -> Axes:
+        """Draw the effect along one covariate, the others averaged, with pointwise bands (needs matplotlib)."""
+        return plot_effect(self, feature, ax=ax)
+
     @property
     def title(self) -> str:
         """What was estimated, for people."""
@@ -248,7 +259,7 @@ class EffectRelease:
         plain["size"] = {part.name: getattr(self.size, part.name) for part in fields(self.size)}
         plain["marginals"] = [marginal.tolist() for marginal in self.marginals]
         plain |= {name: plain[name].tolist() for name in ("coefficients", "centre", "average")}
-        plain["factor"] = [[float(f"{value:.5g}") for value in row[: i + 1]] for i, row in enumerate(self.factor)]
+        plain["factor"] = _in_steps(self.factor)
         return {"format": FORMAT, "version": VERSION} | plain
 
     @classmethod
@@ -262,10 +273,7 @@ class EffectRelease:
             rest["size"] = _size(rest["size"])
             rest["marginals"] = tuple(np.array(marginal, dtype=np.float64) for marginal in rest["marginals"])
             rest |= {name: np.array(rest[name], dtype=np.float64) for name in ("coefficients", "centre", "average")}
-            factor = np.zeros((len(rest["factor"]), len(rest["factor"])))
-            for i, row in enumerate(rest["factor"]):
-                factor[i, : i + 1] = row
-            rest |= {"factor": factor, "n": float(rest["n"])}
+            rest |= {"factor": _from_steps(**rest["factor"]), "n": float(rest["n"])}
             for name in ("importance", "reference"):
                 rest[name] = {str(key): float(value) for key, value in rest[name].items()}
             return cls(**rest)
@@ -277,7 +285,7 @@ class EffectRelease:
     def save(self, path: str | Path) -> None:
         """Write a release file, a line for each field."""
         lines = (
-            f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False, allow_nan=False)}"
+            f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False, allow_nan=False, separators=_SEPARATORS)}"
             for name, value in self.to_dict().items()
         )
         Path(path).write_bytes(("{\n" + ",\n".join(lines) + "\n}\n").encode())
@@ -321,6 +329,32 @@ class EffectRelease:
 
     def _words(self) -> str:
         return str(self.size) if self.varies else "a constant"
+
+
+def _in_steps(factor: Float) -> dict[str, Any]:
+    """A triangular factor as whole numbers of one step: in each row how many zeros come next, and a number, in turn.
+
+    Most covariates have little to do with each other, so that this takes a tenth of the room of decimals.
+    """
+    largest = float(np.abs(factor).max())
+    step = 2.0 ** (math.floor(math.log2(largest)) - _BITS) if largest else 1.0
+    rows = []
+    for i, row in enumerate(np.rint(factor / step).astype(int)):
+        there = np.flatnonzero(row[: i + 1])
+        zeros = np.diff(there, prepend=-1) - 1
+        rows.append(np.column_stack([zeros, row[there]]).ravel().tolist())
+    return {"step": step, "rows": rows}
+
+
+def _from_steps(step: float, rows: list[list[int]]) -> Float:
+    factor = np.zeros((len(rows), len(rows)))
+    for i, row in enumerate(rows):
+        zeros, numbers = np.array(row, dtype=np.int64).reshape(-1, 2).T
+        there = np.cumsum(zeros + 1) - 1
+        if np.any(zeros < 0) or np.any(there > i):
+            raise InvalidInput("factor must be triangular, a row for each coefficient; check the file.")
+        factor[i, there] = numbers
+    return factor * float(step)
 
 
 def _size(facts: Mapping[str, Any]) -> Size:

@@ -101,6 +101,11 @@ class Partition:
         return cls(cuts, bounds)
 
     @property
+    def columns(self) -> tuple[int, ...]:
+        """Covariates that are cut."""
+        return tuple(cut.column for cut in self.cuts)
+
+    @property
     def count(self) -> int:
         """Number of cells."""
         return math.prod(cut.count for cut in self.cuts)

@@ -7,11 +7,10 @@ so that drawing in a report never touches a notebook's figures.
 import io
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Protocol
 
-from discreet.effect_release import EffectRelease
-from discreet.errors import InvalidInput, MissingExtra
+from discreet.bounds import Bounds
+from discreet.errors import MissingExtra
 from discreet.release import SOURCES, Release
 
 if TYPE_CHECKING:
@@ -27,42 +26,17 @@ COLOURS = {
     SOURCES["nuisance"]: GREEN,
     SOURCES["clipping"]: PURPLE,
 }
-# Intervals that differ by more than this cannot be compared on a linear scale.
-_WIDE = 8.0
 # More segments than these are drawn without their names.
-_NAMED = 12
+_NAMED = 32
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One interval among others.
-
-    Parameters
-    ----------
-    label
-        What it is, for people.
-    low, high
-        Its ends.
-    estimate
-        Its centre; None where only a width is known.
-    kind
-        "private" for a release, "open" for an analysis without privacy, "formula" for a width that was computed from
-        a paper's formula and never drawn.
-    """
-
-    label: str
-    low: float
-    high: float
-    estimate: float | None = None
-    kind: Literal["private", "open", "formula"] = "private"
+class Curved(Protocol):
+    """A release that has the effect along each covariate."""
 
     @property
-    def width(self) -> float:
-        """Length of the interval."""
-        return self.high - self.low
-
-
-_MARKS = {"private": (BLUE, "o"), "open": (INK, "s"), "formula": (ORANGE, "D")}
+    def bounds(self) -> Bounds: ...
+    def curve(self, feature: str | int, alpha: float = 0.05) -> Any:
+        """Values, the effect there, and a band."""
 
 
 def plot_release(release: Release, ax: "Axes | None" = None) -> "Axes":
@@ -104,100 +78,43 @@ def plot_segments(
         Where to draw; a new figure if not given.
     """
     require()
+    named = len(labels) <= _NAMED
     if ax is None:
         from matplotlib import pyplot
 
-        ax = pyplot.subplots(figsize=(7.2, 3.6))[1]
+        ax = pyplot.subplots(figsize=(7.2, _height(len(labels))), layout="constrained")[1]
     places = range(len(labels))
-    ax.axhline(0.0, color=MUTED, linewidth=1.0, linestyle=(0, (4, 3)))
-    ax.vlines(places, *ends, color=BLUE, linewidth=1.2)
-    ax.plot(places, effects, "o", color=BLUE, markersize=4)
-    if len(labels) <= _NAMED:
-        ax.set_xticks(places, labels, rotation=30, ha="right", color=INK)
+    if named:
+        # Names are read from top to bottom.
+        ax.axvline(0.0, color=MUTED, linewidth=1.0, linestyle=(0, (4, 3)), zorder=0)
+        ax.hlines(places, *ends, color=BLUE, linewidth=2.5, alpha=0.5)
+        ax.plot(effects, places, "o", color=PAPER, markeredgecolor=BLUE, markeredgewidth=2, zorder=3)
+        ax.set_yticks(places, labels)
+        ax.set_ylim(len(labels) - 0.4, -0.6)
+        ax.set_xlabel(words)
     else:
-        ax.set_xlabel("segment, in the order of table()", color=MUTED)
-    ax.set_ylabel(words, color=MUTED)
+        ax.axhline(0.0, color=MUTED, linewidth=1.0, linestyle=(0, (4, 3)), zorder=0)
+        ax.vlines(places, *ends, color=BLUE, linewidth=1.2, alpha=0.6)
+        ax.plot(places, effects, "o", color=BLUE, markersize=4)
+        ax.set_xlabel("segment, in the order of table()")
+        ax.set_ylabel(words, color=MUTED)
+    tidy(ax)
+    ax.tick_params(axis="y", length=0)
     return ax
 
 
-def plot_widths(rows: Sequence[Row], truth: float | None = None) -> "Figure":
-    """Compare intervals: where they lie, and how wide they are (on a log scale if some are many times wider).
-
-    Parameters
-    ----------
-    rows : sequence of Row
-        From top to bottom. Rows of kind "formula" that do not fit are cut, with arrows.
-    truth : float, optional
-        The true effect, where it is known.
-    """
-    if not rows:
-        raise InvalidInput("rows must hold at least one interval; give something to compare.")
-    figure = _figure(8.6, 1.3 + 0.36 * len(rows))
-    left, right = figure.subplots(1, 2, sharey=True, gridspec_kw={"width_ratios": [1.7, 1.0], "wspace": 0.06})
-    shown = [row for row in rows if row.kind != "formula"] or list(rows)
-    ends = [end for row in shown for end in (row.low, row.high)] + ([] if truth is None else [truth])
-    pad = 0.06 * (max(ends) - min(ends)) or 1.0
-    limits = min(ends) - pad, max(ends) + pad
-    for place, row in enumerate(rows):
-        _draw_row(left, right, place, row, limits)
-    if truth is not None:
-        left.axvline(truth, color=GREEN, linewidth=1.4, linestyle=(0, (5, 3)), zorder=1)
-        left.annotate(
-            "true effect", (truth, 1.0), (0, 4), ("data", "axes fraction"), "offset points", ha="center", color=GREEN
-        )
-    left.set(xlim=limits, ylim=(len(rows) - 0.4, -0.6), xlabel="95 % interval of the effect")
-    left.set_yticks(range(len(rows)), [row.label for row in rows])
-    left.locator_params(axis="x", nbins=6)
-    widths = [row.width for row in rows if row.width > 0]
-    if widths and max(widths) > _WIDE * min(widths):
-        right.set_xscale("log")
-        right.xaxis.set_major_formatter("{x:,g}")
-        right.set(xlim=(min(widths) / 1.6, max(widths) * 5), xlabel="its width (log scale)")
-    else:
-        right.set(xlim=(0, 1.35 * max(widths, default=1.0)), xlabel="its width")
-    for part in (left, right):
-        _tidy(part)
-        part.tick_params(axis="y", length=0, pad=10)
-    right.minorticks_off()
-    return figure
-
-
-def plot_splits(releases: Mapping[str, Release]) -> "Figure":
-    """Split the uncertainty of several releases by its sources, with the standard error beside each bar.
-
-    Parameters
-    ----------
-    releases : mapping from labels to Release
-        From top to bottom.
-    """
-    if not releases:
-        raise InvalidInput("releases must hold at least one release; give something to compare.")
-    figure = _figure(8.6, 1.5 + 0.36 * len(releases))
-    ax = figure.subplots()
-    for place, release in enumerate(releases.values()):
-        _stack(ax, place, release.shares(), height=0.6)
-        ax.text(1.03, place, release.text(release.uncertainty.se), va="center", color=INK)
-    ax.text(1.03, -0.75, "standard error", color=MUTED)
-    ax.set(ylim=(len(releases) - 0.4, -0.6), xlim=(0, 1.2))
-    ax.set_xlabel("share of the uncertainty (its variance)", loc="left")
-    ax.set_xticks([0, 0.25, 0.5, 0.75, 1.0], ["0 %", "25 %", "50 %", "75 %", "100 %"])
-    ax.set_yticks(range(len(releases)), list(releases))
-    present = {name: None for release in releases.values() for name in release.shares()}
-    _legend(ax, {name: name for name in present}, above=True)
-    _tidy(ax)
-    ax.spines["bottom"].set_bounds(0, 1)
-    ax.tick_params(axis="y", length=0)
-    return figure
+def _height(rows: int) -> float:
+    return 1.0 + 0.3 * rows if rows <= _NAMED else 3.6
 
 
 def release_figure(release: Release) -> "Figure":
     """`plot_release` on a figure of its own, made without pyplot."""
-    figure = _figure(8.2, 3.3)
+    figure = new_figure(8.2, 3.3)
     plot_release(release, figure.add_axes((0.03, 0.0, 0.94, 1.0)))
     return figure
 
 
-def plot_effect(release: EffectRelease, feature: str | int, ax: "Axes | None" = None) -> "Axes":
+def plot_effect(release: Curved, feature: str | int, ax: "Axes | None" = None) -> "Axes":
     """Draw the effect along one covariate, the others averaged, with its 95 % and 80 % bands (pointwise).
 
     Parameters
@@ -227,17 +144,25 @@ def plot_effect(release: EffectRelease, feature: str | int, ax: "Axes | None" = 
             ax.vlines(places, curves[alpha].low, curves[alpha].high, color=BLUE, linewidth=thickness, alpha=0.5)
         ax.plot(places, curve.effect, "o", color=PAPER, markeredgecolor=BLUE, markeredgewidth=2, zorder=3)
         ax.set_xticks(places, [str(value) for value in curve.values])
+        ax.set_xlim(-0.6, len(curve.values) - 0.4)
     ax.axhline(0, color=MUTED, linewidth=1.2, linestyle=(0, (4, 3)), zorder=0)
     ax.set_xlabel(feature if isinstance(feature, str) else release.bounds.names[feature])
     ax.set_ylabel("effect of treatment", color=MUTED)
-    _tidy(ax)
+    tidy(ax)
     return ax
 
 
-def effect_figure(release: EffectRelease, feature: str | int) -> "Figure":
+def effect_figure(release: Curved, feature: str | int) -> "Figure":
     """`plot_effect` on a figure of its own."""
-    figure = _figure(6.8, 3.4)
+    figure = new_figure(6.8, 3.4)
     plot_effect(release, feature, figure.add_axes((0.1, 0.16, 0.88, 0.8)))
+    return figure
+
+
+def segments_figure(labels: Sequence[str], effects: Any, ends: tuple[Any, Any], words: str) -> "Figure":
+    """`plot_segments` on a figure of its own."""
+    figure = new_figure(7.2, _height(len(labels)))
+    plot_segments(labels, effects, ends, words, figure.add_axes((0.1, 0.12, 0.88, 0.84)))
     return figure
 
 
@@ -302,7 +227,8 @@ def require() -> None:
         ) from None
 
 
-def _figure(width: float, height: float) -> "Figure":
+def new_figure(width: float, height: float) -> "Figure":
+    """A figure without pyplot."""
     require()
     from matplotlib.figure import Figure
 
@@ -341,43 +267,31 @@ def _draw_interval(release: Release, ax: "Axes") -> None:
     ax.set(xlim=(left, right), ylim=(-1.0, 1.0), yticks=[])
     ax.locator_params(axis="x", nbins=7)
     ax.set_xlabel("average effect of treatment, in the unit of the outcome (thick: 80 % interval, thin: 95 %)")
-    _tidy(ax)
+    tidy(ax)
 
 
 def _draw_shares(shares: Mapping[str, float], ax: "Axes") -> None:
-    _stack(ax, 0, shares)
+    stack(ax, 0, shares)
     ax.set(xlim=(0, 1))
     ax.set_axis_off()
     ax.set_title("where the uncertainty comes from", loc="left", fontsize=10, color=MUTED, pad=4)
-    _legend(ax, {name: f"{name} {share:.0%}".replace("%", " %") for name, share in shares.items()})
+    legend(ax, {name: f"{name} {share:.0%}".replace("%", " %") for name, share in shares.items()})
 
 
-def _stack(ax: "Axes", place: int, shares: Mapping[str, float], height: float = 0.8) -> None:
+def stack(ax: "Axes", place: int, shares: Mapping[str, float], height: float = 0.8) -> None:
+    """Shares as one bar."""
     start, whole = 0.0, sum(shares.values()) or 1.0
     for name, share in shares.items():
         ax.barh(place, share / whole, left=start, height=height, color=COLOURS[name], linewidth=0)
         start += share / whole
 
 
-def _draw_row(left: "Axes", right: "Axes", place: int, row: Row, limits: tuple[float, float]) -> None:
-    colour, mark = _MARKS[row.kind]
-    low, high = max(row.low, limits[0]), min(row.high, limits[1])
-    left.plot([low, high], [place, place], color=colour, linewidth=2.2, solid_capstyle="butt", zorder=2)
-    for end, cut, arrow in ((low, row.low < low, "<"), (high, row.high > high, ">")):
-        if cut:
-            left.plot(end, place, arrow, color=colour, markersize=8, clip_on=False, zorder=3)
-    if row.estimate is not None and limits[0] <= row.estimate <= limits[1]:
-        left.plot(row.estimate, place, mark, color=colour, markersize=6, zorder=3)
-    right.plot(row.width, place, mark, color=colour, markersize=6)
-    width = f"{row.width:.2g}" if row.width < 100 else f"{row.width:,.0f}"
-    right.annotate(width, (row.width, place), (8, 0), textcoords="offset points", va="center", color=INK)
-
-
 def _minus(text: str) -> str:
     return text.replace("-", "−")
 
 
-def _legend(ax: "Axes", names: Mapping[str, str], above: bool = False) -> None:
+def legend(ax: "Axes", names: Mapping[str, str], above: bool = False) -> None:
+    """What the colours of shares mean."""
     from matplotlib.patches import Patch
 
     handles = [Patch(color=COLOURS[name], label=label) for name, label in names.items()]
@@ -396,7 +310,8 @@ def _legend(ax: "Axes", names: Mapping[str, str], above: bool = False) -> None:
     )
 
 
-def _tidy(ax: "Axes") -> None:
+def tidy(ax: "Axes") -> None:
+    """Leave out what is no data."""
     for side in ("top", "right", "left"):
         ax.spines[side].set_visible(False)
     ax.spines["bottom"].set_color(FAINT)

@@ -118,13 +118,16 @@ class FileRecords:
 
 
 def read_covariates(path: str, bounds: Bounds, covariates: Sequence[str] | None = None) -> Any:
-    """The declared covariates of a file as an Arrow table, in the order of the bounds; other columns are left alone."""
+    """The declared covariates of a file as an Arrow table, in the order of the bounds.
+
+    The file has to have these columns alone, unless ``covariates`` says which of its columns are meant.
+    """
     names = _in_order(covariates, bounds)
     if not names:
         raise InvalidInput("covariates must name the columns, in order: the bounds give theirs no names.")
     specs = zip(names, bounds.columns, strict=True)
     wanted = {name: isinstance(spec, Levels) and spec.is_text for name, spec in specs}
-    batches = list(_batches(str(path), wanted))
+    batches = list(_batches(str(path), wanted, alone=covariates is None))
     if not batches:
         raise InvalidInput(f"{str(path)!r} has no rows: give a file with at least one.")
     return pa.Table.from_batches(batches).rename_columns(list(bounds.names))
@@ -146,8 +149,8 @@ def _in_order(covariates: Sequence[str] | None, bounds: Bounds) -> tuple[str, ..
     return given
 
 
-def _batches(path: str, wanted: dict[str, bool]) -> Iterator[Any]:
-    """Arrow batches of float64 and text columns, in the order of ``wanted``."""
+def _batches(path: str, wanted: dict[str, bool], *, alone: bool = False) -> Iterator[Any]:
+    """Arrow batches of float64 and text columns, in the order of ``wanted``; ``alone`` if there may be no others."""
     kind = next((kind for suffix, kind in _SUFFIXES.items() if path.lower().endswith(suffix)), None)
     if kind is None:
         raise InvalidInput(f"{path!r} is not a CSV or Parquet file by its name: it must end in {', '.join(_SUFFIXES)}.")
@@ -155,7 +158,7 @@ def _batches(path: str, wanted: dict[str, bool]) -> Iterator[Any]:
     with duckdb.connect() as connection:
         try:
             source = _source(connection, path, kind)
-            _check_columns(source, path, kind, wanted)
+            _check_columns(source, path, kind, wanted, alone)
             expressions = [_text(name) if text else _number(name, kind) for name, text in wanted.items()]
             yield from source.project(", ".join(expressions)).to_arrow_reader(_BATCH_ROWS)
         except (duckdb.Error, pa.ArrowException, OSError):
@@ -184,13 +187,18 @@ def _source(connection: duckdb.DuckDBPyConnection, path: str, kind: str) -> duck
     )
 
 
-def _check_columns(source: duckdb.DuckDBPyRelation, path: str, kind: str, wanted: dict[str, bool]) -> None:
+def _check_columns(source: duckdb.DuckDBPyRelation, path: str, kind: str, wanted: dict[str, bool], alone: bool) -> None:
     types = dict(zip(source.columns, (str(column.id) for column in source.types), strict=True))
     missing = ", ".join(repr(name) for name in wanted if name not in types)
     if missing:
         # What stands in the first line of a CSV file without a header is a record, so it is not printed.
         hint = "its first line must hold the names" if kind == "CSV" else f"it has {', '.join(map(repr, types))}"
         raise InvalidInput(f"{path!r} has no column {missing}: {hint}.")
+    extra = ", ".join(repr(name) for name in types if name not in wanted)
+    if alone and extra:
+        raise InvalidInput(
+            f"{path!r} has columns that the bounds do not declare: drop {extra}, or say which to use with covariates."
+        )
     for name, text in wanted.items():
         if kind == "Parquet" and types[name] not in (_TEXT if text else _NUMERIC):
             needed = "text like its declared levels" if text else "numbers"

@@ -16,11 +16,11 @@ from discreet.budget import Budget, Shares
 from discreet.clusters import Clusters, PrivateKMeans, first_clusters, lloyd
 from discreet.columns import Float
 from discreet.contrasts import FEWEST, Kind, Look, Table, arm_rows, kind_for, parts_for, signed_rows
-from discreet.errors import InvalidInput, NotFitted
+from discreet.errors import InvalidInput
 from discreet.fitted import Progress, open_gate
 from discreet.gate import Gate, Query
 from discreet.geometry import Cells, Interval
-from discreet.guarantee import Guarantee, Neighbours
+from discreet.guarantee import Neighbours
 from discreet.partition import By, Partition, column_places
 from discreet.records import Chunk, Records
 from discreet.uplift_release import UpliftCurve, UpliftRelease
@@ -76,6 +76,7 @@ class Uplift(BaseEstimator):  # type: ignore[misc]
     """
 
     fit, fit_table = fitted.fit, fitted.fit_table
+    summary, guarantee_ = fitted.summary, property(fitted.guarantee_)
 
     def __init__(
         self,
@@ -122,18 +123,13 @@ class Uplift(BaseEstimator):  # type: ignore[misc]
         """Interval at level ``1 - alpha`` for the average effect."""
         return self._released().ate_interval(alpha)
 
-    @property
-    def guarantee_(self) -> Guarantee:
-        """What the release promises, and to whom."""
-        return self._released().guarantee
-
-    def summary(self) -> str:
-        """The release as a readable table."""
-        return self._released().summary()
-
     def plot(self, ax: Any = None) -> Any:
         """Draw the effect of every segment with its interval (needs matplotlib)."""
         return self._released().plot(ax)
+
+    def plot_curve(self, ax: Any = None) -> Any:
+        """Draw what treating the best segments first is worth, with its band (needs matplotlib)."""
+        return self._released().plot_curve(ax)
 
     def _fit(self, records: Records, progress: Progress | None) -> Uplift:
         gate = open_gate(self, records, progress)
@@ -185,10 +181,7 @@ class Uplift(BaseEstimator):  # type: ignore[misc]
         return ("the declared bounds", *segments, *known, *design)
 
     def _released(self) -> UpliftRelease:
-        try:
-            release: UpliftRelease = self.release_
-        except AttributeError:
-            raise NotFitted("this Uplift has no release yet; call fit first.") from None
+        release: UpliftRelease = fitted.released(self)
         return release
 
 
@@ -271,7 +264,9 @@ def _whole(chunk: Chunk) -> Float:
 
 def _notes(kind: Kind, known: bool, noisy: Table) -> tuple[str, ...]:
     notes = []
-    if not known:
+    if known:
+        notes.append("Effects rely on the stated probability of treatment.")
+    else:
         notes.append("Effects are causal if treatment was as good as random within each segment.")
     if kind == "signed":
         notes.append("Noise would outweigh what telling the arms apart is worth: they share a sum in every segment.")

@@ -15,12 +15,15 @@ from discreet.bounds import Bounds
 from discreet.clusters import Clusters, partition_from
 from discreet.columns import Float
 from discreet.contrasts import Kind, Look, Means, Table, arm_means, signed_effects
+from discreet.effect_plots import plot_gains
 from discreet.errors import InvalidInput
 from discreet.files import checked_fields, read_plain, write_plain
 from discreet.frames import encoded
 from discreet.guarantee import Guarantee
 from discreet.partition import Partition
 from discreet.plots import plot_segments
+from discreet.publishing import guarantee_words, listed, mechanism_words
+from discreet.release import StudyDesign
 from discreet.smoothing import Factor, Posterior, posterior
 
 if TYPE_CHECKING:
@@ -102,6 +105,21 @@ class UpliftRelease:
         object.__setattr__(self, "_posterior", posterior(factors, means.value, means.variance))
 
     @property
+    def title(self) -> str:
+        """What was estimated, for people."""
+        return "Treatment effects by segment"
+
+    @property
+    def records(self) -> str:
+        """The number of records in words: exact, or about so many where it is private."""
+        return f"{self.look.n:,.0f}" if self.guarantee.neighbours == "replace-one" else f"about {self.look.n:,.0f}"
+
+    @property
+    def design(self) -> StudyDesign:
+        """Whether the probability of treatment was known."""
+        return "known propensity" if self.weighted or self.propensity is not None else "observational"
+
+    @property
     def effects(self) -> Float:
         """The effect in each segment."""
         return self._unit * self._posterior.mean
@@ -114,6 +132,13 @@ class UpliftRelease:
     def interval(self, alpha: float = 0.05) -> tuple[Float, Float]:
         """Intervals for the effects of the segments."""
         return self._around(self.effects, np.sqrt(np.diag(self._posterior.covariance)), alpha)
+
+    def difference_sd(self, one: int, other: int) -> float:
+        """Standard deviation of the difference of two segments' effects."""
+        apart = np.zeros(self.partition.count)
+        apart[one] += 1.0
+        apart[other] -= 1.0
+        return self._unit * float(np.sqrt(max(float(apart @ self._posterior.covariance @ apart), 0.0)))
 
     def effect(self, X: Any) -> Float:
         """Effects of any records by their covariates, as often as you like."""
@@ -178,7 +203,7 @@ class UpliftRelease:
         ]
         low, high = self.ate_interval(alpha)
         lines.append(["all", f"{self.ate():.3g}", f"{low:.3g} to {high:.3g}", f"{self.counts.sum():,.0f}"])
-        return ["segment", "effect", f"{100 * (1 - alpha):g} % interval", "about"], lines
+        return ["segment", "effect", f"{_level(alpha)} interval", "records, about"], lines
 
     def summary(self) -> str:
         """A table in plain text."""
@@ -186,7 +211,7 @@ class UpliftRelease:
         if len(lines) > _SHOWN:
             lines = [*lines[: _SHOWN - 1], ["... and more: see table()", "", "", ""], lines[-1]]
         widths = [max(len(line[k]) for line in [head, *lines]) for k in range(4)]
-        text = ["Effects by segment"]
+        text = [self.title]
         for first, *rest in [head, *lines]:
             numbers = (f"{word:>{width}}" for word, width in zip(rest, widths[1:], strict=True))
             text.append(f"  {first:<{widths[0]}}  {'  '.join(numbers)}".rstrip())
@@ -199,12 +224,39 @@ class UpliftRelease:
     def __str__(self) -> str:
         return self.summary()
 
+    def methods(self) -> str:
+        """A paragraph for a paper's methods section, numbers filled in."""
+        low, high = self.ate_interval()
+        first, last = self.bounds.outcome
+        names = listed([self.bounds.names[j] for j in self.partition.columns])
+        known = self.design == "known propensity"
+        sentences = [
+            f"Effects in {self.partition.count} segments {self._segments_words()} {names} were estimated from "
+            f"{self.records} records under differential privacy with {guarantee_words(self.guarantee)}",
+            f"Before anything was computed, outcomes were clipped to the declared range from {first:g} to {last:g}.",
+            mechanism_words(self.guarantee.events),
+            "The probability of treatment was known by design."
+            if known
+            else "Arms were compared within segments, as if treatment had been drawn by lot there.",
+            "Effects were smoothed over ordered segments and shrunk over unordered ones, by Gaussian processes that "
+            "the marginal likelihood of the released table weighs.",
+            f"Over all segments, the average effect is {self.ate():.4g} (95 % interval {low:.4g} to {high:.4g}).",
+            "Intervals allow for sampling error and privacy noise.",
+        ]
+        return " ".join(sentences)
+
+    def _segments_words(self) -> str:
+        return "found by private k-means on" if isinstance(self.partition, Clusters) else "declared by"
+
     def plot(self, ax: Axes | None = None, alpha: float = 0.05) -> Axes:
         """Draw the effect of every segment with its interval (needs matplotlib)."""
-        low, high = self.interval(alpha)
         return plot_segments(
-            self.partition.labels(), self.effects, (low, high), f"effect ({100 * (1 - alpha):g} % intervals)", ax
+            self.partition.labels(), self.effects, self.interval(alpha), f"effect ({_level(alpha)} intervals)", ax
         )
+
+    def plot_curve(self, ax: Axes | None = None, alpha: float = 0.05) -> Axes:
+        """Draw what treating the best segments first is worth, with its band (needs matplotlib)."""
+        return plot_gains(self.uplift_curve(alpha), _level(alpha), ax)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON."""
@@ -281,6 +333,10 @@ class UpliftRelease:
 
 def _table(counts: Any, sums: Any, count_sd: Any, sum_sd: Any) -> Table:
     return Table(np.array(counts, dtype=float), np.array(sums, dtype=float), float(count_sd), float(sum_sd))
+
+
+def _level(alpha: float) -> str:
+    return f"{100 * (1 - alpha):g} %"
 
 
 def _stored() -> set[str]:

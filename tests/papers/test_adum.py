@@ -182,12 +182,13 @@ def test_a_summary_shows_cells_privacy_and_notes():
     assert "seeded noise" in text
 
 
-@pytest.mark.parametrize("cells", [4, 30])
+@pytest.mark.parametrize("cells", [4, 40])
 def test_a_release_draws_itself(cells):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     with seeded_noise(0):
         ax = fit(by={0: cells}).plot()
-    assert len(ax.get_xticklabels()) == 4 or cells == 30
+    assert [label.get_text()[:2] for label in ax.get_yticklabels()] == ["x0"] * 4 or cells == 40
+    assert ("segment" in ax.get_xlabel()) == (cells == 40)
     pyplot.close("all")
 
 

@@ -205,6 +205,12 @@ def _clinic_surface(x: Float) -> tuple[Float, Float, Float]:
     return propensity, control, -1.0 - 0.8 * (severity - 1.3)
 
 
+def _trial_surface(x: Float) -> tuple[Float, Float, Float]:
+    # The same patients, treated by lot; the outcome is what is left of forty days, those at home.
+    _, days, effect = _clinic_surface(x)
+    return np.full(len(x), 0.5), 40.0 - days, -effect
+
+
 def _guideline_surface(x: Float) -> tuple[Float, Float, Float]:
     # Treatment becomes common over a short stretch of x0, where the outcome has a kink; the effect saturates.
     propensity = 0.2 + 0.6 * _expit(5.0 * (x[:, 0] - 0.2))
@@ -299,6 +305,17 @@ DESIGNS: dict[str, Design] = {
             covariates=_clinic,
             surface=_clinic_surface,
             noise=lambda n, rng: rng.gamma(4.0, 0.75, n) - 3.0,
+        ),
+        Design(
+            name="clinic-trial",
+            bounds=Bounds(
+                outcome=(0.0, 40.0),
+                covariates=[(18.0, 95.0), (0.0, 20.0), [0.0, 1.0], [0.0, 1.0, 2.0, 3.0]],
+                propensity=(0.3, 0.7),
+            ),
+            covariates=_clinic,
+            surface=_trial_surface,
+            noise=lambda n, rng: 3.0 - rng.gamma(4.0, 0.75, n),
         ),
         Design(
             name="guideline",
