@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet import Bounds
+from discreet.columns import Range
 from discreet.datasets import dp_cate, meta_learners
 from discreet.datasets.setups import SETUPS
 from discreet.datasets.study import Study
@@ -33,13 +34,13 @@ class Sample(NamedTuple):
 
     def with_wide_bounds(self, times: float = 10.0) -> Sample:
         """The same records, ranges of covariates declared so many times too wide about the same middle."""
-        ranges = []
-        for column in self.bounds.covariates.values():
-            if isinstance(column, tuple):
-                middle, half = (column[0] + column[1]) / 2.0, times * (column[1] - column[0]) / 2.0
+        ranges: list = []
+        for column in self.bounds.columns:
+            if isinstance(column, Range):
+                middle, half = (column.low + column.high) / 2.0, times * (column.high - column.low) / 2.0
                 ranges.append((middle - half, middle + half))
             else:
-                ranges.append(list(column))
+                ranges.append(list(column.levels))
         wide = Bounds(outcome=self.bounds.outcome, covariates=ranges, propensity=self.bounds.propensity)
         return self._replace(bounds=wide)
 

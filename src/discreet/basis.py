@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from discreet.columns import Float, IntArray, Range
-from discreet.marginals import Column, cells
+from discreet.marginals import Column, Window, cells, into_windows
 
 # Pairs of covariates enter through the products of their first terms (of all contrasts, for levels), while there are
 # no more of these than this.
@@ -102,11 +102,15 @@ class Basis:
         Released (or assumed) distribution of each column over its cells.
     size
         How rich the basis is.
+    windows
+        Middle and half width of the part of each range that its marginal is about, where that is not all of it; what
+        lies outside counts as its ends.
     """
 
     columns: tuple[Column, ...]
     marginals: tuple[Float, ...]
     size: Size
+    windows: tuple[Window | None, ...] = ()
     unrolled: tuple[Float | None, ...] = field(init=False, repr=False)
     own: tuple[Float, ...] = field(init=False, repr=False)
     ranks: tuple[_Ranks | None, ...] = field(init=False, repr=False)
@@ -197,6 +201,10 @@ class Basis:
         Only elementwise arithmetic in a fixed order, so that a record's features do not depend on its neighbours in
         memory (docs/proofs/gate.md asks this of a map).
         """
+        return self.within(into_windows(x, self.windows))
+
+    def within(self, x: Float) -> tuple[Float, Float]:
+        """The same for covariates that are counted from -1 to 1 inside their windows."""
         features = np.empty((len(x), self.m), order="F")
         features[:, 0] = 1.0
         at = 1
@@ -225,6 +233,7 @@ class Basis:
 
 def evaluate(basis: Basis, x: Float, coefficients: Float) -> Float:
     """Features times coefficients without the features: for functions that are public, and asked about many rows."""
+    x = into_windows(x, basis.windows)
     plain = coefficients * basis.weight
     start = basis.m - len(basis.products)
     partners: dict[int, list[tuple[int, float]]] = {}

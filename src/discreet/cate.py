@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import sqrt
 from numbers import Real
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from scipy.special import ndtri
@@ -19,6 +19,7 @@ from discreet.budget import Budget, Shares
 from discreet.columns import Float, Range
 from discreet.effect_release import EffectRelease
 from discreet.effect_rounds import (
+    Correction,
     assign,
     calibrate_treatment,
     combine_looks,
@@ -27,7 +28,7 @@ from discreet.effect_rounds import (
     known_constant,
     outcome_round,
 )
-from discreet.errors import InvalidBudget
+from discreet.errors import InvalidBudget, InvalidInput
 from discreet.fitted import Progress, after_count, count_first, open_gate, trimmed
 from discreet.gate import Gate
 from discreet.guarantee import Neighbours
@@ -37,13 +38,19 @@ from discreet.records import Records
 from discreet.release import Release
 from discreet.rounds import Propensity
 from discreet.shrinkage import profile
-from discreet.survey import Location, Setting, build_basis, locate, measure_gram, pilot_effect
+from discreet.survey import Location, Setting, build_closer_basis, locate, measure_gram, pilot_effect
 
 # Below this n mu (for six covariates) no noisy function beats a constant.
 _CONSTANT = 150.0
 # Highest power by n mu (for six covariates); pairs, curved pairs and jumps from so much on.
 _DEGREES = ((0.0, 2), (200.0, 3), (350.0, 4), (3000.0, 5))
 _PAIRS, _CURVED, _JUMPS = 400.0, 3000.0, 3000.0
+# Shares of the first look and of the effect's rounds by n mu: where there is enough of it, a round more takes out what
+# the slopes of others had wrong.
+_EFFECT_SHARES: tuple[tuple[float, float, tuple[float, ...]], ...] = (
+    (300.0, 0.16, (0.13, 0.13, 0.24)),
+    (0.0, 0.22, (0.18, 0.26)),
+)
 
 
 class CATE(BaseEstimator):  # type: ignore[misc]
@@ -61,6 +68,9 @@ class CATE(BaseEstimator):  # type: ignore[misc]
         Public facts: outcome range, covariates, overlap.
     propensity : float, array or column name, optional
         Probability of treatment where it is known by design (a randomised trial).
+    correction : {"R", "DR"}
+        Orthogonal moments that correct the effect: those of the R-learner, which trust records where both arms are
+        common, or of the doubly robust score, which count all records alike and cost more noise where an arm is rare.
     neighbours : {"replace-one", "add-remove"}
         Which data sets must look alike. Under add-remove the number of records is private too.
 
@@ -85,12 +95,14 @@ class CATE(BaseEstimator):  # type: ignore[misc]
         bounds: Bounds,
         delta: float | None = None,
         propensity: Any = None,
+        correction: Correction = "R",
         neighbours: Neighbours = "replace-one",
     ) -> None:
         self.epsilon = epsilon
         self.bounds = bounds
         self.delta = delta
         self.propensity = propensity
+        self.correction = correction
         self.neighbours = neighbours
 
     def effect(self, X: Any = None) -> Float:
@@ -134,6 +146,8 @@ class CATE(BaseEstimator):  # type: ignore[misc]
     def _check_budget(self, budget: Budget) -> None:
         if budget.pure:
             raise InvalidBudget("CATE needs delta, e.g. delta=1e-6: its rounds add Gaussian noise.")
+        if self.correction not in get_args(Correction):
+            raise InvalidInput('correction must be "R" or "DR": choose the moments that correct the effect.')
 
     def _fit(self, records: Records, progress: Progress | None) -> CATE:
         gate = open_gate(self, records, progress)
@@ -142,20 +156,24 @@ class CATE(BaseEstimator):  # type: ignore[misc]
         design = Design.of(strength, gate.n, gate.bounds.columns, self.propensity)
         if not design.varying:
             # All of the budget goes to the average effect, by the rounds that are made for it.
-            self.release_ = _constant(ATE(**self.get_params())._fit_through(gate).release_)
+            average = {name: value for name, value in self.get_params().items() if name != "correction"}
+            self.release_ = _constant(ATE(**average)._fit_through(gate).release_)
             return self
         share = after_count(gate, design.shares)
         where = locate(gate, share["location"])
         pilot = pilot_effect(gate, share["pilot"], where)
-        setting = measure_gram(gate, share["gram"], build_basis(gate, share["marginals"], design.size))
+        setting = measure_gram(gate, share["gram"], build_closer_basis(gate, share["marginals"], design.size))
         look = first_look(gate, share["first look"], 0.2 * share["looks"], setting, where, pilot)
         propensity = self._propensity(gate, share, setting, where, strength)
         models = combine_looks(look, propensity, where, pilot)
         for number in range(1, design.rounds + 1):
-            to_outcome, to_effect, looks = share[f"outcome {number}"], share[f"effect {number}"], share["looks"]
-            models = outcome_round(gate, number, to_outcome, 0.3 / design.rounds * looks, models)
-            last = number == design.rounds
-            models = effect_round(gate, number, to_effect, 0.5 / design.rounds * looks, models, last=last)
+            to_look = 0.5 / design.rounds * share["looks"]
+            if number <= 2:
+                models = outcome_round(gate, number, share[f"outcome {number}"], 0.15 * share["looks"], models)
+            to_effect = share[f"effect {number}"]
+            models = effect_round(
+                gate, number, to_effect, to_look, models, correction=self.correction, last=number == design.rounds
+            )
         self.release_ = _release(gate, design, models, where, share)
         return self
 
@@ -184,14 +202,17 @@ class Design:
     def of(cls, strength: float, n: float, columns: tuple[Column, ...], propensity: Any) -> Design:
         """By n mu (``strength``), the number of records, the columns, and whether the propensity is known."""
         scaled = strength / sqrt(max(len(columns), 2) / 6.0)
-        parts = {"location": 0.03, "pilot": 0.01, "marginals": 0.04, "gram": 0.03, "first look": 0.22, "looks": 0.05}
-        parts |= {"outcome 1": 0.06, "outcome 2": 0.04, "effect 1": 0.18, "effect 2": 0.26}
-        parts |= {"treatment": 0.06, "calibration": 0.02}
+        first, effects = next((first, effects) for level, first, effects in _EFFECT_SHARES if scaled >= level)
+        parts = {"location": 0.03, "pilot": 0.01, "marginals": 0.04, "gram": 0.03, "first look": first, "looks": 0.05}
+        parts |= {"outcome 1": 0.06, "outcome 2": 0.04, "treatment": 0.06, "calibration": 0.02}
+        parts |= {f"effect {number}": part for number, part in enumerate(effects, 1)}
+        last = f"effect {len(effects)}"
         if propensity is not None:
-            parts["effect 2"] += parts.pop("calibration")
+            parts[last] += parts.pop("calibration")
             if isinstance(propensity, Real):
-                parts["effect 2"] += parts.pop("treatment")
-        return cls(effect_size(scaled, n, columns), scaled >= _CONSTANT and bool(columns), 2, Shares(**parts))
+                parts[last] += parts.pop("treatment")
+        varying = scaled >= _CONSTANT and bool(columns)
+        return cls(effect_size(scaled, n, columns), varying, len(effects), Shares(**parts))
 
 
 def effect_size(scaled: float, n: float, columns: tuple[Column, ...]) -> Size:
@@ -214,7 +235,7 @@ def effect_size(scaled: float, n: float, columns: tuple[Column, ...]) -> Size:
 
 def _jumps(p: int) -> int:
     """Ranks at which each covariate may jump: fewer where there are many covariates."""
-    return 7 if p <= 6 else 3 if p <= 12 else 0
+    return 11 if p <= 6 else 3 if p <= 12 else 0
 
 
 def _release(gate: Gate, design: Design, models: Models, where: Location, share: dict[str, float]) -> EffectRelease:
@@ -238,6 +259,7 @@ def _release(gate: Gate, design: Design, models: Models, where: Location, share:
         design="known propensity" if known else "observational",
         size=basis.size,
         marginals=basis.marginals,
+        windows=basis.windows,
         coefficients=coefficients,
         centre=unit * (constant + centre),
         factor=unit * factor,

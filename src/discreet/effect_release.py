@@ -19,7 +19,7 @@ from discreet.columns import Float
 from discreet.errors import InvalidInput, UnsupportedRelease
 from discreet.frames import table
 from discreet.guarantee import Guarantee
-from discreet.marginals import cells
+from discreet.marginals import Window, cells
 from discreet.plots import plot_effect
 from discreet.publishing import columns, fields_of, guarantee_words, listed, mechanism_words, plain_copy, read_json
 from discreet.release import StudyDesign
@@ -65,6 +65,9 @@ class EffectRelease:
         How rich the basis of the function is.
     marginals
         Released distribution of each covariate over its cells, to which the basis is orthonormal.
+    windows
+        Middle and half width of the part of each range that the cells divide, where that is not all of it (as parts of
+        the range's own middle and half width).
     coefficients
         Of the estimated function, in the outcome's unit.
     centre, factor
@@ -100,6 +103,7 @@ class EffectRelease:
     adjustment: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     reference: dict[str, float] = field(default_factory=dict)
+    windows: tuple[Window | None, ...] = ()
 
     def __post_init__(self) -> None:
         if self.design not in get_args(StudyDesign):
@@ -111,6 +115,8 @@ class EffectRelease:
                 raise InvalidInput(f"size has a {name} that no release has; check the file.")
         if [len(marginal) for marginal in self.marginals] != [cells(column) for column in self.bounds.columns]:
             raise InvalidInput("marginals must have one number for each cell of each covariate; check the file.")
+        if len(self.windows) not in (0, self.bounds.p) or not all(_is_window(window) for window in self.windows):
+            raise InvalidInput("windows must lie inside the ranges, one for each covariate or none; check the file.")
         m = self.basis.m
         shapes = {"coefficients": (m,), "centre": (m,), "average": (m,), "factor": (m, m)}
         if any(getattr(self, name).shape != shape for name, shape in shapes.items()):
@@ -130,7 +136,7 @@ class EffectRelease:
     @cached_property
     def basis(self) -> Basis:
         """Features of the function."""
-        return Basis(self.bounds.columns, self.marginals, self.size)
+        return Basis(self.bounds.columns, self.marginals, self.size, self.windows)
 
     def effect(self, X: Any = None) -> Float:
         """Effect for each row of X: an array or a frame with exactly the declared covariates."""
@@ -258,6 +264,7 @@ class EffectRelease:
         plain |= {"guarantee": self.guarantee.to_dict(), "bounds": self.bounds.to_dict(), "notes": list(self.notes)}
         plain["size"] = {part.name: getattr(self.size, part.name) for part in fields(self.size)}
         plain["marginals"] = [marginal.tolist() for marginal in self.marginals]
+        plain["windows"] = [window and list(window) for window in self.windows]
         plain |= {name: plain[name].tolist() for name in ("coefficients", "centre", "average")}
         plain["factor"] = _in_steps(self.factor)
         return {"format": FORMAT, "version": VERSION} | plain
@@ -272,6 +279,7 @@ class EffectRelease:
             rest["bounds"], rest["notes"] = Bounds.from_dict(rest["bounds"]), tuple(map(str, rest["notes"]))
             rest["size"] = _size(rest["size"])
             rest["marginals"] = tuple(np.array(marginal, dtype=np.float64) for marginal in rest["marginals"])
+            rest["windows"] = tuple(window and (float(window[0]), float(window[1])) for window in rest["windows"])
             rest |= {name: np.array(rest[name], dtype=np.float64) for name in ("coefficients", "centre", "average")}
             rest |= {"factor": _from_steps(**rest["factor"]), "n": float(rest["n"])}
             for name in ("importance", "reference"):
@@ -329,6 +337,10 @@ class EffectRelease:
 
     def _words(self) -> str:
         return str(self.size) if self.varies else "a constant"
+
+
+def _is_window(window: Window | None) -> bool:
+    return window is None or (window[1] > 0.0 and abs(window[0]) + window[1] <= 1.0 + 1e-9)
 
 
 def _in_steps(factor: Float) -> dict[str, Any]:

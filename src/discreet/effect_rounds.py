@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import hypot, sqrt
+from typing import Literal
 
 import numpy as np
 from scipy.special import logit
@@ -30,16 +31,22 @@ from discreet.rounds import Propensity
 from discreet.spread import Spread
 from discreet.survey import Location, Setting, measure_spread
 
+Correction = Literal["R", "DR"]
+
 # Residuals are clipped at so many scales: little is lost, since the moments are compared with what clipping leaves.
 _CLIP_FIRST, _CLIP, _CLIP_LAST = 1.0, 1.8, 2.2
 # Nor is there any use in a clip that hardly anything exceeds.
 _ENOUGH = 0.98
 # Relative error of the models behind the moments, and of the first look, whose residual knows no model yet.
 _DOUBT, _DOUBT_FIRST = 0.15, 0.3
+# Part of the prior variance of an effect's coefficients that the first look leaves in any case.
+_UNSEEN = 0.02
 # Part of the first look's word on the outcome that counts beside a later round.
 _KEPT = 0.2
 # Steps in which the first look's contrast is freed of confounding, and Newton steps of the propensity.
 _ALTERNATE, _NEWTON = 3, 6
+# Points of the reference that tell which room a look should have.
+_POINTS = 2_000
 # A residual exceeds twice the outcome's half range only where the models are off.
 _CEILING = 2.0
 
@@ -72,7 +79,8 @@ def first_look(gate: Gate, share: float, look: float, setting: Setting, where: L
     scale = where.spread.scale
     blocks = joint_blocks(basis, p)
     prior = prior_variance(blocks, scale**2, (0.5 * scale) ** 2 / float(basis.weight[0]) ** 2)
-    focus = _focus(setting, prior[: basis.m], _unit(gate, 0.5 * share) * clip / seen)
+    sampling = n * seen / spread.clipped_square(clip)
+    focus = _focus(setting, prior[: basis.m], _unit(gate, 0.5 * share) * clip / seen, sqrt(1.0 / sampling))
     reach = max(p, 1.0 - p)
 
     def rows(c: Chunk) -> Float:
@@ -83,7 +91,6 @@ def first_look(gate: Gate, share: float, look: float, setting: Setting, where: L
     radius = clip * focus.radius * sqrt(1.0 + 4.0 * reach**2)
     (moments,) = gate.ask(Query("first look", share, Ball(radius, 2 * focus.m), rows))
     values = moments.value / n / seen
-    sampling = n * seen / spread.clipped_square(clip)
     return FirstLook(focus, values[: focus.m], values[focus.m :], float(moments.sd) / n / seen, sampling, p)
 
 
@@ -96,8 +103,9 @@ def assign(
     """
     n, p, basis = gate.n, where.treated, setting.basis
     blocks, reach = single_blocks(basis), max(p, 1.0 - p)
-    noise = _unit(gate, share) * reach / (p * (1.0 - p))
-    focus = _focus(setting, prior_variance(blocks, 0.25, 4.0), noise)
+    varies = p * (1.0 - p)
+    noise, sampling = _unit(gate, share) * reach / varies, sqrt(1.0 / (n * varies))
+    focus = _focus(setting, prior_variance(blocks, 0.25, 4.0), noise, sampling)
 
     def rows(c: Chunk) -> Float:
         psi, weight = focus(setting.features(c)[0])
@@ -106,7 +114,7 @@ def assign(
     (moments,) = gate.ask(Query("treatment moments", share, Ball(reach * focus.radius, focus.m), rows))
     value, sd = moments.value / n, float(moments.sd) / n
     psi, weight = focus(setting.reference.features)
-    apart = p * (1.0 - p) * focus.scale[:, None] * setting.gram.apart[focus.kept]
+    apart = varies * focus.scale[:, None] * setting.gram.apart[focus.kept]
     model = Propensity(setting, np.zeros(basis.m), np.zeros((basis.m, basis.m)), *trim, known=known)
     information = Information(np.zeros((basis.m, basis.m)), np.zeros(basis.m))
     for _ in range(_NEWTON):
@@ -114,7 +122,8 @@ def assign(
         expected = (psi * (weight * (e - p))[:, None]).mean(axis=0) + apart @ model.theta
         slope = setting.slope(focus, e * (1.0 - e))
         information = Information.seen(value - expected, sd, slope, 0.0).around(model.theta)
-        fitted = fit_treatment(information, n * _second(setting, e * (1.0 - e)), blocks, model.theta)
+        sampled = _sampled(setting, focus, n, e * (1.0 - e))
+        fitted = fit_treatment(information, sampled, blocks, model.theta)
         model = replace(model, theta=fitted.mean, covariance=fitted.covariance)
     return model, information
 
@@ -131,8 +140,11 @@ def calibrate_treatment(gate: Gate, share: float, model: Propensity, information
     setting, n = model.setting, gate.n
     e = model.on_reference
     varies = e * (1.0 - e)
-    noise = _unit(gate, share) * model.reach / float(np.mean(varies))
-    focus = _focus(setting, np.diag(model.covariance), noise)
+    noise, sampling = (
+        _unit(gate, share) * model.reach / float(np.mean(varies)),
+        sqrt(1.0 / (n * float(np.mean(varies)))),
+    )
+    focus = _focus(setting, np.diag(model.covariance), noise, sampling)
 
     def rows(c: Chunk) -> Float:
         psi, weight = focus(setting.features(c)[0])
@@ -141,8 +153,9 @@ def calibrate_treatment(gate: Gate, share: float, model: Propensity, information
     (moments,) = gate.ask(Query("calibration", share, Ball(model.reach * focus.radius, focus.m), rows))
     value, sd = moments.value / n, float(moments.sd) / n
     more = Information.seen(value, sd, setting.slope(focus, varies), _DOUBT).around(model.theta)
-    sampling = n * _second(setting, varies)
-    fitted = fit_treatment(information + more, sampling, single_blocks(setting.basis), model.theta)
+    fitted = fit_treatment(
+        information + more, _sampled(setting, focus, n, varies), single_blocks(setting.basis), model.theta
+    )
     return replace(model, theta=fitted.mean, covariance=fitted.covariance)
 
 
@@ -181,7 +194,8 @@ def outcome_round(gate: Gate, number: int, share: float, look: float, models: Mo
     spread = measure_spread(gate, f"outcome spread {number}", look, models.residual, _CEILING)
     clip = _clip(spread, _CLIP)
     seen = max(spread.below(clip), 0.3)
-    focus = _focus(setting, models.doubt(effect=False), _unit(gate, share) * clip / seen)
+    precision = n * seen / spread.clipped_square(clip)
+    focus = _focus(setting, models.doubt(effect=False), _unit(gate, share) * clip / seen, sqrt(1.0 / precision))
 
     def rows(c: Chunk) -> Float:
         psi, weight = focus(setting.features(c)[0])
@@ -192,35 +206,87 @@ def outcome_round(gate: Gate, number: int, share: float, look: float, models: Mo
     value, sd = moments.value / n / seen, float(moments.sd) / n / seen
     more = Information.seen(value, sd, setting.slope(focus, everywhere), _DOUBT).around(models.outcome)
     before = models.known_outcome.weakened(_KEPT) if number == 1 else models.known_outcome
-    return models.with_outcome(before + more, n * seen / spread.clipped_square(clip) * setting.second)
+    return models.with_outcome(before + more, _sampled(setting, focus, precision, everywhere))
 
 
-def effect_round(gate: Gate, number: int, share: float, look: float, models: Models, *, last: bool) -> Models:
-    """Correct the effect's model by the moments (t - e) r psi, orthogonal to errors of the outcome's model.
+def effect_round(
+    gate: Gate, number: int, share: float, look: float, models: Models, *, correction: Correction, last: bool
+) -> Models:
+    """Correct the effect's model by the moments w (t - e) r psi, orthogonal to errors of the outcome's model.
 
-    The product is clipped, which tells on the slope where one arm is rare: the released distribution of |r| says by how
-    much. What the first look said of the effect was confounded, and is forgotten.
+    With w = 1 these are the R-learner's, which count records where both arms are common; with w = 1 / (e (1 - e)) those
+    of the doubly robust score, which count all records alike. The product is clipped, which tells on the slope where
+    one arm is rare: the released distribution of |r| says by how much. What the first look said of the effect was
+    confounded, and is forgotten.
     """
     setting, n = models.setting, gate.n
     spread = measure_spread(gate, f"effect spread {number}", look, models.residual, _CEILING)
     e = models.propensity.on_reference
-    clip = _product_clip(spread, e, _CLIP_LAST if last else _CLIP)
-    treated, control = (spread.below_each(clip / np.maximum(part, 1e-6)) for part in (1.0 - e, e))
-    varies = e * (1.0 - e) * ((1.0 - e) * treated + e * control)
-    focus = _focus(setting, models.doubt(effect=True), _unit(gate, share) * clip / float(np.mean(varies)))
+    arms = _Arms(e, _weight(e, correction))
+    clip = arms.clip(spread, _CLIP_LAST if last else _CLIP)
+    varies = arms.seen(spread, clip)
+    # Clipping the product is about the same as clipping the residual further out.
+    level = clip / arms.size
+    precision = n * spread.below(level) / spread.clipped_square(level) * arms.balance
+    typical = float(np.mean(varies))
+    noise, sampling = _unit(gate, share) * clip / typical, sqrt(1.0 / (precision * typical))
+    doubt = models.doubt(effect=True)
+    if number == 1:
+        # The first look's contrast was taken beside residuals without any model: what it has not seen may be there.
+        prior = prior_variance(models.blocks, models.scale**2, models.scale**2)[setting.basis.m :]
+        doubt = np.maximum(doubt, _UNSEEN * prior)
+    focus = _focus(setting, doubt, noise, sampling)
 
     def rows(c: Chunk) -> Float:
         psi, weight = focus(setting.features(c)[0])
-        product = (c.t - models.propensity(c)) * models.residual(c)
+        e = models.propensity(c)
+        product = _weight(e, correction) * (c.t - e) * models.residual(c)
         return psi * (np.clip(product, -clip, clip) * weight)[:, None]
 
     (moments,) = gate.ask(Query(f"effect moments {number}", share, Ball(clip * focus.radius, focus.m), rows))
     slope = setting.slope(focus, varies)
     more = Information.seen(moments.value / n, float(moments.sd) / n, slope, _DOUBT).around(models.effect)
-    # Clipping the product is about the same as clipping the residual further out.
-    level = clip / sqrt(float(np.mean(e * (1.0 - e))))
-    sampling = n * spread.below(level) / spread.clipped_square(level) * _second(setting, varies)
-    return models.with_effect(more if number == 1 else models.known_effect + more, sampling, last=last)
+    known = more if number == 1 else models.known_effect + more
+    return models.with_effect(known, _sampled(setting, focus, precision, varies), last=last)
+
+
+def _weight(e: Float, correction: Correction) -> Float:
+    return np.ones_like(e) if correction == "R" else 1.0 / (e * (1.0 - e))
+
+
+class _Arms:
+    """How weighted products (t - e) r behave over the reference's probabilities."""
+
+    def __init__(self, e: Float, weight: Float) -> None:
+        self.e, self.varies, self.square = e, e * (1.0 - e) * weight, e * (1.0 - e) * weight**2
+        # What multiplies |r| in either arm.
+        self.treated, self.control = np.maximum((1.0 - e) * weight, 1e-6), np.maximum(e * weight, 1e-6)
+
+    @property
+    def size(self) -> float:
+        """Root mean square of what multiplies the residual."""
+        return sqrt(float(np.mean(self.square)))
+
+    @property
+    def balance(self) -> float:
+        """Mean of the slope over that of the square: one for the R-learner, whose weights are the best ones."""
+        return float(np.mean(self.varies) / np.mean(self.square))
+
+    def clip(self, spread: Spread, scales: float) -> float:
+        """So many scales of the product, or less where hardly anything lies beyond."""
+        levels = spread.scale * self.size * np.linspace(0.5, scales, 32)
+        some = slice(None, None, max(1, len(self.e) // 500))
+        e, treated, control = self.e[some], self.treated[some], self.control[some]
+        for level in levels:
+            below = e * spread.below_each(level / treated) + (1.0 - e) * spread.below_each(level / control)
+            if float(np.mean(below)) >= _ENOUGH:
+                return float(level)
+        return float(levels[-1])
+
+    def seen(self, spread: Spread, clip: float) -> Float:
+        """Slope of each point's product to its effect, less what clipping hides in either arm."""
+        treated, control = (spread.below_each(clip / factor) for factor in (self.treated, self.control))
+        return np.asarray(self.varies * ((1.0 - self.e) * treated + self.e * control))
 
 
 def _clip(spread: Spread, scales: float) -> float:
@@ -230,26 +296,26 @@ def _clip(spread: Spread, scales: float) -> float:
     return float(levels[enough[0]] if enough.size else levels[-1])
 
 
-def _product_clip(spread: Spread, e: Float, scales: float) -> float:
-    """The same for |t - e| times a magnitude, on the reference's probabilities."""
-    levels = spread.scale * sqrt(float(np.mean(e * (1.0 - e)))) * np.linspace(0.5, scales, 32)
-    some = e[:: max(1, len(e) // 500)]
-    for level in levels:
-        below = some * spread.below_each(level / np.maximum(1.0 - some, 1e-6))
-        below += (1.0 - some) * spread.below_each(level / np.maximum(some, 1e-6))
-        if float(np.mean(below)) >= _ENOUGH:
-            return float(level)
-    return float(levels[-1])
+def _focus(setting: Setting, doubt: Float, noise: float, sampling: float) -> Focus:
+    """Features by what is in doubt about each; every feature's part of the function counts alike.
 
-
-def _focus(setting: Setting, doubt: Float, noise: float) -> Focus:
-    """Features by what is in doubt about each; every feature's part of the function counts alike."""
-    return Focus.of(allot(np.ones(len(doubt)), setting.size * doubt, noise**2), setting.size)
+    ``noise`` and ``sampling`` are the standard deviations of a unit feature's moment.
+    """
+    focus = Focus.of(allot(np.ones(len(doubt)), setting.size * doubt, ROOM * noise**2), setting.size)
+    return focus.roomy(setting.reference.features[:_POINTS], noise**2, sampling**2)
 
 
 def _unit(gate: Gate, share: float) -> float:
-    """Noise of focused moments of a quantity within [-1, 1], to a record."""
-    return gate.noise_sd(Ball(ROOM**0.5, 1), share) / gate.n
+    """Noise of focused moments of a quantity within [-1, 1], to a record, at a room of one."""
+    return gate.noise_sd(Ball(1.0, 1), share) / gate.n
+
+
+def _sampled(setting: Setting, focus: Focus, precision: float, varies: Float) -> Float:
+    """Precision with which these records stand for others, less what is lost by weighing some of them down."""
+    efficiency = focus.efficiency(setting.reference.features[:_POINTS])
+    root = np.full(setting.basis.m, sqrt(float(np.mean(efficiency))))
+    root[focus.kept] = np.sqrt(efficiency)
+    return np.asarray(precision * root[:, None] * _second(setting, varies) * root)
 
 
 def _second(setting: Setting, varies: Float) -> Float:

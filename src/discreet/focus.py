@@ -5,7 +5,7 @@ Post-processing: a focus is chosen from released numbers alone. Why it helps: do
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from discreet.columns import Float, IntArray
 
 # Shares of the norm below this part of the largest are not worth a column.
 _LEAST = 3e-3
+# Rooms that are tried.
+_ROOMS = (0.5, ROOM, 1.0, 1.5, 2.5, 4.0, 7.0, 12.0)
 # What is smaller than this beside the largest of its kind is as good as zero.
 _TINY = 1e-12
 
@@ -42,10 +44,14 @@ def _above_zero(values: Float) -> Float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Focus:
-    """A few features of a basis, rescaled, and the norm to which a record's are held."""
+    """A few features of a basis, rescaled, and the norm to which a record's are held.
+
+    ``room`` is the square of that norm, beside a mean square of one.
+    """
 
     kept: IntArray
     scale: Float
+    room: float = ROOM
 
     @classmethod
     def of(cls, share: Float, size: Float) -> Focus:
@@ -61,7 +67,7 @@ class Focus:
     @property
     def radius(self) -> float:
         """Norm to which a record's rescaled features are held; they are scaled to have a mean square of one."""
-        return float(np.sqrt(ROOM))
+        return float(np.sqrt(self.room))
 
     def __call__(self, features: Float) -> tuple[Float, Float]:
         """Rescaled features and each record's weight; elementwise and in a fixed order, as a map has to be."""
@@ -70,7 +76,30 @@ class Focus:
         for k, (column, scale) in enumerate(zip(self.kept, self.scale, strict=True)):
             np.multiply(features[:, column], scale, out=narrow[:, k])
             square += narrow[:, k] ** 2
-        return narrow, np.minimum(1.0, ROOM / np.maximum(square, 1e-300))
+        return narrow, np.minimum(1.0, self.room / np.maximum(square, 1e-300))
+
+    def roomy(self, features: Float, noise: float, sampling: float) -> Focus:
+        """With the room that leaves the least error of the coefficients, judged on public stand-ins for the records.
+
+        A small norm means little noise (``noise`` is its variance at a room of one), but records beyond it count less:
+        the sampling error (``sampling`` is its variance for a feature of mean square one) grows.
+        """
+        narrow, _ = self(features)
+        square, narrow = np.sum(narrow**2, axis=1), narrow**2
+        size = narrow.mean(axis=0)
+        losses = []
+        for room in _ROOMS:
+            weight = np.minimum(1.0, room / np.maximum(square, 1e-300))
+            slope, spread = weight @ narrow / len(square), weight**2 @ narrow / len(square)
+            losses.append(float(np.mean((noise * room + sampling * spread) * size / slope**2)))
+        return replace(self, room=_ROOMS[int(np.argmin(losses))])
+
+    def efficiency(self, features: Float) -> Float:
+        """Part of the sampling precision that weighing records down leaves to each feature kept."""
+        narrow, weight = self(features)
+        square = narrow**2
+        slope, spread = weight @ square / len(weight), weight**2 @ square / len(weight)
+        return np.asarray(slope**2 / (spread * square.mean(axis=0)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,7 +18,16 @@ BINS = 24
 # the probability that a range has the shape that most of them have.
 _EVEN, _COMMON = 0.5, 0.8
 
+# A window leaves out at most this part of the records on either side, and is not worth it unless it narrows a range to
+# less than this part; counts are believed over the likely shape where they stand so many standard deviations clear.
+_OUTSIDE, _NARROWER, _CLEAR = 0.002, 0.75, 3.5
+
+# Least mass of a cell, in units of an even one's: so little is never known to be nothing.
+_LEAST, _LEAST_WINDOWED = 0.02, 0.004
+
 Column = Range | Levels
+# Middle and half width of a part of [-1, 1].
+Window = tuple[float, float]
 
 
 def cells(column: Column) -> int:
@@ -37,59 +46,122 @@ def cell_numbers(x: Float, columns: tuple[Column, ...]) -> IntArray:
     return numbers
 
 
-def clean_marginals(columns: Sequence[Column], fractions: Sequence[Float], sd: float) -> tuple[Float, ...]:
+def into_windows(x: Float, windows: Sequence[Window | None]) -> Float:
+    """Covariates counted from -1 to 1 inside their windows; what lies outside counts as its ends."""
+    if not any(windows):
+        return x
+    out = x.copy()
+    for j, window in enumerate(windows):
+        if window is not None:
+            out[:, j] = np.clip((x[:, j] - window[0]) / window[1], -1.0, 1.0)
+    return out
+
+
+def find_windows(columns: Sequence[Column], fractions: Sequence[Float], sd: float) -> tuple[Window | None, ...]:
+    """Where nearly all records of each range are, from released histograms; None where that is most of the range."""
+    ranges = [part for column, part in zip(columns, fractions, strict=True) if isinstance(column, Range)]
+    shapes = iter(_likely_shapes(ranges, sd, _MORE_SHAPES))
+    return tuple(
+        _window(part, next(shapes), sd) if isinstance(column, Range) else None
+        for column, part in zip(columns, fractions, strict=True)
+    )
+
+
+def _window(fractions: Float, shape: Float, sd: float) -> Window | None:
+    # Bin by bin: what is all noise would add up over the empty ones.
+    mass = np.where(np.abs(fractions - shape) > _CLEAR * sd, np.maximum(fractions, 0.0), shape)
+    mass /= mass.sum()
+    low = int(np.searchsorted(np.cumsum(mass), _OUTSIDE))
+    high = BINS - int(np.searchsorted(np.cumsum(mass[::-1]), _OUTSIDE))
+    if high - low > _NARROWER * BINS:
+        return None
+    return (low + high) / BINS - 1.0, (high - low) / BINS
+
+
+def clean_marginals(
+    columns: Sequence[Column], fractions: Sequence[Float], sd: float, *, windowed: bool = False
+) -> tuple[Float, ...]:
     """Denoise released histograms: towards what a bell (for levels, equal cells) would give, by James and Stein.
 
     Bells are normal curves cut off at the ends of the range. A range's shape is the average of all bells and of even
     cells, weighted by how likely each is; how likely they are beforehand is learnt from all ranges together, because
     bounds that were declared by the same people tend to be generous to the same degree. Where the noise is small, the
-    histograms are returned as they are.
+    histograms are returned as they are. Ranges of a second look (``windowed``) may also be skewed, or filled in part.
     """
     ranges = [isinstance(column, Range) for column in columns]
-    bells = iter(_likely_shapes([part for part, ordered in zip(fractions, ranges, strict=True) if ordered], sd))
+    ordered_parts = [part for part, ordered in zip(fractions, ranges, strict=True) if ordered]
+    bells = iter(_likely_shapes(ordered_parts, sd, _MORE_SHAPES if windowed else _SHAPES))
     shapes = [
         next(bells) if ordered else np.full(len(part), 1.0 / len(part))
         for part, ordered in zip(fractions, ranges, strict=True)
     ]
-    return tuple(_shrunk(part, shape, sd) for part, shape in zip(fractions, shapes, strict=True))
+    least = _LEAST_WINDOWED if windowed else _LEAST
+    return tuple(_shrunk(part, shape, sd, least) for part, shape in zip(fractions, shapes, strict=True))
 
 
-def _likely_shapes(fractions: Sequence[Float], sd: float) -> list[Float]:
+def _likely_shapes(fractions: Sequence[Float], sd: float, shapes: Float) -> list[Float]:
     """Posterior mean of each range's shape, under a prior over shapes that is common to all of them."""
     if not fractions:
         return []
-    loss = np.stack([np.sum((part - _SHAPES) ** 2, axis=1) for part in fractions])
+    loss = np.stack([np.sum((part - shapes) ** 2, axis=1) for part in fractions])
     evidence = np.exp(-(loss - loss.min(axis=1, keepdims=True)) / (2.0 * max(sd, 1e-12) ** 2))
-    expected = np.full(len(_SHAPES), (1.0 - _EVEN) / (len(_SHAPES) - 1))
+    expected = np.full(len(shapes), (1.0 - _EVEN) / (len(shapes) - 1))
     expected[0] = _EVEN
     # How likely each shape is to be what most ranges have: others count only as far as they fit it.
     fit = np.log(_COMMON * evidence / (evidence @ expected)[:, None] + 1.0 - _COMMON).sum(axis=0)
     common = expected * np.exp(fit - fit.max())
     likely = evidence * (_COMMON * common / common.sum() + (1.0 - _COMMON) * expected)
     likely /= likely.sum(axis=1, keepdims=True)
-    return list(likely @ _SHAPES)
+    return list(likely @ shapes)
 
 
-def _shrunk(fractions: Float, shape: Float, sd: float) -> Float:
+def _shrunk(fractions: Float, shape: Float, sd: float, least: float) -> Float:
+    values = np.maximum(_kept(fractions, shape, sd), least / len(fractions))
+    return np.asarray(values / values.sum())
+
+
+def _kept(fractions: Float, shape: Float, sd: float) -> Float:
     apart, size = fractions - shape, len(fractions)
     # Noise alone exceeds its expectation now and then: only what is clearly more than noise is kept.
     noise = size * sd**2 * (1.0 + 2.0 * np.sqrt(2.0 / size))
     keep = max(0.0, 1.0 - noise / max(float(apart @ apart), 1e-300))
-    values = np.maximum(shape + keep * apart, 0.02 / size)
-    return np.asarray(values / values.sum())
+    return np.asarray(shape + keep * apart)
 
 
-def _shapes() -> Float:
+def _shapes(centres: int, narrowest: float) -> Float:
     edges = np.linspace(-1.0, 1.0, BINS + 1)
-    centre, width = np.meshgrid(np.linspace(-1.4, 1.4, 15), np.geomspace(0.1, 1.5, 14))
+    centre, width = np.meshgrid(np.linspace(-1.4, 1.4, centres), np.geomspace(narrowest, 1.5, 14))
     below = ndtr((edges[None, :] - centre.reshape(-1, 1)) / width.reshape(-1, 1))
     mass = np.maximum(np.diff(below, axis=1), 1e-12)
     bells = mass / mass.sum(axis=1, keepdims=True)
     return np.vstack([np.full(BINS, 1.0 / BINS), bells])
 
 
-# Even cells first, then bells.
-_SHAPES = _shapes()
+def _plateaus() -> Float:
+    """Even cells between any two edges, somewhat less at either end."""
+    parts = []
+    for low in range(BINS):
+        for high in range(low + 3, BINS + 1):
+            mass = np.full(BINS, 1e-12)
+            mass[low:high] = 1.0
+            mass[[low, high - 1]] = 0.6
+            parts.append(mass / mass.sum())
+    return np.stack(parts)
+
+
+def _skewed() -> Float:
+    """Log-normal curves that start at either end of the range."""
+    edges = np.linspace(0.0, 1.0, BINS + 1)[1:]
+    median, spread = np.meshgrid(np.geomspace(0.02, 0.7, 16), [0.25, 0.4, 0.6, 0.85, 1.2])
+    below = ndtr(np.log(edges[None, :] / median.reshape(-1, 1)) / spread.reshape(-1, 1))
+    mass = np.maximum(np.diff(below, axis=1, prepend=0.0), 1e-12)
+    mass /= mass.sum(axis=1, keepdims=True)
+    return np.vstack([mass, mass[:, ::-1]])
+
+
+# Even cells first, then bells; where a window is looked for, they may be much narrower, and there are others.
+_SHAPES = _shapes(15, 0.1)
+_MORE_SHAPES = np.vstack([_shapes(57, 0.02), _plateaus(), _skewed()])
 
 
 def reference_points(columns: tuple[Column, ...], marginals: tuple[Float, ...], correlation: Float, size: int) -> Float:

@@ -33,7 +33,7 @@ class Reference:
     def draw(cls, basis: Basis, gram: Float, sd: float) -> Reference:
         """Gaussian copula whose correlations come from the degree-one block of a released Gram matrix."""
         x = reference_points(basis.columns, basis.marginals, _correlation(basis, gram, sd), REFERENCE)
-        features, weight = basis(x)
+        features, weight = basis.within(x)
         weight = weight / len(x)
         return cls(features, weight, (features * weight[:, None]).T @ features)
 

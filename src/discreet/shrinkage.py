@@ -202,7 +202,9 @@ class _Part:
             flat = np.asarray(np.linalg.inv(own + np.eye(len(own)) / cap))
             return cls(block, scale, own, flat, none, none, none, none)
         width = max(shape.shape[1] for shape in block.shapes)
-        padded = np.stack([np.pad(shape, ((0, 0), (0, width - shape.shape[1]))) for shape in block.shapes])
+        padded = np.zeros((len(block.shapes), len(own), width))
+        for number, shape in enumerate(block.shapes):
+            padded[number, :, : shape.shape[1]] = shape
         values, vectors = np.linalg.eigh(np.swapaxes(padded, 1, 2) @ own @ padded)
         values, grid = np.maximum(values, 0.0)[:, None, :], (scale * SCALES)[None, :, None]
         bulk = -0.5 * np.sum(np.log1p(grid * values), axis=2)

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet.basis import Basis, Size, combine
-from discreet.columns import Float
+from discreet.columns import Float, Range
 from discreet.focus import Focus
 from discreet.gate import Gate, Query
 from discreet.geometry import Ball, Cells, Gram, Interval, MeanSquare
-from discreet.marginals import cell_numbers, cells, clean_marginals
+from discreet.marginals import Column, cell_numbers, cells, clean_marginals, find_windows, into_windows
 from discreet.moments import Reference, SteadyGram
 from discreet.records import CHUNK_ROWS, Chunk
 from discreet.spread import BINS, Factors, Spread, bin_numbers
@@ -90,11 +90,35 @@ def build_basis(gate: Gate, share: float, size: Size) -> Basis:
     columns = gate.bounds.columns
     if not columns:
         return Basis((), (), size)
+    parts = _marginal_parts(gate, "marginals", share, columns, lambda c: c.x)
+    return Basis(columns, clean_marginals(columns, *parts), size)
+
+
+def build_closer_basis(gate: Gate, share: float, size: Size) -> Basis:
+    """The same in two looks: ranges that were declared far too wide are narrowed to where the records are first."""
+    columns = gate.bounds.columns
+    ranges = [j for j, column in enumerate(columns) if isinstance(column, Range)]
+    if not ranges:
+        return build_basis(gate, share, size)
+    first = _marginal_parts(gate, "marginals, first look", 0.4 * share, columns, lambda c: c.x)
+    windows = find_windows(columns, *first)
+    some = tuple(columns[j] for j in ranges)
+    again = _marginal_parts(
+        gate, "marginals", 0.6 * share, some, lambda c: into_windows(c.x, windows)[:, ranges].copy(order="F")
+    )
+    marginals = list(clean_marginals(columns, *first))
+    for j, marginal in zip(ranges, clean_marginals(some, *again, windowed=True), strict=True):
+        marginals[j] = marginal
+    return Basis(columns, tuple(marginals), size, windows)
+
+
+def _marginal_parts(
+    gate: Gate, name: str, share: float, columns: tuple[Column, ...], rows: RowMap
+) -> tuple[list[Float], float]:
+    """Noisy share of the records in each cell of each column, and its noise."""
     sizes = tuple(cells(column) for column in columns)
-    (counts,) = gate.ask(Query("marginals", share, Cells(sizes), lambda c: cell_numbers(c.x, columns)))
-    parts = np.split(counts.value / gate.n, np.cumsum(sizes)[:-1])
-    marginals = clean_marginals(columns, parts, float(counts.sd) / gate.n)
-    return Basis(columns, marginals, size)
+    (counts,) = gate.ask(Query(name, share, Cells(sizes), lambda c: cell_numbers(rows(c), columns)))
+    return np.split(counts.value / gate.n, np.cumsum(sizes)[:-1]), float(counts.sd) / gate.n
 
 
 class Features:
