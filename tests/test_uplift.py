@@ -191,6 +191,27 @@ def test_files_of_another_kind_or_version_and_broken_ones_are_refused(fitted, tm
         ({"noisy": {"counts": [1]}}, InvalidInput, "wrong type"),
         ({"noisy": plain["noisy"] | {"sums": [[1.0, 2.0]]}}, InvalidInput, "one finite number per segment"),
         ({"noisy": plain["noisy"] | {"sum_sd": 0.0}}, InvalidInput, "must be positive"),
+        ({"noisy": plain["noisy"] | {"sum_sd": 1e308}}, InvalidInput, "wrong type"),
+        ({"settings": [1]}, InvalidInput, "plain JSON by name"),
+        (
+            {"partition": {"kind": "declared", "cuts": [{"column": 3, "edges": []}]}},
+            InvalidInput,
+            "does not fit the bounds",
+        ),
+        (
+            {"partition": {"kind": "declared", "cuts": [{"column": 0, "edges": "x"}]}},
+            InvalidInput,
+            "does not fit the bounds",
+        ),
+        (
+            {"partition": {"kind": "declared", "cuts": [{"column": 0, "groups": [0]}]}},
+            InvalidInput,
+            "does not fit the bounds",
+        ),
+        ({"partition": {"kind": "clusters", "centres": [[0.0]], "columns": [4]}}, InvalidInput, "clusters do not fit"),
+        ({"partition": {"kind": "clusters", "centres": [[0.0]], "columns": []}}, InvalidInput, "clusters do not fit"),
+        ({"partition": {"kind": "clusters", "centres": [[9.0]], "columns": [0]}}, InvalidInput, "clusters do not fit"),
+        ({"guarantee": plain["guarantee"] | {"proof": 3}}, InvalidInput, "must be text"),
     ]:
         path.write_text(json.dumps(plain | change))
         with pytest.raises(error, match=words):

@@ -151,16 +151,22 @@ class Partition:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any], bounds: Bounds) -> Partition:
-        """Read back what ``to_dict`` wrote."""
-        cuts = tuple(
-            Cut(
-                column=int(cut["column"]),
-                edges=tuple(cut["edges"]) if "edges" in cut else None,
-                groups=tuple(cut["groups"]) if "groups" in cut else None,
+        """Read back what ``to_dict`` wrote, as if it were declared again."""
+        try:
+            return cls.of(
+                {cut["column"]: _declared(cut, bounds.columns[cut["column"]]) for cut in plain["cuts"]}, bounds
             )
-            for cut in plain["cuts"]
-        )
-        return cls(cuts, bounds)
+        except (InvalidInput, IndexError, KeyError, TypeError, ValueError):
+            raise InvalidInput("partition does not fit the bounds; check the file.") from None
+
+
+def _declared(cut: Mapping[str, Any], spec: Range | Levels) -> list[Any]:
+    if isinstance(spec, Range):
+        return [spec.low, *cut["edges"], spec.high]
+    members = list(zip(spec.levels, cut["groups"], strict=True))
+    # No more groups than levels, whatever the file says.
+    count = min(max(cut["groups"]) + 1, len(members))
+    return [[level for level, group in members if group == k] for k in range(count)]
 
 
 def _inner(edges: tuple[float, ...], spec: Range | Levels) -> Float:
