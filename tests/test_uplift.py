@@ -327,6 +327,21 @@ def test_words_and_pages_fit_every_kind_of_table():
     assert "treatment assigned by design" in render_page(weighted)
 
 
+def test_nothing_but_sums_and_counts_by_cell_is_asked_for(monkeypatch):
+    asked = []
+    ask = gate_module.Gate.ask
+
+    def told(gate, *queries):
+        asked.extend(type(query.geometry).__name__ for query in queries)
+        return ask(gate, *queries)
+
+    monkeypatch.setattr(gate_module.Gate, "ask", told)
+    with seeded_noise(0):
+        for given in ({}, {"epsilon": 0.05, "propensity": 0.5}, {"by": PrivateKMeans(clusters=3, rounds=1)}):
+            fit(**given)
+    assert set(asked) == {"Pairs", "Interval", "Cells", "Blocks"}
+
+
 def test_a_fitted_estimator_survives_pickling(fitted):
     again = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(again.effect(STUDY.X), fitted.effect(STUDY.X))
