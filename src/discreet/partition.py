@@ -63,7 +63,11 @@ class Cut:
             return [f"{name} [{a:g}, {b:g}{']' if k == last else ')'}" for k, (a, b) in enumerate(pairwise(ends))]
         groups = self.groups or ()
         members = [
-            [str(level) for level, group in zip(spec.levels, groups, strict=True) if group == k]
+            [
+                f"{level:g}" if isinstance(level, float) else str(level)
+                for level, group in zip(spec.levels, groups, strict=True)
+                if group == k
+            ]
             for k in range(self.count)
         ]
         return [f"{name} {' or '.join(levels)}" for levels in members]
