@@ -12,7 +12,7 @@ export OPENBLAS_NUM_THREADS := 1
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-demo: $(VENV)/.stamp-plots ## a study from records to published effect
+demo: $(VENV)/.stamp-plots ## two studies, from records to published effects
 	$(BIN)/discreet demo
 
 test: lint ## style, types and all fast tests

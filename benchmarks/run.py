@@ -1,4 +1,4 @@
-"""Time and memory of ATE, beside a non-private peer in the same run: ``python -m benchmarks.run``."""
+"""Time and memory of ATE and CATE, beside a non-private peer in the same run: ``python -m benchmarks.run``."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ import os
 import platform
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 
-import numpy as np
 from rich.console import Console
 
 import discreet
+from benchmarks import effects
 from benchmarks.data import BOUNDS, COVARIATES, NAMES, arrays, write_parquet
+from benchmarks.effects import in_turns
 from benchmarks.memory import of_arrays, of_command
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "evidence" / "bench.md"
-SPEED_ROWS, MEMORY_ROWS, REPEATS = 100_000, 10_000_000, 5
+SPEED_ROWS, MEMORY_ROWS, MANY_ROWS, REPEATS = 100_000, 10_000_000, 30_000, 5
 _GB = 2**30
 
 
 def speed(rows: int, repeats: int) -> dict[str, float]:
-    """Best time of each method; the methods take turns, so that a busy moment hits both."""
+    """Best time of each method."""
     Y, T, X = arrays(rows)
     bounds = discreet.Bounds(outcome=BOUNDS.outcome, covariates=list(BOUNDS.columns), propensity=BOUNDS.propensity)
 
@@ -45,16 +45,7 @@ def speed(rows: int, repeats: int) -> dict[str, float]:
         learner.fit(Y, T.astype(int), X=None, W=X)
         learner.ate_interval()
 
-    methods: dict[str, Callable[[], None]] = {"discreet": ours, "EconML": econml}
-    best = dict.fromkeys(methods, np.inf)
-    for repeat in range(repeats + 1):
-        for name, method in methods.items():
-            start = time.perf_counter()
-            method()
-            # The first round pays for imports and is not counted.
-            if repeat:
-                best[name] = min(best[name], time.perf_counter() - start)
-    return best
+    return in_turns({"discreet": ours, "EconML": econml}, repeats)
 
 
 def file_memory(rows: int) -> tuple[int, int, float]:
@@ -69,10 +60,13 @@ def file_memory(rows: int) -> tuple[int, int, float]:
         return table.stat().st_size, peak, seconds
 
 
-def page(speed_rows: int, memory_rows: int, repeats: int, command: str, console: Console) -> str:
+def page(rows: tuple[int, int, int, int], repeats: int, command: str, console: Console) -> str:
     """Run everything and describe it in Markdown."""
+    speed_rows, memory_rows, query_rows, many_rows = rows
     with console.status(f"Speed, {speed_rows:,} records"):
         best = speed(speed_rows, repeats)
+    with console.status(f"Effect functions, {speed_rows:,} records"):
+        functions = effects.section(speed_rows, query_rows, many_rows, repeats)
     with console.status(f"Memory of arrays, {memory_rows:,} records"):
         held = of_arrays(memory_rows)
     with console.status(f"Memory of a file, {memory_rows:,} records"):
@@ -80,12 +74,12 @@ def page(speed_rows: int, memory_rows: int, repeats: int, command: str, console:
     python = platform.python_version()
     packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "opendp", "duckdb", "econml"))
     lines = [
-        "# ATE: time and memory",
+        "# Time and memory",
         "",
         f"Written by `{command}` on {date.today().isoformat()}; do not edit. Seconds depend on the machine: trust the",
         f"ratio. discreet {discreet.__version__}, Python {python}, {packages}; one of {os.cpu_count()} cores.",
         "",
-        f"## Time, n = {speed_rows:,}, p = {COVARIATES}",
+        f"## ATE: time, n = {speed_rows:,}, p = {COVARIATES}",
         "",
         f"Best of {repeats}, in turns, after one that is not counted. The peer is EconML's LinearDRLearner with linear",
         "and logistic nuisances and its default cross-fitting, for one average effect with an interval; not private.",
@@ -95,7 +89,9 @@ def page(speed_rows: int, memory_rows: int, repeats: int, command: str, console:
         *(f"| {name} | {value:.2f} |" for name, value in best.items()),
         f"| **ratio** | **{best['discreet'] / best['EconML']:.2f}** |",
         "",
-        f"## Memory, n = {memory_rows:,}, p = {COVARIATES}",
+        *functions,
+        "",
+        f"## ATE: memory, n = {memory_rows:,}, p = {COVARIATES}",
         "",
         "Peak resident memory of a process of its own.",
         "",
@@ -110,16 +106,16 @@ def page(speed_rows: int, memory_rows: int, repeats: int, command: str, console:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Parse the command line, run, write."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description="Time and memory of ATE.")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description="Time and memory of ATE and CATE.")
     parser.add_argument("--quick", action="store_true", help="few records, printed and not written")
     options = parser.parse_args(arguments)
     console = Console()
     if options.quick:
-        console.print(
-            page(5_000, 200_000, 1, "python -m benchmarks.run --quick", console), markup=False, soft_wrap=True
-        )
+        few = (5_000, 200_000, 10_000, 3_000)
+        console.print(page(few, 1, "python -m benchmarks.run --quick", console), markup=False, soft_wrap=True)
         return
-    text = page(SPEED_ROWS, MEMORY_ROWS, REPEATS, "python -m benchmarks.run", console)
+    rows = (SPEED_ROWS, MEMORY_ROWS, effects.QUERIES, MANY_ROWS)
+    text = page(rows, REPEATS, "python -m benchmarks.run", console)
     PAGE.parent.mkdir(parents=True, exist_ok=True)
     PAGE.write_text(text)
     console.print(text, markup=False, soft_wrap=True)

@@ -35,6 +35,22 @@ def test_links_to_files_lead_somewhere(page):
     assert missing == []
 
 
+def test_the_reference_names_everything_that_is_public():
+    text = (ROOT / "docs" / "reference" / "api.md").read_text()
+    blocks = dict(re.findall(r"autoclass:: (\w+)\n((?: +:members:.*\n(?: +\w.*\n)*)?)", text))
+    public = [getattr(discreet, name) for name in discreet.__all__ if name not in {"__version__", "plan"}]
+    for thing in public:
+        if issubclass(thing, Exception):
+            continue
+        listed = set(re.findall(r"\w+", blocks[thing.__name__])) - {"members"}
+        if not hasattr(thing, "get_params"):
+            # A release shows all of itself.
+            assert not listed, thing
+            continue
+        own = {name for name, value in vars(thing).items() if name[0] != "_" and callable(value)}
+        assert own | {"guarantee_"} <= listed, thing
+
+
 def test_the_citation_and_the_changes_name_this_version():
     assert f"version: {discreet.__version__}\n" in (ROOT / "CITATION.cff").read_text()
     assert f"## {discreet.__version__}" in (ROOT / "CHANGELOG.md").read_text()

@@ -66,6 +66,26 @@ def test_a_partition_is_read_back_from_plain_json():
     assert Partition.from_dict(partition.to_dict(), BOUNDS) == partition
 
 
+@pytest.mark.parametrize(
+    "cut",
+    [
+        {"column": 9, "edges": []},
+        {"column": "age", "edges": [30.0]},
+        {"column": 0, "edges": [30.0, 20.0]},
+        {"column": 0, "edges": [500.0]},
+        {"column": 0, "groups": [0, 1, 2]},
+        {"column": 2, "groups": [0, 1, 10**30]},
+        {"column": 2, "groups": [0, -1, 1]},
+        {"column": 2, "groups": [0]},
+        {"column": 1},
+        3,
+    ],
+)
+def test_a_file_s_cuts_are_checked_like_declared_ones(cut):
+    with pytest.raises(InvalidInput, match="partition does not fit the bounds"):
+        Partition.from_dict({"kind": "declared", "cuts": [cut]}, BOUNDS)
+
+
 def test_every_record_of_the_domain_has_one_cell():
     rng = np.random.default_rng(0)
     partition = Partition.of({"age": 13, "ward": "levels"}, BOUNDS)

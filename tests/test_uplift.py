@@ -191,6 +191,27 @@ def test_files_of_another_kind_or_version_and_broken_ones_are_refused(fitted, tm
         ({"noisy": {"counts": [1]}}, InvalidInput, "wrong type"),
         ({"noisy": plain["noisy"] | {"sums": [[1.0, 2.0]]}}, InvalidInput, "one finite number per segment"),
         ({"noisy": plain["noisy"] | {"sum_sd": 0.0}}, InvalidInput, "must be positive"),
+        ({"noisy": plain["noisy"] | {"sum_sd": 1e308}}, InvalidInput, "wrong type"),
+        ({"settings": [1]}, InvalidInput, "plain JSON by name"),
+        (
+            {"partition": {"kind": "declared", "cuts": [{"column": 3, "edges": []}]}},
+            InvalidInput,
+            "does not fit the bounds",
+        ),
+        (
+            {"partition": {"kind": "declared", "cuts": [{"column": 0, "edges": "x"}]}},
+            InvalidInput,
+            "does not fit the bounds",
+        ),
+        (
+            {"partition": {"kind": "declared", "cuts": [{"column": 0, "groups": [0]}]}},
+            InvalidInput,
+            "does not fit the bounds",
+        ),
+        ({"partition": {"kind": "clusters", "centres": [[0.0]], "columns": [4]}}, InvalidInput, "clusters do not fit"),
+        ({"partition": {"kind": "clusters", "centres": [[0.0]], "columns": []}}, InvalidInput, "clusters do not fit"),
+        ({"partition": {"kind": "clusters", "centres": [[9.0]], "columns": [0]}}, InvalidInput, "clusters do not fit"),
+        ({"guarantee": plain["guarantee"] | {"proof": 3}}, InvalidInput, "must be text"),
     ]:
         path.write_text(json.dumps(plain | change))
         with pytest.raises(error, match=words):
@@ -304,6 +325,21 @@ def test_words_and_pages_fit_every_kind_of_table():
     assert "discrete Gaussian noise" in signed.methods()
     assert (signed.design, weighted.design, clusters.design) == ("known propensity",) * 2 + ("observational",)
     assert "treatment assigned by design" in render_page(weighted)
+
+
+def test_nothing_but_sums_and_counts_by_cell_is_asked_for(monkeypatch):
+    asked = []
+    ask = gate_module.Gate.ask
+
+    def told(gate, *queries):
+        asked.extend(type(query.geometry).__name__ for query in queries)
+        return ask(gate, *queries)
+
+    monkeypatch.setattr(gate_module.Gate, "ask", told)
+    with seeded_noise(0):
+        for given in ({}, {"epsilon": 0.05, "propensity": 0.5}, {"by": PrivateKMeans(clusters=3, rounds=1)}):
+            fit(**given)
+    assert set(asked) == {"Pairs", "Interval", "Cells", "Blocks"}
 
 
 def test_a_fitted_estimator_survives_pickling(fitted):

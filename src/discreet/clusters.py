@@ -116,8 +116,16 @@ class Clusters:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any], bounds: Bounds) -> Clusters:
         """Read back what ``to_dict`` wrote."""
-        columns = tuple(int(column) for column in plain["columns"])
-        return cls(np.array(plain["centres"], dtype=np.float64).reshape(len(plain["centres"]), -1), columns, bounds)
+        try:
+            columns = column_places(plain["columns"], bounds)
+            centres = np.array(plain["centres"], dtype=np.float64)
+            features = sum(len(_lowest(bounds.columns[column])) for column in columns)
+        except (InvalidInput, KeyError, TypeError, ValueError):
+            raise InvalidInput("clusters do not fit the bounds; check the file.") from None
+        # Features lie between -1 and 1, and so do their centres.
+        if centres.ndim != 2 or centres.shape[1] != features or not columns or not np.all(np.abs(centres) <= 1.0):
+            raise InvalidInput("clusters do not fit the bounds; check the file.")
+        return cls(centres, columns, bounds)
 
 
 def partition_from(plain: Mapping[str, Any], bounds: Bounds) -> Partition | Clusters:

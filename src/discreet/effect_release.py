@@ -287,7 +287,7 @@ class EffectRelease:
             return cls(**rest)
         except (InvalidInput, UnsupportedRelease):
             raise
-        except (AttributeError, KeyError, TypeError, ValueError, IndexError):
+        except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError, IndexError):
             raise InvalidInput("a field of the release has a value of the wrong type; check the file.") from None
 
     def save(self, path: str | Path) -> None:

@@ -26,7 +26,7 @@ def render_effect(release: EffectRelease, *, title: str | None = None) -> str:
     ranked = sorted(release.importance, key=lambda name: -release.importance[name])
     drawn = [name for name in ranked[:_PICTURES] if release.importance[name] >= _LEAST] or ranked[:1]
     pictures: list[tuple[str, Any]] = []
-    if release.varies:
+    if _differs(release):
         shares = picture(importance_figure(release.importance), "Shares of the effect's variance by covariate")
         pictures.append(("What the effect goes with: the share of its variance that each covariate has.", shares))
     pictures += [
@@ -63,10 +63,14 @@ def render_segments(release: UpliftRelease, *, title: str | None = None) -> str:
 
 def finding(release: EffectRelease) -> str:
     """What an effect function says, in one sentence or two."""
-    if not release.varies or release.reference["chance_that_it_varies"] < 0.5:
+    if not _differs(release):
         return f"{_average(release)} The data do not show that it differs between people."
     name = max(release.importance, key=lambda name: release.importance[name])
     return f"{_average(release)} It differs between people, most of all with {name}."
+
+
+def _differs(release: EffectRelease) -> bool:
+    return release.varies and release.reference["chance_that_it_varies"] >= 0.5
 
 
 def segments_finding(release: UpliftRelease) -> str:

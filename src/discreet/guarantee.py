@@ -114,6 +114,9 @@ class Guarantee:
         known = {field.name for field in fields(cls)}
         if plain.keys() != known:
             raise InvalidInput(f"a guarantee must have exactly the fields {sorted(known)}; check the file's version.")
+        words = [plain["unit"], plain["proof"] or "", *plain["public"]]
+        if not all(isinstance(word, str) for word in words):
+            raise InvalidInput("unit, proof and public of a guarantee must be text; check the file.")
         events = tuple(event_from_dict(event) for event in plain["events"])
         return cls(**{**plain, "public": tuple(plain["public"]), "events": events})
 

@@ -63,7 +63,11 @@ class Cut:
             return [f"{name} [{a:g}, {b:g}{']' if k == last else ')'}" for k, (a, b) in enumerate(pairwise(ends))]
         groups = self.groups or ()
         members = [
-            [str(level) for level, group in zip(spec.levels, groups, strict=True) if group == k]
+            [
+                f"{level:g}" if isinstance(level, float) else str(level)
+                for level, group in zip(spec.levels, groups, strict=True)
+                if group == k
+            ]
             for k in range(self.count)
         ]
         return [f"{name} {' or '.join(levels)}" for levels in members]
@@ -151,16 +155,22 @@ class Partition:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any], bounds: Bounds) -> Partition:
-        """Read back what ``to_dict`` wrote."""
-        cuts = tuple(
-            Cut(
-                column=int(cut["column"]),
-                edges=tuple(cut["edges"]) if "edges" in cut else None,
-                groups=tuple(cut["groups"]) if "groups" in cut else None,
+        """Read back what ``to_dict`` wrote, as if it were declared again."""
+        try:
+            return cls.of(
+                {cut["column"]: _declared(cut, bounds.columns[cut["column"]]) for cut in plain["cuts"]}, bounds
             )
-            for cut in plain["cuts"]
-        )
-        return cls(cuts, bounds)
+        except (InvalidInput, IndexError, KeyError, TypeError, ValueError):
+            raise InvalidInput("partition does not fit the bounds; check the file.") from None
+
+
+def _declared(cut: Mapping[str, Any], spec: Range | Levels) -> list[Any]:
+    if isinstance(spec, Range):
+        return [spec.low, *cut["edges"], spec.high]
+    members = list(zip(spec.levels, cut["groups"], strict=True))
+    # No more groups than levels, whatever the file says.
+    count = min(max(cut["groups"]) + 1, len(members))
+    return [[level for level, group in members if group == k] for k in range(count)]
 
 
 def _inner(edges: tuple[float, ...], spec: Range | Levels) -> Float:

@@ -56,7 +56,7 @@ def plain_copy(adjustment: object) -> dict[str, Any]:
     except (TypeError, ValueError, RecursionError):
         copy = None
     if not isinstance(copy, dict):
-        raise InvalidInput("adjustment must be a dictionary of plain JSON; describe it by text, numbers and lists.")
+        raise InvalidInput("what describes a release must be plain JSON by name; use text, numbers and lists.")
     return copy
 
 

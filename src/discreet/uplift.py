@@ -272,5 +272,6 @@ def _notes(kind: Kind, known: bool, noisy: Table) -> tuple[str, ...]:
         notes.append("Noise would outweigh what telling the arms apart is worth: they share a sum in every segment.")
     lost = int(noisy.lost.any(axis=1).sum())
     if lost:
-        notes.append(f"{lost} of {len(noisy.counts)} segments have too few records to be told from noise.")
+        have = "has" if lost == 1 else "have"
+        notes.append(f"{lost} of {len(noisy.counts)} segments {have} too few records to be told from noise.")
     return tuple(notes)

@@ -22,7 +22,7 @@ from discreet.frames import encoded
 from discreet.guarantee import Guarantee
 from discreet.partition import Partition
 from discreet.plots import plot_segments
-from discreet.publishing import guarantee_words, listed, mechanism_words
+from discreet.publishing import guarantee_words, listed, mechanism_words, plain_copy
 from discreet.release import StudyDesign
 from discreet.smoothing import Factor, Posterior, posterior
 
@@ -278,12 +278,13 @@ class UpliftRelease:
                 "look": Look(**{name: float(value) for name, value in rest["look"].items()}),
                 "guarantee": Guarantee.from_dict(rest["guarantee"]),
                 "bounds": bounds,
-                "notes": tuple(rest["notes"]),
+                "settings": plain_copy(rest["settings"]),
+                "notes": tuple(map(str, rest["notes"])),
             }
             return cls(**(rest | made))
         except InvalidInput:
             raise
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError):
             raise InvalidInput("a field of the release has a value of the wrong type; check the file.") from None
 
     def save(self, path: str | Path) -> None:

@@ -13,7 +13,8 @@ from typing import Any
 
 SOURCE = Path(__file__).resolve().parent.parent
 # What results look like to people does not change a number.
-PRESENTATION = {"__main__", "cli", "demo", "planning", "plots", "report", "skeleton"}
+PRESENTATION = {"__main__", "cli", "cli_effects", "cli_uplift", "comparisons", "console", "demo", "demo_effects"}
+PRESENTATION |= {"effect_plots", "effect_report", "pages", "planning", "plots", "report", "skeleton"}
 # What `discreet.ATE` is made of beyond the gate.
 FLAGSHIP = {"ate", "basis", "focus", "moments", "relevance", "rounds", "spread", "survey"}
 # Libraries that numbers may depend on.
