@@ -1,176 +1,94 @@
-"""How well effect functions do: root mean squared error and coverage of 90 % intervals on simulated designs.
+"""Numbers behind `CATE`: ``python -m evidence.effects`` writes docs/evidence/cate.md and cate.csv.
 
-    python -m evidence.effects --designs step,null --n 30000 --epsilon 2 --replications 10
-
-Intervals are judged by the projection of the true effect on the release's own basis, which is what they are for.
+An interrupted run continues where it stopped; code that has changed since is run again. Designs are those of
+`evidence.effect_designs`, seeds are ones on which nothing was developed.
 """
 
+from __future__ import annotations
+
 import argparse
+import os
 import time
-from collections.abc import Callable
+from collections import deque
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from multiprocessing import get_context
+from pathlib import Path
 
-import numpy as np
+from rich.progress import Progress
 
-from discreet import CATE, Bounds
-from discreet.testing import seeded_noise
+from discreet.errors import InvalidInput
+from discreet.reproduce import cache
+from evidence import effect_page
+from evidence.cache import CACHE, ROOT, SOURCE, Results, fingerprint
+from evidence.effect_runs import IHDP, Cell, cells, run
 
-
-def _logistic(z):
-    return 1.0 / (1.0 + np.exp(-z))
-
-
-def _normal(n, p, rng):
-    return np.clip(rng.standard_normal((n, p)), -3.0, 3.0)
-
-
-def _bounds(outcome, covariates, propensity=(0.1, 0.9)):
-    return Bounds(outcome=outcome, covariates=covariates, propensity=propensity)
+REPLICATIONS = 40
 
 
-def dataset_1(n, rng):
-    """Dataset 1 of the DP-CATE paper: two uniform covariates, a bent effect."""
-    x, beta, gamma = rng.random((n, 2)), rng.uniform(0, 0.3, 2), rng.uniform(0, 1, 2)
-    tau = np.exp(2 * x[:, 0]) + 3 * np.sin(4 * x[:, 0])
-    e = np.clip((1 + x @ beta) / 2, 0.05, 0.95)
-    return _bounds((-3.5, 11), [(0.0, 1.0)] * 2, (0.05, 0.95)), x, e, x @ gamma, tau, rng.uniform(-1, 1, n)
+def collect(
+    replications: int, seconds: float, processes: int, only: str | None = None
+) -> dict[Cell, list[dict[str, float]]]:
+    """Rows of every cell; replication by replication, so that all cells have about equally many if time is up."""
+    folder = CACHE / f"cate-{_code()}"
+    wanted = {cell: max(1, replications // part) for cell, part in cells() if only is None or only in cell.name}
+    if not _has_ihdp():
+        wanted = {cell: count for cell, count in wanted.items() if not cell.design.startswith(IHDP)}
+    stored = {cell: Results(folder / f"{cell.name}.jsonl") for cell in wanted}
+    jobs = [(c, r) for r in range(replications) for c, count in wanted.items() if r < count and r not in stored[c].rows]
+    until, queue = time.monotonic() + seconds, deque(jobs)
+    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+    with Progress() as progress, ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        task, waiting = progress.add_task("replications", total=len(jobs)), {}
+        while queue or waiting:
+            while queue and len(waiting) < 2 * processes and time.monotonic() < until:
+                following = queue.popleft()
+                waiting[pool.submit(run, *following)] = following
+            if not waiting:
+                break
+            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                cell, replication = waiting.pop(future)
+                stored[cell].add({"replication": replication} | future.result())
+                progress.advance(task)
+    return {cell: [results.rows[r] for r in sorted(results.rows)] for cell, results in stored.items() if results.rows}
 
 
-def dataset_2(n, rng):
-    """Dataset 2 of the DP-CATE paper: thirty uniform covariates, two of which modify the effect."""
-    x, beta, gamma = rng.random((n, 30)), np.zeros(30), np.zeros(30)
-    beta[rng.permutation(30)[:6]] = rng.uniform(0, 0.3, 6)
-    gamma[rng.permutation(30)[:6]] = rng.uniform(0, 1, 6)
-    tau = np.exp(2 * x[:, 0]) + 3 * np.sin(4 * x[:, 1])
-    e = np.clip((1 + x @ beta) / 2, 0.05, 0.95)
-    return _bounds((-3.5, 17.4), [(0.0, 1.0)] * 30, (0.05, 0.95)), x, e, x @ gamma, tau, rng.uniform(-1, 1, n)
+def _code() -> str:
+    """What numbers depend on: the package without what only people see, the designs and the runs."""
+    own = [ROOT / "evidence" / name for name in ("effect_designs.py", "effect_runs.py")]
+    left_out = cache.PRESENTATION | {"reproduce", "audit", "uplift", "uplift_release"}
+    paths = [p for p in SOURCE.rglob("*.py") if p.relative_to(SOURCE).parts[0].removesuffix(".py") not in left_out]
+    return fingerprint("effects", [*own, *paths])
 
 
-def interaction(n, rng):
-    """A product of two covariates."""
-    x = _normal(n, 6, rng)
-    tau = 2 * x[:, 0] * x[:, 1]
-    return _bounds((-14, 14), [(-3.0, 3.0)] * 6), x, _logistic(0.5 * x[:, 0]), x[:, 0] + x[:, 2], tau, _noise(n, rng)
+def _has_ihdp() -> bool:
+    from discreet.datasets import ihdp
+
+    try:
+        ihdp(1)
+    except InvalidInput:
+        return False
+    return True
 
 
-def skewed(n, rng):
-    """Skewed and correlated covariates."""
-    z = 0.7 * rng.standard_normal((n, 1)) + 0.7 * rng.standard_normal((n, 6))
-    x = np.clip(np.exp(0.6 * z), 0, 8)
-    tau = 1 + 0.5 * np.log(np.maximum(x[:, 0], 0.05)) - 0.3 * (x[:, 2] - 1.2)
-    e = _logistic(0.5 * (x[:, 0] - 1.2) - 0.3 * (x[:, 1] - 1.2))
-    return _bounds((-10, 20), [(0.0, 8.0)] * 6, (0.05, 0.95)), x, e, x[:, 0] + 0.5 * x[:, 1], tau, _noise(n, rng)
-
-
-def step(n, rng):
-    """A jump at the median of a covariate."""
-    x = _normal(n, 6, rng)
-    tau = 1.0 * (x[:, 1] > 0)
-    return _bounds((-10, 10), [(-3.0, 3.0)] * 6), x, _logistic(0.4 * x[:, 0]), _plain(x), tau, _noise(n, rng)
-
-
-def off_step(n, rng):
-    """A jump away from every rank at which the basis may jump."""
-    x = _normal(n, 6, rng)
-    tau = 1.0 * (x[:, 1] > 0.45)
-    return _bounds((-10, 10), [(-3.0, 3.0)] * 6), x, _logistic(0.4 * x[:, 0]), _plain(x), tau, _noise(n, rng)
-
-
-def null(n, rng):
-    """No effect at all."""
-    x = _normal(n, 6, rng)
-    return _bounds((-10, 10), [(-3.0, 3.0)] * 6), x, _logistic(0.4 * x[:, 0]), _plain(x), np.zeros(n), _noise(n, rng)
-
-
-def overlap(n, rng):
-    """Probabilities of treatment down to 0.05."""
-    x = _normal(n, 6, rng)
-    e = np.clip(_logistic(1.2 * x[:, 0] + 0.8 * x[:, 1]), 0.05, 0.95)
-    tau = 0.5 + 0.5 * x[:, 0] - 0.5 * x[:, 2]
-    return _bounds((-12, 12), [(-3.0, 3.0)] * 6, (0.05, 0.95)), x, e, x[:, :3].sum(axis=1), tau, _noise(n, rng)
-
-
-def heavy(n, rng):
-    """Student's t with two degrees of freedom."""
-    x = _normal(n, 4, rng)
-    return (
-        _bounds((-30, 30), [(-3.0, 3.0)] * 4),
-        x,
-        _logistic(0.4 * x[:, 0]),
-        x[:, 0],
-        1 + 0.5 * x[:, 1],
-        rng.standard_t(2, n),
+def main() -> None:
+    """Run, judge, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--replications", type=int, default=REPLICATIONS, help="of a cell (fewer where the page says so)"
     )
-
-
-def binary(n, rng):
-    """An outcome of zeros and ones."""
-    x = _normal(n, 4, rng)
-    without, treated = _logistic(-0.5 + 0.5 * x[:, 0]), _logistic(-0.2 + 0.8 * x[:, 0] - 0.3 * x[:, 1])
-    e = _logistic(0.4 * x[:, 0] + 0.3 * x[:, 2])
-    return _bounds((0, 1), [(-3.0, 3.0)] * 4), x, e, without, treated - without, None
-
-
-def _plain(x):
-    return x[:, 0] + 0.5 * x[:, 1]
-
-
-def _noise(n, rng):
-    return rng.standard_normal(n)
-
-
-DESIGNS: dict[str, Callable] = {
-    made.__name__.replace("_", "-"): made
-    for made in (dataset_1, dataset_2, interaction, skewed, step, off_step, null, overlap, heavy, binary)
-}
-
-
-def draw(design, n, seed):
-    """Bounds, covariates, treatment, outcome and true effects."""
-    rng = np.random.default_rng(seed)
-    bounds, x, e, level, tau, noise = DESIGNS[design](n, rng)
-    t = (rng.random(n) < e) * 1.0
-    mean = level + t * tau
-    y = (rng.random(n) < mean) * 1.0 if noise is None else np.clip(mean + noise, *bounds.outcome)
-    return bounds, x, t, y, tau
-
-
-def measure(design, n, epsilon, seed):
-    """Squared error, that of the function's own average, coverage and width of 90 % intervals."""
-    bounds, x, t, y, tau = draw(design, n, seed)
-    with seeded_noise(seed):
-        cate = CATE(epsilon=epsilon, delta=1e-5, bounds=bounds).fit(y, t, X=x)
-    x, tau = x[:5_000], tau[:5_000]
-    features = np.concatenate(list(cate.release_._features(x)))
-    gram = features.T @ features + 1e-6 * len(x) * np.eye(features.shape[1])
-    projection = features @ np.linalg.solve(gram, features.T @ tau)
-    low, high = cate.effect_interval(x, alpha=0.1)
-    inside = np.mean((low <= projection) & (projection <= high))
-    errors = np.mean((cate.effect(x) - tau) ** 2), np.mean((cate.ate() - tau) ** 2)
-    return *errors, inside, np.mean(high - low)
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--designs", default=",".join(DESIGNS))
-    parser.add_argument("--n", type=int, default=30_000)
-    parser.add_argument("--epsilon", default="2")
-    parser.add_argument("--replications", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=1_000)
+    parser.add_argument("--seconds", type=float, default=5_400.0, help="start nothing new after this")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--only", help="cells whose name has this in it; prints their errors and writes no page")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "evidence")
     asked = parser.parse_args()
-    print(
-        "design, n, epsilon, replications: root-PEHE, its constant's, coverage of 90 % intervals, mean width, seconds"
-    )
-    for design in asked.designs.split(","):
-        for epsilon in map(float, asked.epsilon.split(",")):
-            start = time.perf_counter()
-            seeds = range(asked.seed, asked.seed + asked.replications)
-            error, constant, inside, width = np.mean([measure(design, asked.n, epsilon, s) for s in seeds], axis=0)
-            seconds = (time.perf_counter() - start) / asked.replications
-            print(
-                f"{design}, {asked.n}, {epsilon:g}, {asked.replications}: {error**0.5:.4f}, {constant**0.5:.4f}, "
-                f"{inside:.3f}, {width:.3f}, {seconds:.1f}",
-                flush=True,
-            )
+    found = collect(asked.replications, asked.seconds, asked.processes, asked.only)
+    if asked.only is not None:
+        print("\n".join(effect_page.lines(found)))
+        return
+    command = f"python -m evidence.effects --replications {asked.replications}"
+    (asked.out / "cate.md").write_text(effect_page.page(found, command))
+    effect_page.write_csv(asked.out / "cate.csv", found)
+    print(f"Written: cate.md and cate.csv ({sum(map(len, found.values()))} fits).")
 
 
 if __name__ == "__main__":

@@ -155,7 +155,7 @@ def test_the_public_rule_grows_with_strength_and_never_reads_data():
     sizes = [effect_size(scaled, 1e6, RANGES) for scaled in (50.0, 250.0, 500.0, 5_000.0)]
     assert [size.degree for size in sizes] == [2, 3, 4, 5]
     assert [size.pairs for size in sizes] == [False, False, True, True]
-    assert [size.jumps for size in sizes] == [0, 0, 0, 7]
+    assert [size.jumps for size in sizes] == [0, 0, 0, 11]
     # Ten records to a feature, at least.
     assert effect_size(5_000.0, 100, RANGES).degree == 1
     # Many levels make too many products.

@@ -45,6 +45,8 @@ _CONSTANT = 150.0
 # Highest power by n mu (for six covariates); pairs, curved pairs and jumps from so much on.
 _DEGREES = ((0.0, 2), (200.0, 3), (350.0, 4), (3000.0, 5))
 _PAIRS, _CURVED, _JUMPS = 400.0, 3000.0, 3000.0
+# Points of the reference over which the posterior's standard deviation is averaged.
+_POINTS = 2_000
 # Shares of the first look and of the effect's rounds by n mu: where there is enough of it, a round more takes out what
 # the slopes of others had wrong.
 _EFFECT_SHARES: tuple[tuple[float, float, tuple[float, ...]], ...] = (
@@ -271,6 +273,7 @@ def _release(gate: Gate, design: Design, models: Models, where: Location, share:
             "unadjusted": unit * models.pilot,
             "treated_share": where.treated,
             "sd_of_effect": float(np.sqrt(max(float(coefficients @ spread @ coefficients), 0.0))),
+            "mean_posterior_sd": unit * _mean_sd(models),
             "chance_that_it_varies": models.fitted.any_special,
         },
     )
@@ -286,6 +289,14 @@ def _interval(models: Models) -> tuple[Float, Float]:
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     # F F' is the covariance for any rotation of F's columns: take the one that is triangular.
     return centre, np.asarray(np.linalg.qr(root.T, mode="r")).T
+
+
+def _mean_sd(models: Models) -> float:
+    """Mean standard deviation of the effect over the reference under the shrunk posterior, which says too little."""
+    features, covariance = models.setting.reference.features[:_POINTS], models.fitted.covariance
+    m = features.shape[1]
+    variance = np.sum((features @ covariance[m:, m:]) * features, axis=1)
+    return float(np.mean(np.sqrt(np.maximum(variance, 0.0))))
 
 
 def _importance(basis: Basis, coefficients: Float, spread: Float, names: tuple[str, ...]) -> dict[str, float]:
