@@ -68,7 +68,7 @@ def page(
         f"{reached} of {run} reached. *Non-private* is the narrower of linear and boosted AIPW among those whose 95 % "
         "intervals cover to within three standard errors, and boosted AIPW where neither does. An interval with exact "
         "coverage falls two standard errors short in about one cell of forty, by chance.",
-        _grid(["target", "wanted", "figure", ""], ([v.target, v.limit, v.figure, v.word] for v in verdicts)),
+        grid(["target", "wanted", "figure", ""], ([v.target, v.limit, v.figure, v.word] for v in verdicts)),
         "## Coverage",
         "Share of intervals that contain the true effect, at nominal 80 / 90 / 95 %. One standard error at 95 % is "
         f"{(0.95 * 0.05 / _replications(table)) ** 0.5:.3f} at the smaller size.",
@@ -115,7 +115,7 @@ def _by_size(table: Table, designs: Sequence[str], rows, head: list[str]) -> Ite
     for n in SIZES:
         cells = [Cell(design, n) for design in designs if table.find(design, n, UNADJUSTED)]
         if cells:
-            yield f"**n = {n:,}**\n\n" + _grid(
+            yield f"**n = {n:,}**\n\n" + grid(
                 head, (rows(table, cell, epsilon) for cell in cells for epsilon in epsilons(cell))
             )
 
@@ -173,13 +173,14 @@ def _catheter(result: Catheter | str) -> str:
         ["mean width of private 95 % intervals", f"{result.width:.3f}"],
         ["sd of private estimates over noise", f"{result.estimate_sd:.3f}"],
     ]
-    return f"{about} {result.seeds} draws of noise.\n\n" + _grid(["", ""], rows)
+    return f"{about} {result.seeds} draws of noise.\n\n" + grid(["", ""], rows)
 
 
 def _replications(table: Table) -> int:
     return next(summary.replications for lines in table.lines.values() for summary in lines)
 
 
-def _grid(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def grid(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown."""
     lines = [list(head), ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)

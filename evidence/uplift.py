@@ -29,6 +29,7 @@ from discreet.metrics import auuc, pehe
 from discreet.papers import ADUM
 from discreet.reproduce.noise_runs import noise_seed
 from discreet.testing import seeded_noise
+from evidence.report import grid
 
 STUDY_SEED, NOISE_SEED = 84_000_000, 90_000_000
 N = 20_000
@@ -297,7 +298,7 @@ def page(found: Found, runs: dict[str, int], seconds: float) -> str:
     parts += [
         "## Aims",
         f"{reached} of {len(aims)} reached.",
-        _grid(["aim", "wanted", "figure", ""], aims),
+        grid(["aim", "wanted", "figure", ""], aims),
         "## The paper's generator",
         f"n = {N:,}, σ = 1, effect sin(x), pure ε, probability of treatment known. Mean root-PEHE; in brackets its ratio to "
         "ADUM's, which has the paper's relation (add-remove) and the number of cells that is best over all replications: it "
@@ -305,15 +306,15 @@ def page(found: Found, runs: dict[str, int], seconds: float) -> str:
         "scales, how unlikely jumps are and the share of counts were chosen among some twenty variants on this generator, with "
         "other seeds. The seeds of this page were first used after that, and nothing was changed since. *8 cells* "
         "stay 8 whatever the budget.",
-        _grid(["ε", "ADUM, cells", *VARIANTS, "cells of auto"], rows),
+        grid(["ε", "ADUM, cells", *VARIANTS, "cells of auto"], rows),
         f"Without noise, 8 cells reach {found.mean('generator', 'sin(x)', OPEN, '8 cells', 'root-PEHE'):.4f}.",
         f"Coverage of {100 * (1 - ALPHA):g} % intervals, of places on the range, of segments, and of the points of the uplift curve "
         "(what treating the segments in their released order is truly worth):",
-        _grid(["ε", *(f"{name}: {m}" for name in VARIANTS for m in ("places", "segments", "curve"))], covers),
+        grid(["ε", *(f"{name}: {m}" for name in VARIANTS for m in ("places", "segments", "curve"))], covers),
         "## Other shapes",
         "The same with 8 cells, replace-one, and no known probability: error, coverage of 90 % intervals and their mean width. "
         "An interval for a place cannot know where within a segment an effect jumps.",
-        _grid(["effect", "ε", "root-PEHE", "places", "segments", "curve", "width"], shaped),
+        grid(["effect", "ε", "root-PEHE", "places", "segments", "curve", "width"], shaped),
     ]
     if ranks:
         parts += [
@@ -326,7 +327,7 @@ def page(found: Found, runs: dict[str, int], seconds: float) -> str:
             "makes standard errors too small, for all methods alike. AUUC counts the average effect in, of which a "
             "random ranking gets its half: the ratio to the best T-learner's is therefore never small, and the last column is the "
             "ratio of what is gained over a random ranking.",
-            _grid(["treatment", "method", "AUUC", "ratio", "ratio above random"], ranks),
+            grid(["treatment", "method", "AUUC", "ratio", "ratio above random"], ranks),
         ]
     return "\n\n".join(parts) + "\n"
 
@@ -340,10 +341,6 @@ def _random(trial: str) -> tuple[str, str, float, str, str]:
 
 def _word(reached: bool) -> str:
     return "reached" if reached else "**not reached**"
-
-
-def _grid(head: list[str], rows: list[list[str]]) -> str:
-    return "\n".join("| " + " | ".join(line) + " |" for line in [head, ["---"] * len(head), *rows])
 
 
 def main() -> None:

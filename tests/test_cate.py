@@ -168,3 +168,38 @@ def test_shares_use_the_whole_budget(propensity):
     assert sum(design.shares.to_dict().values()) == pytest.approx(1.0)
     assert design.varying
     assert not Design.of(10.0, 5_000, RANGES, propensity).varying
+
+
+def test_bounds_that_are_far_too_wide_cost_little():
+    wide = Bounds(
+        outcome=(-8, 8), covariates={"age": (-30, 30), "dose": (-4, 5), "ward": ["a", "b", "c"]}, propensity=(0.1, 0.9)
+    )
+    cate, X, tau = fitted(bounds=wide)
+    assert rmse(cate.effect(X), tau) < 0.4 * np.std(tau)
+    # The function is public about where its records were, to within a cell.
+    windows = cate.release_.windows
+    assert windows[0] is not None
+    assert windows[0][1] < 0.3
+    assert windows[2] is None
+
+
+@pytest.mark.parametrize("propensity", [None, "column"])
+def test_the_doubly_robust_correction_finds_the_same_effect(propensity):
+    cate, X, tau = fitted(correction="DR", propensity=propensity)
+    assert rmse(cate.effect(X), tau) < 0.35 * np.std(tau)
+    plain, *_ = fitted(propensity=propensity)
+    assert np.any(plain.release_.coefficients != cate.release_.coefficients)
+
+
+def test_without_noise_both_corrections_agree_with_the_truth_where_an_arm_is_rare():
+    rng = np.random.default_rng(12)
+    n = 20_000
+    x = np.clip(rng.normal(size=(n, 1)), -3, 3)
+    e = np.clip(1 / (1 + np.exp(-1.5 * x[:, 0] + 1.0)), 0.05, 0.95)
+    t = (rng.random(n) < e) * 1.0
+    y = np.clip(x[:, 0] + t * (1 - x[:, 0]) + rng.normal(size=n), -10, 10)
+    bounds = Bounds(outcome=(-10, 10), covariates=[(-3, 3)], propensity=(0.05, 0.95))
+    for correction in ("R", "DR"):
+        with seeded_noise(1):
+            cate = CATE(epsilon=1e4, delta=1e-6, bounds=bounds, correction=correction).fit(y, t, X=x)
+        assert rmse(cate.effect(x), 1 - x[:, 0]) < 0.1

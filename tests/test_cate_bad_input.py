@@ -33,6 +33,11 @@ def test_budgets_that_are_none_are_refused(given, message):
     refuse(cate(**given), message, InvalidBudget)
 
 
+@pytest.mark.parametrize("correction", ["r", None, "AIPW", ["R"]])
+def test_a_correction_that_does_not_exist_is_refused(correction):
+    refuse(cate(correction=correction), 'correction must be "R" or "DR"', InvalidInput)
+
+
 @pytest.mark.parametrize(
     ("parts", "message"),
     [

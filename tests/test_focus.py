@@ -61,6 +61,29 @@ def test_focused_features_are_held_to_the_radius_and_do_not_depend_on_their_plac
     np.testing.assert_array_equal(weight_again, weight[shuffled])
 
 
+def test_a_look_gets_more_room_where_noise_is_small_and_none_is_wasted_where_it_is_not():
+    features = RNG.normal(0, 1, (4_000, 6))
+    focus = Focus.of(np.full(6, 1 / 6), np.ones(6))
+    noisy, quiet = focus.roomy(features, 1.0, 1e-4), focus.roomy(features, 1e-8, 1.0)
+    assert noisy.room <= 1.0 < quiet.room
+    assert quiet.radius == pytest.approx(quiet.room**0.5)
+    for chosen in (noisy, quiet):
+        narrow, weight = chosen(features)
+        assert np.linalg.norm(narrow * weight[:, None], axis=1).max() <= chosen.radius * (1 + 1e-12)
+
+
+def test_weighing_records_down_costs_precision_as_a_regression_would_feel_it():
+    rng = np.random.default_rng(3)
+    features = rng.normal(0, 1, (200_000, 1)) ** 3
+    focus = Focus.of(np.ones(1), np.array([float(np.mean(features**2))]))
+    (efficiency,) = focus.efficiency(features)
+    narrow, weight = focus(features)
+    # Sampling variance of sum(w z r) / sum(w z z), beside that of least squares.
+    weighed = np.mean(weight**2 * narrow[:, 0] ** 2) / np.mean(weight * narrow[:, 0] ** 2) ** 2
+    assert efficiency == pytest.approx(1 / np.mean(narrow[:, 0] ** 2) / weighed, rel=1e-9)
+    assert efficiency < 0.9
+
+
 def test_a_look_moves_a_belief_as_bayes_says():
     covariance = np.array([[2.0, 0.5], [0.5, 1.0]])
     slope, noise, seen = np.array([[1.0, -1.0]]), np.array([[0.5]]), np.array([0.7])

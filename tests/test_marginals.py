@@ -2,7 +2,15 @@ import numpy as np
 import pytest
 
 from discreet.bounds import Levels, Range
-from discreet.marginals import BINS, cell_numbers, cells, clean_marginals, reference_points
+from discreet.marginals import (
+    BINS,
+    cell_numbers,
+    cells,
+    clean_marginals,
+    find_windows,
+    into_windows,
+    reference_points,
+)
 
 UNIFORM = np.full(BINS, 1 / BINS)
 CENTRES = (2 * np.arange(BINS) + 1) / BINS - 1
@@ -92,3 +100,47 @@ def test_reference_points_have_the_marginals_and_the_correlation():
     assert np.abs(np.bincount(x[:, 2].astype(int)) / 6_000 - marginals[2]).max() < 0.01
     assert np.corrcoef(x[:, 0], x[:, 1])[0, 1] == pytest.approx(0.7, abs=0.05)
     np.testing.assert_array_equal(x, reference_points(columns, marginals, correlation, 6_000))
+
+
+def _histogram(values):
+    return np.histogram(values, BINS, (-1, 1))[0] / len(values)
+
+
+@pytest.mark.parametrize("sd", [1e-4, 2e-3, 8e-3])
+def test_a_range_that_was_declared_ten_times_too_wide_gets_a_window_with_all_its_records(sd):
+    rng = np.random.default_rng(5)
+    values = np.clip(rng.normal(0.3, 1 / 30, 50_000), -1, 1)
+    (window,) = find_windows((RANGE,), (_histogram(values) + rng.normal(0, sd, BINS),), sd)
+    middle, half = window
+    assert half < 0.35
+    assert np.mean(np.abs(values - middle) <= half) > 0.99
+
+
+def test_a_range_that_is_filled_has_no_window_and_levels_never_have_one():
+    assert find_windows((RANGE, LEVELS), (UNIFORM, UNIFORM), 1e-4) == (None, None)
+    # Nothing but noise is no reason to narrow anything.
+    noise = np.random.default_rng(6).normal(0, 0.5, BINS)
+    assert find_windows((RANGE,), (UNIFORM + noise,), 0.5) == (None,)
+
+
+def test_windows_count_what_lies_outside_as_their_ends():
+    x = np.array([[-1.0, 0.0], [0.1, 1.0], [0.3, 2.0], [0.9, 0.0]])
+    inside = into_windows(x, ((0.2, 0.2), None))
+    np.testing.assert_allclose(inside[:, 0], [-1.0, -0.5, 0.5, 1.0])
+    np.testing.assert_array_equal(inside[:, 1], x[:, 1])
+    assert into_windows(x, (None, None)) is x
+
+
+def test_a_second_look_knows_plateaus_and_skewed_shapes():
+    rng = np.random.default_rng(7)
+    plateau = np.where((np.arange(BINS) >= 4) & (np.arange(BINS) < 18), 1 / 14, 0.0)
+    skewed = _histogram(2 * np.clip(np.exp(rng.normal(-2, 0.6, 100_000)), 0, 1) - 1)
+    for truth in (plateau, skewed):
+        errors = {}
+        for windowed in (False, True):
+            found = [
+                clean_marginals((RANGE,), (truth + rng.normal(0, 0.02, BINS),), 0.02, windowed=windowed)[0]
+                for _ in range(40)
+            ]
+            errors[windowed] = np.mean([np.sum((one - truth) ** 2) for one in found])
+        assert errors[True] < 0.8 * errors[False]

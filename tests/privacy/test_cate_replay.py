@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.privacy.test_replay import DATA, RECORDS, RELATIONS, adversaries, check, farthest, tape_of
 
-KINDS = ["effects", "effects, known column", "effects, known number"]
+KINDS = ["effects", "effects, doubly robust", "effects, known column", "effects, known number"]
 CASES = [(kind, relation, "lopsided") for kind in KINDS for relation in RELATIONS]
 CASES += [("effects", "replace-one", "plentiful"), ("effects", "add-remove", "concentrated")]
 # Too small a budget for a function: the constant's rounds, after the count.
@@ -29,8 +29,8 @@ def test_rounds_move_within_their_diameters_and_some_records_move_them_far(case)
 
 def test_the_cases_reach_every_round():
     names = {name for name, *_ in tape_of("effects", "replace-one", "plentiful").rounds}
-    rounds = {"first look", "treatment moments", "calibration"}
-    rounds |= {f"{what} {number}" for what in ("outcome moments", "effect moments") for number in (1, 2)}
+    rounds = {"marginals, first look", "marginals", "first look", "treatment moments", "calibration"}
+    rounds |= {"outcome moments 1", "outcome moments 2", *(f"effect moments {number}" for number in (1, 2, 3))}
     assert rounds <= names
     assert not tape_of("effects", "add-remove", "binary").release.varies
     assert "jumps" in str(tape_of("effects", "replace-one", "plentiful").release.size)

@@ -107,6 +107,7 @@ def estimators(relation, epsilon):
         "known means": lambda data: DifferenceInMeans(delta=1e-6, propensity=known(data, relation), **given),
         "pure means": lambda data: DifferenceInMeans(**given),
         "effects": lambda data: CATE(delta=1e-6, **given),
+        "effects, doubly robust": lambda data: CATE(delta=1e-6, correction="DR", **given),
         "effects, known column": lambda data: CATE(delta=1e-6, propensity=known(data, relation), **given),
         "effects, known number": lambda data: CATE(delta=1e-6, propensity=0.3, **given),
     }
