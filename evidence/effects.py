@@ -30,7 +30,7 @@ _LATER = 6
 def collect(
     replications: int, seconds: float, processes: int, only: str | None = None
 ) -> dict[Cell, list[dict[str, float]]]:
-    """Rows of every cell; replication by replication, so that all cells have some if time is up: the chief ones more."""
+    """Rows of every cell; replication by replication, so that all have some if time is up, the chief ones more."""
     folder = CACHE / f"cate-{_code()}"
     parts = {cell: part for cell, part in cells() if only is None or only in cell.name}
     wanted = {cell: max(1, replications // part) for cell, part in parts.items()}
