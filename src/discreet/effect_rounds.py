@@ -45,6 +45,8 @@ _UNSEEN = 0.02
 _KEPT = 0.2
 # Steps in which the first look's contrast is freed of confounding, and Newton steps of the propensity.
 _ALTERNATE, _NEWTON = 3, 6
+# Longest step on the logit, and by how much it may leave more unexplained than before.
+_STEP, _WORSE = 1.0, 1.05
 # Points of the reference that tell which room a look should have.
 _POINTS = 2_000
 # A residual exceeds twice the outcome's half range only where the models are off.
@@ -116,15 +118,22 @@ def assign(
     psi, weight = focus(setting.reference.features)
     apart = varies * focus.scale[:, None] * setting.gram.apart[focus.kept]
     model = Propensity(setting, np.zeros(basis.m), np.zeros((basis.m, basis.m)), *trim, known=known)
-    information = Information(np.zeros((basis.m, basis.m)), np.zeros(basis.m))
+    information, off = Information(np.zeros((basis.m, basis.m)), np.zeros(basis.m)), value
     for _ in range(_NEWTON):
         e = model.on_reference
-        expected = (psi * (weight * (e - p))[:, None]).mean(axis=0) + apart @ model.theta
         slope = setting.slope(focus, e * (1.0 - e))
-        information = Information.seen(value - expected, sd, slope, 0.0).around(model.theta)
-        sampled = _sampled(setting, focus, n, e * (1.0 - e))
-        fitted = fit_treatment(information, sampled, blocks, model.theta)
-        model = replace(model, theta=fitted.mean, covariance=fitted.covariance)
+        seen = Information.seen(off, sd, slope, 0.0).around(model.theta)
+        fitted = fit_treatment(seen, _sampled(setting, focus, n, e * (1.0 - e)), blocks, model.theta)
+        # A full step may overshoot where probabilities are trimmed or features are nearly collinear.
+        for part in (1.0, 0.5, 0.25, 0.125):
+            step = _limited(setting, part * (fitted.mean - model.theta))
+            stepped = replace(model, theta=model.theta + step, covariance=fitted.covariance)
+            left = value - (psi * (weight * (stepped.on_reference - p))[:, None]).mean(axis=0) - apart @ stepped.theta
+            if float(left @ left) <= _WORSE * float(off @ off) + focus.m * sd**2:
+                model, information, off = stepped, seen, left
+                break
+        else:
+            break
     return model, information
 
 
@@ -156,7 +165,14 @@ def calibrate_treatment(gate: Gate, share: float, model: Propensity, information
     fitted = fit_treatment(
         information + more, _sampled(setting, focus, n, varies), single_blocks(setting.basis), model.theta
     )
-    return replace(model, theta=fitted.mean, covariance=fitted.covariance)
+    theta = model.theta + _limited(setting, fitted.mean - model.theta)
+    return replace(model, theta=theta, covariance=fitted.covariance)
+
+
+def _limited(setting: Setting, step: Float) -> Float:
+    """A step on the logit that moves nobody's far, on average over the reference."""
+    length = sqrt(max(float(step @ setting.second @ step), 0.0))
+    return np.asarray(step * min(1.0, _STEP / max(length, 1e-300)))
 
 
 def combine_looks(look: FirstLook, model: Propensity, where: Location, pilot: float) -> Models:
