@@ -132,12 +132,12 @@ def _why_behind(shape: str, behind: Sequence[float], cells: Sequence[Tuned], mod
         for epsilon, a in zip(EPSILONS, cells, strict=True)
         if epsilon in behind
     ]
-    shares = [f"{small:g} for {epsilon:g}" for small, epsilon in zip(least, behind, strict=True) if small < epsilon]
-    enough = f"; it would be with less of the budget, too (ε = {', '.join(shares)})" if shares else ""
+    shares = [f"{small:g} against {epsilon:g}" for small, epsilon in zip(least, behind, strict=True) if small < epsilon]
+    enough = f", and is ahead with less of the budget, too (ε = {', '.join(shares)})" if shares else ""
     return (
         f"even without noise {steps} steps, the best number at ε = {last:g}, miss this effect by "
         f"{best_steps(shape, steps):.5f}, and one straight line by {best_line(shape):.5f}; the two-model method needs "
-        f"two weights an arm where ADUM needs {2 * steps} counts and sums{enough}"
+        f"two weights an arm for it where ADUM needs {steps} counts and sums{enough}"
     )
 
 
