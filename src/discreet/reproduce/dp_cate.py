@@ -47,13 +47,13 @@ TARGETS = (
     _target(
         "fig3",
         "Figure 3: predictions for finite queries",
-        ("1 R",),
+        ("1 R", "1 discreet"),
         pages.predictions("1 R", STAGES, "R-learner on Dataset 1, 2,700 records, 300 queries.", [SEARCH, _TWO]),
     ),
     _target(
         "fig4",
         "Figure 4: predictions of a function",
-        ("1 R",),
+        ("1 R", "1 discreet"),
         pages.predictions("1 R", (KERNEL, PROVED), "R-learner on Dataset 1 as a function.", [KERNELS]),
     ),
     _target(
@@ -118,7 +118,7 @@ TARGETS = (
     _target(
         "fig9",
         "Figure 9: the DR-learner, finite queries",
-        ("1 R", "1 DR"),
+        ("1 R", "1 DR", "1 discreet"),
         pages.predictions(
             "1 DR", STAGES, "DR-learner on Dataset 1, 2,700 records, 300 queries.", [SEARCH, _TWO, _MILD]
         ),
@@ -126,7 +126,7 @@ TARGETS = (
     _target(
         "fig10",
         "Figure 10: the DR-learner as a function",
-        ("1 R", "1 DR"),
+        ("1 R", "1 DR", "1 discreet"),
         pages.predictions("1 DR", (KERNEL, PROVED), "DR-learner on Dataset 1 as a function.", [KERNELS]),
     ),
     _target("fig11", "Figure 11: DP-EBM", ("1 R", "1 ebm", "1 discreet"), pages.fig11),
@@ -140,7 +140,7 @@ TARGETS = (
     _target(
         "fig15",
         "Figure 15: errors at small budgets",
-        ("1 R",),
+        ("1 R", "1 discreet"),
         pages.errors_by_budget(
             "1 R", STAGES, "R-learner on Dataset 1, small budgets.", [SEARCH], epsilons=FINE, relative=True
         ),

@@ -76,6 +76,14 @@ def noise(rows: Sequence[Row], method: str) -> float:
     return float(np.mean([row[method]["sd"] for row in rows]))
 
 
+def flagship(results: Results, cell: str, epsilons: Sequence[float]) -> list[tuple[float, float, float]]:
+    """Budget, PEHE and its standard error of `discreet.CATE` on the studies of a cell, at those that it was run at."""
+    rows = results.get(f"{cell.split()[0]} {FLAGSHIP_CELL}", ())
+    known = [epsilon for epsilon in epsilons if epsilon in BUDGETS] if rows else []
+    found = curve(rows, FLAGSHIP_CELL, "error", known) if known else Curve([], [])
+    return list(zip(known, found.values, found.errors, strict=True))
+
+
 def predictions(
     cell: str, methods: Sequence[str], lead: str, remarks: Sequence[str], *, horizontal: str = "x₀", truth: bool = True
 ) -> Callable[[Results], Page]:
@@ -100,6 +108,8 @@ def predictions(
                     f"{far.values[0]:.3g} at ε = {BUDGETS[0]:g}, {far.values[-1]:.3g} at {BUDGETS[-1]:g}",
                 )
             )
+        for epsilon, value, _ in flagship(results, cell, BUDGETS) if truth else ():
+            lines.append([NAMES[FLAGSHIP_CELL], f"{epsilon:g}", "", f"{value:.3g}"])
         aims += _dr_aims(results, methods) if cell == "1 DR" else []
         figure, panels = axes(len(methods), width=max(4.2 * len(methods), 5.0), height=3.6)
         for ax, method in zip(panels, methods, strict=True):
@@ -183,9 +193,12 @@ def errors_by_budget(
             ax.plot(epsilons, shown, "o-", color=COLOURS[method], label=NAMES[method], markersize=4)
             if not relative:
                 ax.axhline(base, color=COLOURS[method], linewidth=0.8, linestyle=(0, (4, 3)))
-        beside = results.get(f"{cell.split()[0]} {FLAGSHIP_CELL}")
-        if beside:
-            lines += _flagship(ax, beside)
+        beside = flagship(results, cell, epsilons)
+        for epsilon, value, error in beside:
+            lines.append([NAMES[FLAGSHIP_CELL], f"{epsilon:g}", f"{value:.3g} ± {error:.2g}", "", "", ""])
+        if beside and not relative:
+            budgets, values, _ = zip(*beside, strict=True)
+            ax.plot(budgets, values, "D-", color=COLOURS[FLAGSHIP_CELL], label=NAMES[FLAGSHIP_CELL], markersize=4)
         ax.set(xscale="log", yscale="log", xlabel="ε", ylabel="PEHE, % of the non-private" if relative else "PEHE")
         ax.legend(frameon=False)
         return Page(
@@ -201,16 +214,6 @@ def errors_by_budget(
         )
 
     return page
-
-
-def _flagship(ax: Axes, rows: Sequence[Row]) -> list[list[str]]:
-    """The curve of `discreet.CATE`, and its lines; there is no version of it without noise."""
-    found = curve(rows, FLAGSHIP_CELL, "error", BUDGETS)
-    ax.plot(BUDGETS, found.values, "D-", color=COLOURS[FLAGSHIP_CELL], label=NAMES[FLAGSHIP_CELL], markersize=4)
-    return [
-        [NAMES[FLAGSHIP_CELL], f"{epsilon:g}", f"{value:.3g} ± {error:.2g}", "", "", ""]
-        for epsilon, value, error in zip(BUDGETS, found.values, found.errors, strict=True)
-    ]
 
 
 def falls_to(method: str, found: Curve, base: float, epsilons: Sequence[float]) -> Aim:
@@ -287,7 +290,7 @@ _AGGREGATED = {"covariates": "covariates", "outcomes": "covariates and outcomes"
 
 def fig13(results: Results) -> Page:
     """k-anonymity beside DP-CATE."""
-    rows, rivals, flagship = results["1 R"], results["1 anonymity"], results[f"1 {FLAGSHIP_CELL}"]
+    rows, rivals = results["1 R"], results["1 anonymity"]
     lines, aims = [], []
     figure, panels = axes(len(ANONYMOUS_STAGES), width=8.6)
     for ax, method in zip(panels, ANONYMOUS_STAGES, strict=True):
@@ -314,7 +317,7 @@ def fig13(results: Results) -> Page:
             )
         lines.append([f"{NAMES[method]}, neither", "", f"{exact(rows, method):.3g}"])
         ax.set(xscale="log", yscale="log", xlabel="ε", title=NAMES[method])
-    lines += _by_budget(NAMES[FLAGSHIP_CELL], curve(flagship, FLAGSHIP_CELL, "error", BUDGETS))
+    lines += _by_budget(NAMES[FLAGSHIP_CELL], curve(results[f"1 {FLAGSHIP_CELL}"], FLAGSHIP_CELL, "error", BUDGETS))
     panels[0].set_ylabel("PEHE (dotted: outcomes are averaged, too)")
     return Page(
         lead=f"PEHE on Dataset 1 of the R-learner, with the noise of DP-CATE (δ = {DELTA:g}) or after its training "
