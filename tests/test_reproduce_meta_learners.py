@@ -90,10 +90,10 @@ def test_what_bounds_cost_is_a_ratio_of_the_same_learner_on_the_same_studies():
     target, rng = find("meta-learners", "fig3"), np.random.default_rng(0)
     results = {cell: [made_up(cell, rng)] for cell in target.cells(True)}
     (same,) = numbers.bounds_remark(results)
-    assert "DR-learner 1.00 to 1.00, median 1.00; R-learner 1.00 to 1.00" in same
+    assert "DR-learner 1.00 to 1.00, median 1.00; S-learner 1.00 to 1.00" in same
     results["A 4000 DR ebm"] = [row | {"4": [2 * part for part in row["4"]]} for row in results["A 4000 DR ebm"]]
     (dearer,) = numbers.bounds_remark(results)
-    assert "DR-learner 1.00 to 2.00, median 1.00; R-learner 1.00 to 1.00" in dearer
+    assert "DR-learner 1.00 to 2.00, median 1.00; S-learner 1.00 to 1.00" in dearer
     (ratio,) = numbers.ratio_remark(results, "S", "why")
     assert ratio == (
         "S-learner with DP-EBM: 1.10 to 1.10, median 1.10 times the published MSE (without bounds 1.10 to 1.10, median "

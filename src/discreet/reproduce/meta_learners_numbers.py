@@ -36,6 +36,8 @@ NAMES = {
 }
 # How near the published MSE is near enough.
 FACTOR = 1.5
+# Estimates of a squared bias may be below zero: they count as this.
+LEAST_BIAS = 1e-4
 # How near the effect's variance an S-learner's MSE is called steady.
 STEADY = 0.15
 _FILE = Path(__file__).with_name("meta_learners.csv")
@@ -138,8 +140,7 @@ def growths(results: Results, base: str) -> dict[str, tuple[float, float]]:
         (_, bias1, var1), (_, bias16, var16) = (
             np.mean([row[key] for row in rows], axis=0) for key in (f"{EPSILONS[0]:g}", f"{EPSILONS[-1]:g}")
         )
-        # Estimates of a squared bias may be below zero.
-        grown[data] = float(var1 / var16), float(max(bias1, 1e-4) / max(bias16, 1e-4))
+        grown[data] = float(var1 / var16), float(max(bias1, LEAST_BIAS) / max(bias16, LEAST_BIAS))
     return grown
 
 
@@ -161,9 +162,12 @@ def ratio_remark(results: Results, learner: str, reason: str) -> Iterator[str]:
 
 
 def bounds_remark(results: Results) -> Iterator[str]:
-    """One sentence on what declared bounds cost, learner by learner, from the same studies."""
+    """One sentence on what declared bounds cost, learner by learner, from the same studies.
+
+    Not the R-learner's: it also takes its weights in another way.
+    """
     costs = []
-    for learner in ("DR", "R", "S"):
+    for learner in ("DR", "S"):
         ratios = [
             mean_mse(results[f"{data} {n} {learner} {EBM}"], epsilon) / mean_mse(results[cell], epsilon)
             for cell, (data, n, which, base) in meanings(results).items()
