@@ -28,11 +28,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SEEDS = f"studies from {STUDY_SEED}, noise from {NOISE_SEED}, one each"
-EBM, VERMILION = "ebm", "#d55e00"
+EBM, UNBOUNDED = "ebm", "ebm-unbounded"
+BROWN, VERMILION = "#8c6d31", "#d55e00"
 NAMES = {"forest": "RF", "nn": "NN", "linear": "LR", KERNEL: "kernel", PROVED: "kernel, proved"}
-NAMES |= {EBM: "DP-EBM", FLAGSHIP_CELL: "discreet.CATE, proved"}
+NAMES |= {EBM: "DP-EBM", UNBOUNDED: "DP-EBM without bounds", FLAGSHIP_CELL: "discreet.CATE, proved"}
 COLOURS = {"forest": ORANGE, "nn": PURPLE, "linear": GREEN, KERNEL: INK, PROVED: BLUE}
-COLOURS |= {EBM: MUTED, FLAGSHIP_CELL: VERMILION}
+COLOURS |= {EBM: MUTED, UNBOUNDED: BROWN, FLAGSHIP_CELL: VERMILION}
 # At the largest budget the error may exceed that of the non-private learner by this much, to have reached it.
 CLOSE = 0.15
 
@@ -231,10 +232,12 @@ def falls_to(method: str, found: Curve, base: float, epsilons: Sequence[float]) 
 
 def fig11(results: Results) -> Page:
     """DP-EBM beside DP-CATE."""
-    rows = {EBM: results["1 ebm"], **dict.fromkeys((*STAGES, PROVED), results["1 R"])}
+    rows = dict.fromkeys((UNBOUNDED, EBM), results["1 ebm"]) | dict.fromkeys((*STAGES, PROVED), results["1 R"])
     rows[FLAGSHIP_CELL] = results[f"1 {FLAGSHIP_CELL}"]
     errors = {method: curve(own, method, "error", BUDGETS) for method, own in rows.items()}
-    added = {method: curve(rows[method], method, "distance", BUDGETS).values for method in (EBM, *STAGES, PROVED)}
+    added = {
+        method: curve(rows[method], method, "distance", BUDGETS).values for method in rows if method != FLAGSHIP_CELL
+    }
     lines = []
     for method, found in errors.items():
         for k, epsilon in enumerate(BUDGETS):
@@ -250,8 +253,7 @@ def fig11(results: Results) -> Page:
     panels[0].set(xscale="log", yscale="log", xlabel="ε", ylabel="distance to the non-private")
     panels[1].set(xscale="log", yscale="log", xlabel="ε", ylabel="PEHE")
     panels[1].legend(frameon=False, fontsize=8)
-    worse = {m: sum(a > b for a, b in zip(added[EBM], added[m], strict=True)) for m in STAGES}
-    further = {m: sum(a > b for a, b in zip(errors[EBM].values, errors[m].values, strict=True)) for m in STAGES}
+    further = {m: sum(a > b for a, b in zip(errors[UNBOUNDED].values, errors[m].values, strict=True)) for m in STAGES}
     return Page(
         lead=f"Dataset 1: a DR-learner of private boosting machines (DP-EBM, Niu et al.) and DP-CATE, δ = {DELTA:g}. "
         "What privacy adds, as the root of the mean squared difference to the same learner without noise, and PEHE "
@@ -260,28 +262,36 @@ def fig11(results: Results) -> Page:
         lines=lines,
         remarks=[
             NO_NUMBERS,
-            "The paper compares the error induced by privatisation. In PEHE, DP-EBM errs more than "
+            "The paper compares the error induced by privatisation. In PEHE, DP-EBM without bounds errs more than "
             + ", ".join(f"{NAMES[m]} at {further[m]} of {len(BUDGETS)}" for m in STAGES)
             + f" budgets: there LR pays for its straight line ({exact(rows['linear'], 'linear'):.3g} without noise), "
-            f"which DP-EBM does not ({exact(rows[EBM], EBM):.3g}).",
+            f"which DP-EBM does not ({exact(rows[UNBOUNDED], UNBOUNDED):.3g}).",
             "The two do not promise the same. DP-EBM spends its budget on noise in both stages; what DP-CATE claims "
             "for finite queries is known to fail, so that its noise is no measure of what privacy costs.",
-            'The paper does not say how it set DP-EBM up: here it is `papers.DRLearner(base="ebm")` as it comes, all '
-            f"bounds declared. Without noise is ε = {NO_NOISE:g}, with other random splits.",
+            "The paper does not say how it set DP-EBM up: without bounds is how DP-EBM's authors ran it, which is not "
+            'private. *DP-EBM* is `papers.DRLearner(base="ebm")` with all bounds declared: what it learns from is '
+            f"clipped, so that its error stays finite at small ε. Its version without noise has ε = {NO_NOISE:g}, and "
+            "other random splits.",
             "Figure 12 of the paper repeats Figure 3.",
         ],
-        aims=[
-            Aim(
-                f"privacy adds more to DP-EBM's error than to that of DP-CATE with {NAMES[method]} at every ε, as the "
-                "paper finds",
-                worse[method] == len(BUDGETS),
-                f"{worse[method]} of {len(BUDGETS)} budgets",
-            )
-            for method in STAGES
-        ],
+        aims=[_added(added, rival, method) for rival in (UNBOUNDED, EBM) for method in STAGES],
         seeds=SEEDS,
         replications=len(results["1 ebm"]),
         figure=figure,
+    )
+
+
+def _added(added: dict[str, list[float]], rival: str, method: str) -> Aim:
+    less = [
+        f"ε = {epsilon:g}: {theirs:.3g} against {ours:.3g}"
+        for epsilon, theirs, ours in zip(BUDGETS, added[rival], added[method], strict=True)
+        if theirs <= ours
+    ]
+    return Aim(
+        f"privacy adds more to the error of {NAMES[rival]} than to that of DP-CATE with {NAMES[method]} at every ε, as "
+        "the paper finds",
+        not less,
+        "; not at ".join([f"{len(BUDGETS) - len(less)} of {len(BUDGETS)} budgets", *less]),
     )
 
 
