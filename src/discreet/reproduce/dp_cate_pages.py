@@ -241,13 +241,13 @@ def fig11(results: Results) -> Page:
     lines = []
     for method, found in errors.items():
         for k, epsilon in enumerate(BUDGETS):
-            far = f"{added[method][k]:.3g}" if method in added else ""
+            far = f"{added[method].values[k]:.3g} ± {added[method].errors[k]:.2g}" if method in added else ""
             lines.append([NAMES[method], f"{epsilon:g}", far, f"{found.values[k]:.3g} ± {found.errors[k]:.2g}"])
         if method in added:
             lines.append([NAMES[method], "not private", "0", f"{exact(rows[method], method):.3g}"])
     figure, panels = axes(2, width=9.6, height=4.0)
-    for method, values in added.items():
-        panels[0].plot(BUDGETS, values, "o-", color=COLOURS[method], label=NAMES[method], markersize=4)
+    for method, found in added.items():
+        panels[0].plot(BUDGETS, found.values, "o-", color=COLOURS[method], label=NAMES[method], markersize=4)
     for method, found in errors.items():
         panels[1].plot(BUDGETS, found.values, "o-", color=COLOURS[method], label=NAMES[method], markersize=4)
     panels[0].set(xscale="log", yscale="log", xlabel="ε", ylabel="distance to the non-private")
@@ -256,8 +256,8 @@ def fig11(results: Results) -> Page:
     further = {m: sum(a > b for a, b in zip(errors[UNBOUNDED].values, errors[m].values, strict=True)) for m in STAGES}
     return Page(
         lead=f"Dataset 1: a DR-learner of private boosting machines (DP-EBM, Niu et al.) and DP-CATE, δ = {DELTA:g}. "
-        "What privacy adds, as the root of the mean squared difference to the same learner without noise, and PEHE "
-        "± one standard error; means over studies.",
+        "What privacy adds, as the root of the mean squared difference to the same learner without noise, and PEHE; "
+        "means over studies ± one standard error.",
         head=["learner", "ε", "distance to non-private", "PEHE"],
         lines=lines,
         remarks=[
@@ -281,11 +281,13 @@ def fig11(results: Results) -> Page:
     )
 
 
-def _added(added: dict[str, list[float]], rival: str, method: str) -> Aim:
+def _added(added: dict[str, Curve], rival: str, method: str) -> Aim:
+    theirs, ours = added[rival], added[method]
     less = [
-        f"ε = {epsilon:g}: {theirs:.3g} against {ours:.3g}"
-        for epsilon, theirs, ours in zip(BUDGETS, added[rival], added[method], strict=True)
-        if theirs <= ours
+        f"ε = {epsilon:g}: {theirs.values[k]:.3g} ± {theirs.errors[k]:.2g} against {ours.values[k]:.3g} ± "
+        f"{ours.errors[k]:.2g}"
+        for k, epsilon in enumerate(BUDGETS)
+        if theirs.values[k] <= ours.values[k]
     ]
     return Aim(
         f"privacy adds more to the error of {NAMES[rival]} than to that of DP-CATE with {NAMES[method]} at every ε, as "
