@@ -235,9 +235,7 @@ def fig11(results: Results) -> Page:
     rows = dict.fromkeys((UNBOUNDED, EBM), results["1 ebm"]) | dict.fromkeys((*STAGES, PROVED), results["1 R"])
     rows[FLAGSHIP_CELL] = results[f"1 {FLAGSHIP_CELL}"]
     errors = {method: curve(own, method, "error", BUDGETS) for method, own in rows.items()}
-    added = {
-        method: curve(rows[method], method, "distance", BUDGETS).values for method in rows if method != FLAGSHIP_CELL
-    }
+    added = {m: curve(own, m, "distance", BUDGETS) for m, own in rows.items() if m != FLAGSHIP_CELL}
     lines = []
     for method, found in errors.items():
         for k, epsilon in enumerate(BUDGETS):
