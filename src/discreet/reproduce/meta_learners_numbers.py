@@ -62,13 +62,13 @@ def voter_aims(found: dict[tuple[int, str, str], Float], sizes: Sequence[int], v
     limit = published()[VOTING, 32_000, "S", EPSILONS[-1]][0]
     steady, off = 0, []
     for n in sizes:
-        for epsilon, own in zip(EPSILONS, found[n, "S", EBM].mean(axis=0) / variance, strict=True):
+        for epsilon, own in zip(EPSILONS, found[n, "S", EBM].T / variance, strict=True):
             there = published()[VOTING, n, "S", epsilon][0] / limit
             if there > 1.0 + STEADY:
                 continue
             steady += 1
-            if own > 1.0 + STEADY:
-                off.append(f"n = {n:,}, ε = {epsilon:g}: {own:.2f} times, published {there:.2f}")
+            if own.mean() > 1.0 + STEADY:
+                off.append(f"n = {n:,}, ε = {epsilon:g}: {with_error(own)} times it, published {there:.2f}")
     yield Aim(
         f"the S-learner's MSE is within {100 * STEADY:.0f} % of the effect's variance where the published one is",
         not off,
