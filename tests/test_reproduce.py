@@ -1,11 +1,13 @@
 """Reproductions: nothing is run twice or for too long, and pages say what was found."""
 
+import ast
 import csv
 import json
 import os
 import shutil
 import time
 from dataclasses import replace
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import numpy as np
@@ -266,7 +268,7 @@ def test_every_paper_has_the_targets_that_it_should():
     names = {paper: set(targets) for paper, targets in papers().items()}
     assert names["adum"] == {"fig1", "fig2", "fig3", "corollary1"}
     assert names["dp-cate"] >= {f"fig{number}" for number in (3, 4, 5, 9, 10, 11, 13, 14, 15)}
-    assert names["meta-learners"] == {"fig1", "fig2", "fig3"}
+    assert names["meta-learners"] == {"fig1", "fig2", "fig3", "boosting"}
     assert names["private-ci"] == {"table1", "table2", "table3", "fig4", "fig5", "fig6", "supremum", "attack"}
     assert names["propensity"] == {"table1", "fig1", "fig2", "attack"}
 
@@ -454,6 +456,39 @@ def test_a_missing_data_folder_is_one_sentence(tmp_path, monkeypatch):
     assert done.exit_code == 2
     assert "DISCREET_DATA" in done.output
     assert not list(Path(tmp_path).rglob("*.md"))
+
+
+@pytest.mark.parametrize("path", sorted((cache.SOURCE / "reproduce").glob("*.py")), ids=lambda path: path.stem)
+def test_modules_of_runs_import_nothing_through_a_lazy_door(path):
+    # The fingerprint follows imports: through a lazy package it would not find what is behind a name.
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module in ("discreet", "discreet.papers"):
+            folder = cache.SOURCE.joinpath(*node.module.split(".")[1:])
+            assert all((folder / f"{alias.name}.py").exists() or (folder / alias.name).is_dir() for alias in node.names)
+
+
+@pytest.mark.parametrize(
+    ("module", "needed"),
+    [
+        ("meta_learners_runs", {"learners.py", "learners_additive.py", "learners_ebm.py", "gate.py"}),
+        ("dp_cate_runs", {"dp_cate.py", "anonymity.py", "learners_ebm.py", "nuisances.py", "survey.py"}),
+        ("adum_runs", {"adum.py", "two_model.py", "clusters.py"}),
+    ],
+)
+def test_published_cells_depend_on_the_methods_that_they_run(module, needed):
+    found = cache._imported(f"discreet.reproduce.{module}", cache.PRESENTATION | cache.FLAGSHIP)
+    assert needed <= {path.name for path in found}
+    assert not found & {cache.SOURCE / f"{name}.py" for name in cache.FLAGSHIP}
+
+
+def test_an_extra_that_is_not_installed_is_a_setting_like_any_other(monkeypatch):
+    def version(name):
+        if name == "interpret-core":
+            raise PackageNotFoundError(name)
+        return "1"
+
+    monkeypatch.setattr(cache, "version", version)
+    assert "interpret-core not installed" in cache.settings([])
 
 
 def test_published_cells_do_not_depend_on_the_flagships_models_and_its_own_do(tmp_path, monkeypatch):

@@ -9,8 +9,10 @@ from discreet.datasets.study import Study
 from discreet.datasets.voters import SOCIAL_PRESSURE_FILE, VOTERS
 from discreet.reproduce import find
 from discreet.reproduce import meta_learners as pages
+from discreet.reproduce import meta_learners_boosting as boosting
 from discreet.reproduce import meta_learners_numbers as numbers
 from discreet.reproduce import meta_learners_runs as runs
+from discreet.reproduce.ebm_without_bounds import effects_without_bounds
 from discreet.reproduce.pages import write
 
 
@@ -46,7 +48,7 @@ def made_up(cell, rng):
         }
     data, n, learner, base = cell.split()
     row = {"width": 1.3}
-    for epsilon in runs.EPSILONS:
+    for epsilon in runs.epsilons_of(base):
         mse = numbers.published().get((data, int(n), learner, epsilon), (1.0 / epsilon,))[0]
         mse *= 0.5 if base == runs.ADDITIVE else 1.1
         row[f"{epsilon:g}"] = [mse, 0.2 * mse / (1 + 1 / epsilon), mse - 0.2 * mse / (1 + 1 / epsilon)]
@@ -84,6 +86,50 @@ def test_the_aims_are_computed_from_the_results():
     assert not list(numbers.setup_aims(worse))[1].reached
 
 
+def test_what_bounds_cost_is_a_ratio_of_the_same_learner_on_the_same_studies():
+    target, rng = find("meta-learners", "fig3"), np.random.default_rng(0)
+    results = {cell: [made_up(cell, rng)] for cell in target.cells(True)}
+    (same,) = numbers.bounds_remark(results)
+    assert "DR-learner 1.00 to 1.00, median 1.00; S-learner 1.00 to 1.00" in same
+    results["A 4000 DR ebm"] = [row | {"4": [2 * part for part in row["4"]]} for row in results["A 4000 DR ebm"]]
+    (dearer,) = numbers.bounds_remark(results)
+    assert "DR-learner 1.00 to 2.00, median 1.00; S-learner 1.00 to 1.00" in dearer
+    (ratio,) = numbers.ratio_remark(results, "S", "why")
+    assert ratio == (
+        "S-learner with DP-EBM: 1.10 to 1.10, median 1.10 times the published MSE (without bounds 1.10 to 1.10, median "
+        "1.10); why."
+    )
+    assert not list(numbers.bounds_remark({cell: [made_up(cell, rng)] for cell in target.cells(False)}))
+
+
+def test_the_s_learner_is_compared_with_the_published_one_where_that_is_steady():
+    found = {(n, "S", runs.EBM): np.full((2, 5), 0.01) for n in pages.SIZES}
+    found |= {(n, learner, runs.EBM): np.full((2, 5), 1.0) for n in pages.SIZES for learner in ("DR", "R")}
+    steady = next(iter(numbers.voter_aims(found, pages.SIZES, 0.01)))
+    assert steady.reached
+    found[8_000, "S", runs.EBM] = np.full((2, 5), 0.02)
+    off = next(iter(numbers.voter_aims(found, pages.SIZES, 0.01)))
+    assert not off.reached
+    assert "n = 8,000, ε = 1: 2 ± 0 times it" in off.found
+
+
+def test_where_boosting_stops_has_a_page(tmp_path):
+    target = find("meta-learners", "boosting")
+    page = target.page({cell: [{"mse": 0.5 if "150" in cell else 0.01}] * 2 for cell in target.cells(True)})
+    assert [aim.reached for aim in page.aims] == [True, True]
+    page = target.page({cell: [{"mse": 9.0}] * 2 for cell in target.cells(True)})
+    assert [aim.reached for aim in page.aims] == [False, False]
+    assert len(write(page, tmp_path, stem="b", title=target.title, command="c")) == 3
+
+
+def test_more_rounds_leave_less_confounding(monkeypatch):
+    pytest.importorskip("interpret", reason="DP-EBM needs the extra ebm")
+    monkeypatch.setattr(boosting, "N", 2_000)
+    monkeypatch.setattr(boosting, "TEST", 500)
+    few, many = (boosting.boosting(f"C {variant}", 0)["mse"] for variant in ("150 rounds", "learning rate 0.05"))
+    assert many < 0.5 * few
+
+
 def test_published_numbers_are_the_authors_own():
     there = numbers.published()
     # A few lines of their file, and what the paper says of the voters: the S-learner has 0.016.
@@ -113,14 +159,25 @@ def test_bias_and_variance_follow_from_two_fits(monkeypatch):
     assert row["width"] > 1
 
 
-@pytest.mark.parametrize("cell", ["A 400 DR additive", "E 400 R additive", "B 400 S ebm"])
+@pytest.mark.parametrize("cell", ["A 400 DR additive", "E 400 R additive", "B 400 S ebm", "C 400 CATE discreet"])
 def test_a_cell_runs_and_runs_again_alike(cell, monkeypatch):
     monkeypatch.setattr(runs, "EPSILONS", (4.0,))
+    monkeypatch.setattr(runs, "FEW_EPSILONS", (4.0,))
     first, again, other = (runs.effects(cell, replication) for replication in (0, 0, 1))
     assert first == again
     assert first != other
     mse, bias, variance = first["4"]
     assert bias + variance == pytest.approx(mse)
+
+
+def test_without_bounds_the_s_learner_is_a_constant_and_the_others_vary():
+    pytest.importorskip("interpret", reason="DP-EBM needs the extra ebm")
+    study = runs.meta_learners("A", 400, 0)
+    for learner in ("DR", "R", "S"):
+        found = effects_without_bounds(study, study.X[:50], learner, epsilon=8.0, delta=1e-5, seed=1)
+        assert found.shape == (50,)
+        assert np.isfinite(found).all()
+        assert (np.ptp(found) < 1e-9) == (learner == "S")
 
 
 def test_shapes_of_age_are_compared_with_the_best_additive_shape(few_voters):
@@ -145,6 +202,6 @@ def test_shapes_are_found_on_the_voters(monkeypatch):
 
 
 def test_the_targets_are_listed_with_their_data():
-    assert [target.name for target in pages.TARGETS] == ["fig1", "fig2", "fig3"]
-    assert all(target.files == (SOCIAL_PRESSURE_FILE,) for target in pages.TARGETS)
+    assert [target.name for target in pages.TARGETS] == ["fig1", "fig2", "fig3", "boosting"]
+    assert all(target.files == (SOCIAL_PRESSURE_FILE,) for target in pages.TARGETS[:3])
     assert len(set(find("meta-learners", "fig3").cells(True))) == len(find("meta-learners", "fig3").cells(True))

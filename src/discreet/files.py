@@ -16,17 +16,22 @@ def write_plain(path: str | Path, plain: Mapping[str, Any]) -> None:
     Path(path).write_bytes(f"{text}\n".encode())
 
 
-def read_plain(path: str | Path) -> dict[str, Any]:
-    """What a release file holds."""
+def read_json(path: str | Path, writer: str = "save") -> Any:
+    """What a release file holds; ``writer`` is the method that writes such files."""
     try:
-        plain = json.loads(Path(path).read_bytes().decode())
+        return json.loads(Path(path).read_bytes().decode())
     except FileNotFoundError:
         raise InvalidInput(f"There is no release file {str(path)!r}: check the path.") from None
     except OSError:
         raise InvalidInput(f"The release file {str(path)!r} cannot be read: check its permissions.") from None
     except (ValueError, RecursionError):
         # Broken UTF-8 and broken JSON are both ValueErrors.
-        raise UnsupportedRelease(f"{str(path)!r} is not complete JSON: give the file that save wrote.") from None
+        raise UnsupportedRelease(f"{str(path)!r} is not complete JSON: give the file that {writer} wrote.") from None
+
+
+def read_plain(path: str | Path) -> dict[str, Any]:
+    """The fields that a release file holds."""
+    plain = read_json(path)
     if not isinstance(plain, dict):
         raise UnsupportedRelease(f"{str(path)!r} is no release: give the file that save wrote.")
     return plain

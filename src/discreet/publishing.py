@@ -1,13 +1,13 @@
-"""What all releases share: how they are written and read, and how they put events into words."""
+"""What all releases share: how they are read, and how they put events into words."""
 
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from discreet.errors import InvalidInput, UnsupportedRelease
 from discreet.events import ClaimedEvent, Event, GaussianEvent, LaplaceEvent, ParallelEvent
+from discreet.files import read_json as read_json
 from discreet.guarantee import Guarantee
 
 RELATION = {
@@ -19,19 +19,6 @@ STATUS = {
     "claimed": " The guarantee is claimed, not proved.",
     "test": " This result was drawn with seeded noise: it is a test, and it is not private.",
 }
-
-
-def read_json(path: str | Path, writer: str) -> Any:
-    """What a release file holds; ``writer`` is the method that writes such files."""
-    try:
-        return json.loads(Path(path).read_bytes().decode())
-    except FileNotFoundError:
-        raise InvalidInput(f"There is no release file {str(path)!r}: check the path.") from None
-    except OSError:
-        raise InvalidInput(f"The release file {str(path)!r} cannot be read: check its permissions.") from None
-    except (ValueError, RecursionError):
-        # Broken UTF-8 and broken JSON are both ValueErrors.
-        raise UnsupportedRelease(f"{str(path)!r} is not complete JSON: give the file that {writer} wrote.") from None
 
 
 def fields_of(plain: object, *, format_: str, version: int, known: set[str], writer: str) -> dict[str, Any]:

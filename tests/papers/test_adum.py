@@ -254,3 +254,10 @@ def test_a_refused_fit_leaves_no_earlier_release_behind():
     with pytest.raises(DiscreetError):
         fitted.fit(STUDY.Y, np.ones(3_000), X=STUDY.X)
     assert not hasattr(fitted, "release_")
+
+
+def test_a_cell_that_may_be_empty_is_named_from_what_was_released():
+    with seeded_noise(1):
+        sparse, full = (fit(by={0: edges}) for edges in ([-1, 0, 0.99999, 1], [-1, 0, 1]))
+    assert "1 of 3 cells may have an empty arm" in sparse.summary()
+    assert "empty arm" not in full.summary()

@@ -61,6 +61,25 @@ def test_the_same_learner_loses_accuracy_with_k():
     assert not hasattr(model, "release_")
 
 
+def test_outcomes_averaged_over_both_arms_hide_the_effect():
+    study = dp_cate(1, 1_500, 3)
+    model = DPCATE(
+        epsilon=1,
+        delta=1e-5,
+        bounds=study.bounds,
+        stage2="linear",
+        model_regression=LinearRegression(),
+        model_propensity=LogisticRegression(),
+    )
+    given = {"X": study.X, "queries": study.X[:200], "k": 50}
+    kept, lost = (
+        anonymised_effects(model, study.Y, study.T, **given, aggregate=what) for what in ("covariates", "outcomes")
+    )
+    assert np.abs(lost).mean() < 0.2 * np.abs(kept).mean()
+    with pytest.raises(InvalidInput, match="aggregate must be"):
+        anonymised_effects(model, study.Y, study.T, **given, aggregate="records")
+
+
 @pytest.mark.parametrize("k", [0, 301, 2.5, True])
 def test_a_k_that_cannot_be_is_refused(k):
     with pytest.raises(InvalidInput, match="k must be"):

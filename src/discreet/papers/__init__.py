@@ -20,6 +20,7 @@ _HOME = {
     "TLearner": "learners",
     "TwoModel": "two_model",
     "UnprovedClaim": "claims",
+    "anonymised_effects": "anonymity",
 }
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "TLearner",
     "TwoModel",
     "UnprovedClaim",
+    "anonymised_effects",
     "baselines",
 ]
 
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from discreet.clusters import PrivateKMeans
     from discreet.papers import baselines
     from discreet.papers.adum import ADUM
+    from discreet.papers.anonymity import anonymised_effects
     from discreet.papers.claims import UnprovedClaim
     from discreet.papers.dp_cate import DPCATE
     from discreet.papers.dp_cate_function import DPCATEFunction

@@ -47,6 +47,8 @@ _MEASURED = (
     "Its noise is made for the length of the outcome's range, but a record adds its whole outcome to a sum: for "
     "outcomes in [10, 11] a claimed epsilon is 6 epsilon (docs/proofs/adum.md). outcome_bound='largest' has a proof."
 )
+# An empty arm's noisy count is above so many scales of its noise in one of forty cases.
+_FAINT = 3.0
 _NO_INTERVAL = "The paper gives no interval: noise_sd is the privacy noise alone, to first order."
 
 
@@ -170,7 +172,7 @@ class ADUM(BaseEstimator):  # type: ignore[misc]
             guarantee=guarantee,
             bounds=self.bounds,
             settings={"cells": partition.count, "D_y": self._outcome_bound(), "outcome bound": self.outcome_bound},
-            notes=self._notes(),
+            notes=(*self._notes(), *_faint(counts, scales[0])),
         )
         return self
 
@@ -228,6 +230,17 @@ class ADUM(BaseEstimator):  # type: ignore[misc]
         except AttributeError:
             raise NotFitted("this ADUM has no release yet; call fit first.") from None
         return release
+
+
+def _faint(counts: Float, scale: float) -> tuple[str, ...]:
+    """A sentence where cells may be empty, as far as their released counts tell: nothing can be refused for it."""
+    faint = int((counts.min(axis=1) < _FAINT * scale).sum())
+    if not faint:
+        return ()
+    return (
+        f"As far as noisy counts tell, {faint:,} of {len(counts):,} cells may have an empty arm, so that their effects "
+        "mean nothing: take fewer cells, or means='clipped'.",
+    )
 
 
 def largest_outcome(bounds: Bounds) -> float:

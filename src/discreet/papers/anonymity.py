@@ -1,13 +1,15 @@
 """k-anonymity by Mondrian, then any learner: the naive baseline of the DP-CATE paper (supplement E.2).
 
 The paper does not say how it anonymises. Here records are cut at the median of the covariate that spreads most, as long
-as both sides keep k records, and the covariates of a group become its means (of levels: the most frequent one).
+as both sides keep k records, and the covariates of a group become its means (of levels: the most frequent one). The
+paper fears that aggregation breaks the consistency of outcome and treatment, which means of covariates cannot do, but
+means of outcomes over both arms can: ``aggregate="outcomes"`` replaces outcomes by their group's means, too.
 **Nothing here is differentially private**: k-anonymity protects against none of the attacks that epsilon bounds.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -21,8 +23,12 @@ from discreet.papers.queries import encode_queries
 from discreet.papers.rows import gather
 from discreet.records import ArrayRecords
 
+Aggregate = Literal["covariates", "outcomes"]
 
-def anonymised_effects(model: DPCATE, Y: Any, T: Any, *, X: Any, queries: Any, k: int) -> Float:
+
+def anonymised_effects(
+    model: DPCATE, Y: Any, T: Any, *, X: Any, queries: Any, k: int, aggregate: Aggregate = "covariates"
+) -> Float:
     """Effects that the learner of a DP-CATE finds in anonymised records, without noise. Not private.
 
     Parameters
@@ -33,10 +39,19 @@ def anonymised_effects(model: DPCATE, Y: Any, T: Any, *, X: Any, queries: Any, k
         As in `DPCATE.fit`.
     k : int
         Smallest group of records that share their covariates.
+    aggregate : {"covariates", "outcomes"}
+        Whether only covariates become those of their group, or outcomes, too, over both arms.
     """
+    if aggregate not in get_args(Aggregate):
+        raise InvalidInput("aggregate must be 'covariates' or 'outcomes': choose one of them.")
     asked = encode_queries(queries, model.bounds)
     rows = gather(ArrayRecords.of(Y, T, X, bounds=model.bounds, propensity=model.propensity))
     coarse = rows._replace(x=anonymised(rows.x, model.bounds, k))
+    if aggregate == "outcomes":
+        y = rows.y.copy()
+        for group in groups(design(rows.x, model.bounds), k):
+            y[group] = rows.y[group].mean()
+        coarse = coarse._replace(y=y)
     return model._predicted(coarse, model._first_stage(coarse))(asked)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -15,7 +14,8 @@ from scipy.special import expit
 
 from discreet.bounds import Bounds
 from discreet.columns import Float, Range
-from discreet.errors import InvalidInput, UnsupportedRelease
+from discreet.errors import InvalidInput
+from discreet.files import checked_fields, read_plain, write_plain
 from discreet.frames import table
 from discreet.guarantee import Guarantee
 
@@ -154,7 +154,7 @@ class LearnerRelease:
             raise InvalidInput("the models of a release must have one term for each covariate: check the file.")
 
     def effect(self, X: Any) -> Float:
-        """Released effects at the covariates of any records, as often as you like."""
+        """Released effects at the covariates of any records, as often as you like; ranges hold to their ends."""
         names = [f"column {name!r} of X" for name in self.bounds.names]
         columns = zip(self.bounds.columns, table(X, self.bounds), names, strict=True)
         return self.encoded_effect(np.column_stack([spec.encode(column, name) for spec, column, name in columns]))
@@ -232,12 +232,7 @@ class LearnerRelease:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> LearnerRelease:
         """Read a release back; its guarantee is checked against its events again."""
-        rest = dict(plain)
-        if rest.pop("format", None) != FORMAT or rest.pop("version", None) != VERSION:
-            raise UnsupportedRelease("this is not a release of effects; give a file that save wrote.")
-        known = {part.name for part in fields(cls)}
-        if rest.keys() != known:
-            raise InvalidInput(f"a release must have exactly the fields {', '.join(sorted(known))}; check the file.")
+        rest = checked_fields(plain, {part.name for part in fields(cls)}, FORMAT, VERSION)
         made: dict[str, Any] = {"guarantee": Guarantee.from_dict(rest["guarantee"])}
         made |= {"bounds": Bounds.from_dict(rest["bounds"]), "notes": tuple(rest["notes"])}
         made |= {"models": {name: ReleasedModel.from_dict(model) for name, model in rest["models"].items()}}
@@ -245,17 +240,12 @@ class LearnerRelease:
 
     def save(self, path: str | Path) -> None:
         """Write a release file."""
-        Path(path).write_bytes(f"{json.dumps(self.to_dict(), indent=2, allow_nan=False)}\n".encode())
+        write_plain(path, self.to_dict())
 
     @classmethod
     def load(cls, path: str | Path) -> LearnerRelease:
         """Read a release file."""
-        try:
-            return cls.from_dict(json.loads(Path(path).read_bytes()))
-        except FileNotFoundError:
-            raise InvalidInput(f"There is no release file {str(path)!r}: check the path.") from None
-        except json.JSONDecodeError:
-            raise UnsupportedRelease(f"{str(path)!r} is not complete JSON: give the file that save wrote.") from None
+        return cls.from_dict(read_plain(path))
 
     def _place(self, feature: str | int) -> int:
         names = self.bounds.names

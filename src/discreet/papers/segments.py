@@ -95,7 +95,7 @@ class SegmentRelease:
         return np.asarray(np.sqrt((spread**2).sum(axis=1)))
 
     def effect(self, X: Any) -> Float:
-        """Effects of any records by their covariates, as often as you like."""
+        """Effects of any records by their covariates, as often as you like; ranges hold to their ends."""
         return self.effects[self.partition.cells(encoded(X, self.bounds))]
 
     def table(self) -> list[dict[str, Any]]:

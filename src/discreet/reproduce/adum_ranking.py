@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from discreet.columns import Float
-from discreet.plots import BLUE, GREEN, MUTED, ORANGE, PURPLE
+from discreet.plots import BLUE, GREEN, INK, MUTED, ORANGE, PURPLE
 from discreet.reproduce import adum_runs as runs
 from discreet.reproduce.adum_runs import FIG3_EPSILONS, RANKED, TUNING
 from discreet.reproduce.pages import Aim, Page, axes
-from discreet.reproduce.targets import Results, Row
+from discreet.reproduce.targets import FLAGSHIP_CELL, Results, Row
 
 # Up to here the paper finds ADUM ahead.
 STRICT = 5.0
@@ -20,8 +20,9 @@ _NAMES = {
     "k-means": "ADUM, k-means",
     "two-model": "two-model, objective",
     "two-model-proved": "two-model, output",
+    FLAGSHIP_CELL: "discreet.Uplift, k-means",
 }
-_COLOURS = dict(zip(TUNING, (GREEN, BLUE, ORANGE, PURPLE), strict=True))
+_COLOURS = dict(zip(TUNING, (GREEN, BLUE, ORANGE, PURPLE, INK), strict=True))
 
 
 def best(rows: Sequence[Row], epsilon: float) -> tuple[str, Float]:
@@ -34,7 +35,7 @@ def best(rows: Sequence[Row], epsilon: float) -> tuple[str, Float]:
 
 def fig3(results: Results) -> Page:
     """AUUC by epsilon."""
-    lines, aims = [], []
+    lines, aims, reasons = [], [], []
     figure, panels = axes(len(RANKED))
     for ax, data in zip(panels, RANKED, strict=True):
         found = {method: [best(results[f"{data}/{method}"], epsilon) for epsilon in FIG3_EPSILONS] for method in TUNING}
@@ -56,7 +57,9 @@ def fig3(results: Results) -> Page:
             )
         ax.axhline(random, color=MUTED, linewidth=1.0, linestyle=(0, (4, 3)))
         ax.set(xscale="log", xlabel="ε", title=data)
-        aims += _aims(data, {method: [float(gain.mean()) for _, gain in curve] for method, curve in found.items()})
+        gains = {method: [gain for _, gain in curve] for method, curve in found.items()}
+        aims += _aims(data, gains)
+        reasons.append(_why(data, gains))
     panels[0].set_ylabel("AUUC (dashed: random ranking)")
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, frameon=False, ncols=len(labels), loc="lower center", bbox_to_anchor=(0.5, 0.97))
@@ -73,6 +76,7 @@ def fig3(results: Results) -> Page:
             "The paper shows a picture only, for 1,000,000 rows of CRITEO-UPLIFT v2, whose full file could not be had. "
             "In its place: Hillstrom's 64,000 customers, any e-mail against none, outcome visit; and a generator of "
             f"Criteo's shape with {runs.SHAPED_RECORDS:,} records. Half of the records train, half test.",
+            *reasons,
             "The generator is for scale. Visits follow a logistic law in it, which suits logistic regressions; cells "
             "have no such help. What it says of who is ahead is not evidence about Criteo's data.",
             "As in the paper, settings are tuned on test data, which favours whatever has more of them. Candidates: "
@@ -92,29 +96,43 @@ def fig3(results: Results) -> Page:
     )
 
 
-def _aims(data: str, gains: dict[str, list[float]]) -> list[Aim]:
+def _aims(data: str, gains: dict[str, list[Float]]) -> list[Aim]:
     rival, clusters, cut = gains["two-model"], gains["k-means"], gains["cut"]
     strict = [k for k, epsilon in enumerate(FIG3_EPSILONS) if epsilon <= STRICT]
     loose = [k for k, epsilon in enumerate(FIG3_EPSILONS) if epsilon > STRICT]
-    wins = [k for k in strict if clusters[k] > rival[k]]
-    said = ", ".join(f"{FIG3_EPSILONS[k]:g}" for k in wins) or "none"
+    every = range(len(FIG3_EPSILONS))
     return [
         Aim(
             f"ADUM on k-means clusters ahead of the two-model method for all ε ≤ {STRICT:g}, {data}",
-            len(wins) == len(strict),
-            f"ahead at ε = {said}, of {len(strict)} budgets",
+            *_ahead(clusters, rival, strict),
         ),
-        Aim(
-            f"the two-model method ahead for all ε > {STRICT:g}, {data}",
-            all(rival[k] > clusters[k] for k in loose),
-            f"at {sum(rival[k] > clusters[k] for k in loose)} of {len(loose)} budgets",
-        ),
+        Aim(f"the two-model method ahead for all ε > {STRICT:g}, {data}", *_ahead(rival, clusters, loose)),
         Aim(
             f"k-means clusters ahead of the cut for all ε, although they have half of the budget, {data}",
-            all(a > b for a, b in zip(clusters, cut, strict=True)),
-            f"at {sum(a > b for a, b in zip(clusters, cut, strict=True))} of {len(cut)} budgets",
+            *_ahead(clusters, cut, every),
         ),
     ]
+
+
+def _ahead(ours: list[Float], theirs: list[Float], places: Sequence[int]) -> tuple[bool, str]:
+    """Whether one method gains more at all of these budgets; where it does not, by how much, ± one standard error."""
+    behind = [k for k in places if ours[k].mean() <= theirs[k].mean()]
+    said = f"at {len(places) - len(behind)} of {len(places)} budgets"
+    gaps = [(FIG3_EPSILONS[k], theirs[k] - ours[k]) for k in behind]
+    apart = ", ".join(f"ε = {epsilon:g} by {gap.mean():.5f} ± {_error(gap):.5f}" for epsilon, gap in gaps)
+    return not behind, f"{said}; behind at {apart}" if behind else said
+
+
+def _why(data: str, gains: dict[str, list[Float]]) -> str:
+    """What cells can do when there is hardly any noise, beside what the rival does with some."""
+    top = float(max(gain.mean() for gain in gains["k-means"]))
+    enough = [e for e, gain in zip(FIG3_EPSILONS, gains["two-model"], strict=True) if gain.mean() > top]
+    if not enough:
+        return f"On {data}, ADUM on clusters gains up to {top:.5f} over a random ranking, more than its rival anywhere."
+    return (
+        f"On {data}, ADUM on clusters gains {top:.5f} over a random ranking at most, at any ε; the two-model method "
+        f"gains more from ε = {min(enough):g} on. There it is the few cells that cost ADUM its lead, and not the noise."
+    )
 
 
 def _error(values: Float) -> float:

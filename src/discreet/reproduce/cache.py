@@ -7,7 +7,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterable
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +15,32 @@ SOURCE = Path(__file__).resolve().parent.parent
 # What results look like to people does not change a number.
 PRESENTATION = {"__main__", "cli", "cli_effects", "cli_uplift", "comparisons", "console", "demo", "demo_effects"}
 PRESENTATION |= {"effect_plots", "effect_report", "pages", "planning", "plots", "report", "skeleton"}
-# What `discreet.ATE` is made of beyond the gate.
-FLAGSHIP = {"ate", "basis", "focus", "moments", "relevance", "rounds", "spread", "survey"}
-# Libraries that numbers may depend on.
-LIBRARIES = ("numpy", "scipy", "scikit-learn", "opendp", "pyarrow", "narwhals")
+# Estimators of this project's own, which pages show beside what was published.
+FLAGSHIP = {"ate", "cate", "uplift"}
+# Libraries that numbers may depend on; interpret is an extra.
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "opendp", "pyarrow", "narwhals", "interpret-core")
 
 
 def settings(files: Iterable[Path]) -> tuple[str, ...]:
     """Versions of Python and of libraries, and what the data files hold: results under others are not used."""
-    versions = [f"{name} {version(name)}" for name in LIBRARIES]
+    versions = [f"{name} {_version(name)}" for name in LIBRARIES]
     hashes = [f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path in files]
     return (f"python {sys.version_info[0]}.{sys.version_info[1]}", *versions, *hashes)
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
 
 
 def code(settings: object, module: str, *, flagship: bool) -> str:
     """Fingerprint of a module of runs and of all that it imports, directly or not.
 
-    What `discreet.ATE` is made of counts for its own cells only (``flagship``): published systems do not depend on it.
+    The project's own estimators, and what only they need, count for their own cells only (``flagship``): published
+    systems do not depend on them. An import through a package that opens its names lazily leads nowhere: modules of
+    runs name the module itself.
     """
     left_out = PRESENTATION if flagship else PRESENTATION | FLAGSHIP
     return fingerprint(settings, _imported(module, left_out), SOURCE)

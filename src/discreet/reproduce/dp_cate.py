@@ -47,19 +47,19 @@ TARGETS = (
     _target(
         "fig3",
         "Figure 3: predictions for finite queries",
-        ("1 R",),
+        ("1 R", "1 discreet"),
         pages.predictions("1 R", STAGES, "R-learner on Dataset 1, 2,700 records, 300 queries.", [SEARCH, _TWO]),
     ),
     _target(
         "fig4",
         "Figure 4: predictions of a function",
-        ("1 R",),
+        ("1 R", "1 discreet"),
         pages.predictions("1 R", (KERNEL, PROVED), "R-learner on Dataset 1 as a function.", [KERNELS]),
     ),
     _target(
         "fig5",
         "Figure 5: errors on Dataset 2",
-        ("2 R",),
+        ("2 R", "2 discreet"),
         pages.errors_by_budget(
             "2 R",
             _METHODS,
@@ -71,7 +71,6 @@ TARGETS = (
                 "none at all, which is why the curve of *kernel* is flat.",
             ],
         ),
-        full=10,
         quick=1,
     ),
     _target(
@@ -119,7 +118,7 @@ TARGETS = (
     _target(
         "fig9",
         "Figure 9: the DR-learner, finite queries",
-        ("1 R", "1 DR"),
+        ("1 R", "1 DR", "1 discreet"),
         pages.predictions(
             "1 DR", STAGES, "DR-learner on Dataset 1, 2,700 records, 300 queries.", [SEARCH, _TWO, _MILD]
         ),
@@ -127,21 +126,21 @@ TARGETS = (
     _target(
         "fig10",
         "Figure 10: the DR-learner as a function",
-        ("1 R", "1 DR"),
+        ("1 R", "1 DR", "1 discreet"),
         pages.predictions("1 DR", (KERNEL, PROVED), "DR-learner on Dataset 1 as a function.", [KERNELS]),
     ),
-    _target("fig11", "Figure 11: DP-EBM", ("1 R", "1 ebm"), pages.fig11, full=10),
-    _target("fig13", "Figure 13: k-anonymity", ("1 R", "1 anonymity"), pages.fig13, full=6, quick=1),
+    _target("fig11", "Figure 11: DP-EBM", ("1 R", "1 ebm", "1 discreet"), pages.fig11),
+    _target("fig13", "Figure 13: k-anonymity", ("1 R", "1 anonymity", "1 discreet"), pages.fig13, quick=1),
     _target(
         "fig14",
         "Figure 14: errors on Dataset 1",
-        ("1 R",),
+        ("1 R", "1 discreet"),
         pages.errors_by_budget("1 R", _METHODS, "R-learner on Dataset 1.", [SEARCH, KERNELS]),
     ),
     _target(
         "fig15",
         "Figure 15: errors at small budgets",
-        ("1 R",),
+        ("1 R", "1 discreet"),
         pages.errors_by_budget(
             "1 R", STAGES, "R-learner on Dataset 1, small budgets.", [SEARCH], epsilons=FINE, relative=True
         ),

@@ -22,7 +22,7 @@ from discreet.papers.queries import encode_queries
 from discreet.papers.rows import gather
 from discreet.records import ArrayRecords, Chunk
 from discreet.reproduce.noise_runs import noise_seed
-from discreet.reproduce.targets import Row
+from discreet.reproduce.targets import FLAGSHIP_CELL, Row
 from discreet.testing import frozen_noise, seeded_noise
 
 STUDY_SEED, NOISE_SEED = 71_000_000, 97_000_000
@@ -60,18 +60,18 @@ class Split(NamedTuple):
 
 
 def studies(cell: str, replication: int) -> Row:
-    """Cell "1 R": Dataset 1 or 2, "rhc" or "ihdp", and a learner; "1 ebm" and "1 anonymity" are the rivals."""
+    """Cell "1 R": Dataset 1 or 2, "rhc" or "ihdp", and a learner, or what stands beside it: "1 ebm", "1 anonymity"."""
+    from discreet.reproduce.dp_cate_rivals import anonymous, boosted, flagship
+
     source, what = cell.split()
     split = split_of(source, replication)
-    if what == "ebm":
-        from discreet.reproduce.dp_cate_rivals import boosted
-
-        return boosted(split, replication)
-    if what == "anonymity":
-        from discreet.reproduce.dp_cate_rivals import anonymous
-
-        return anonymous(split, replication)
     with seeded_noise(noise_seed(NOISE_SEED, cell, replication)):
+        if what == "ebm":
+            return boosted(split, replication)
+        if what == "anonymity":
+            return anonymous(split, replication)
+        if what == FLAGSHIP_CELL:
+            return flagship(split)
         return _learners(split, what, replication)
 
 

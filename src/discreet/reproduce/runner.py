@@ -34,7 +34,7 @@ def collect(
     made_with = settings(data_file(name) for name in target.files)
     stored = {}
     for cell in cells:
-        made_by = code(made_with, target.run.__module__, flagship=cell.split()[-1] == FLAGSHIP_CELL)
+        made_by = code(made_with, target.run.__module__, flagship=_own(cell))
         folder = cache / f"{paper}-{target.experiment}-{made_by}"
         stored[cell] = Stored(folder / f"{cell.replace(' ', '-')}.jsonl")
     # All cells of a replication before the next: if time is up, every cell has been run equally often.
@@ -77,6 +77,11 @@ def _results(target: Target, jobs: list[Job], processes: int, until: float) -> I
                 return
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
                 yield waiting.pop(future), future.result()
+
+
+def _own(cell: str) -> bool:
+    """Whether a cell runs an estimator of this project's own."""
+    return cell.replace("/", " ").split()[-1] == FLAGSHIP_CELL
 
 
 def _first_gap(rows: dict[int, Row]) -> int:
