@@ -223,3 +223,24 @@ def test_a_randomised_treatment_is_not_explained_away_where_covariates_are_nearl
         errors.append(rmse(cate.effect(x), tau))
     assert errors[0] < 0.06
     assert errors[1] < 0.06
+
+
+@pytest.mark.parametrize("correction", ["R", "DR"])
+@pytest.mark.parametrize("treated", [0.5, 0.15])
+@pytest.mark.parametrize("kind", ["event", "spending"])
+def test_effects_on_rare_outcomes_are_not_clipped_away(kind, treated, correction):
+    # An effect on a rare event changes how many residuals are large, not how large they are.
+    rng = np.random.default_rng(9)
+    n = 60_000
+    x = rng.uniform(-1, 1, (n, 2))
+    t = (rng.random(n) < treated) * 1.0
+    happens = (rng.random(n) < 0.08 + 0.04 * t * (1 + x[:, 0])) * 1.0
+    y = happens if kind == "event" else happens * np.minimum(rng.exponential(10.0, n), 50.0)
+    truth = 0.04 if kind == "event" else 0.04 * 10.0 * (1 - np.exp(-5.0))
+    top = 1.0 if kind == "event" else 50.0
+    bounds = Bounds(outcome=(0, top), covariates=[(-1, 1)] * 2, propensity=(0.05, 0.95))
+    with seeded_noise(3):
+        cate = CATE(epsilon=2.0, delta=1e-6, bounds=bounds, propensity=treated, correction=correction).fit(y, t, X=x)
+    low, high = cate.ate_interval(alpha=0.01)
+    assert low <= truth <= high
+    assert abs(cate.ate() - truth) < 0.35 * truth

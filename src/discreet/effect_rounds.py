@@ -29,7 +29,7 @@ from discreet.heterogeneity import (
 from discreet.records import Chunk
 from discreet.rounds import Propensity
 from discreet.spread import Spread
-from discreet.survey import Location, Setting, measure_spread
+from discreet.survey import Location, Setting, measure_sides
 
 Correction = Literal["R", "DR"]
 
@@ -37,6 +37,9 @@ Correction = Literal["R", "DR"]
 _CLIP_FIRST, _CLIP, _CLIP_LAST = 1.0, 1.8, 2.2
 # Nor is there any use in a clip that hardly anything exceeds.
 _ENOUGH = 0.98
+# A clip hides at most this part of the mean magnitude, however far out it has to be: an effect on a rare event moves
+# the number of large residuals, not their place, and would be lost with them.
+_HIDDEN_FIRST, _HIDDEN = 0.1, 0.03
 # Relative error of the models behind the moments, and of the first look, whose residual knows no model yet.
 _DOUBT, _DOUBT_FIRST = 0.15, 0.3
 # Part of the prior variance of an effect's coefficients that the first look leaves in any case.
@@ -75,8 +78,8 @@ def first_look(gate: Gate, share: float, look: float, setting: Setting, where: L
     def residual(c: Chunk) -> Float:
         return c.y - where.centre - (c.t - p) * pilot
 
-    spread = measure_spread(gate, "first spread", look, residual, _CEILING)
-    clip = _clip(spread, _CLIP_FIRST)
+    spread = measure_sides(gate, "first spread", look, residual, _CEILING)
+    clip = _clip(spread, _CLIP_FIRST, _HIDDEN_FIRST)
     seen = max(spread.below(clip), 0.15)
     scale = where.spread.scale
     blocks = joint_blocks(basis, p)
@@ -207,8 +210,8 @@ def combine_looks(look: FirstLook, model: Propensity, where: Location, pilot: fl
 def outcome_round(gate: Gate, number: int, share: float, look: float, models: Models) -> Models:
     """Correct the outcome's model by the moments r psi of its residuals, where it is in doubt."""
     setting, n = models.setting, gate.n
-    spread = measure_spread(gate, f"outcome spread {number}", look, models.residual, _CEILING)
-    clip = _clip(spread, _CLIP)
+    spread = measure_sides(gate, f"outcome spread {number}", look, models.residual, _CEILING)
+    clip = _clip(spread, _CLIP, _HIDDEN)
     seen = max(spread.below(clip), 0.3)
     precision = n * seen / spread.clipped_square(clip)
     focus = _focus(setting, models.doubt(effect=False), _unit(gate, share) * clip / seen, sqrt(1.0 / precision))
@@ -236,13 +239,12 @@ def effect_round(
     confounded, and is forgotten.
     """
     setting, n = models.setting, gate.n
-    spread = measure_spread(gate, f"effect spread {number}", look, models.residual, _CEILING)
+    spread = measure_sides(gate, f"effect spread {number}", look, models.residual, _CEILING)
     e = models.propensity.on_reference
     arms = _Arms(e, _weight(e, correction))
     clip = arms.clip(spread, _CLIP_LAST if last else _CLIP)
     varies = arms.seen(spread, clip)
-    # Clipping the product is about the same as clipping the residual further out.
-    level = clip / arms.size
+    level = arms.level(clip)
     precision = n * spread.below(level) / spread.clipped_square(level) * arms.balance
     typical = float(np.mean(varies))
     noise, sampling = _unit(gate, share) * clip / typical, sqrt(1.0 / (precision * typical))
@@ -256,7 +258,9 @@ def effect_round(
     def rows(c: Chunk) -> Float:
         psi, weight = focus(setting.features(c)[0])
         e = models.propensity(c)
-        product = _weight(e, correction) * (c.t - e) * models.residual(c)
+        w = _weight(e, correction)
+        most = clip / _reach(e, w)
+        product = w * (c.t - e) * np.clip(models.residual(c), -most, most)
         return psi * (np.clip(product, -clip, clip) * weight)[:, None]
 
     (moments,) = gate.ask(Query(f"effect moments {number}", share, Ball(clip * focus.radius, focus.m), rows))
@@ -270,46 +274,45 @@ def _weight(e: Float, correction: Correction) -> Float:
     return np.ones_like(e) if correction == "R" else 1.0 / (e * (1.0 - e))
 
 
+def _reach(e: Float, weight: Float) -> Float:
+    """What multiplies the residual in the rarer arm. Both arms are clipped by it, lest the tails of one be missed."""
+    return np.maximum(np.maximum(e, 1.0 - e) * weight, 1e-6)
+
+
 class _Arms:
     """How weighted products (t - e) r behave over the reference's probabilities."""
 
     def __init__(self, e: Float, weight: Float) -> None:
-        self.e, self.varies, self.square = e, e * (1.0 - e) * weight, e * (1.0 - e) * weight**2
-        # What multiplies |r| in either arm.
-        self.treated, self.control = np.maximum((1.0 - e) * weight, 1e-6), np.maximum(e * weight, 1e-6)
-
-    @property
-    def size(self) -> float:
-        """Root mean square of what multiplies the residual."""
-        return sqrt(float(np.mean(self.square)))
+        self.varies, self.square = e * (1.0 - e) * weight, e * (1.0 - e) * weight**2
+        self.reach = _reach(e, weight)
 
     @property
     def balance(self) -> float:
         """Mean of the slope over that of the square: one for the R-learner, whose weights are the best ones."""
         return float(np.mean(self.varies) / np.mean(self.square))
 
+    def level(self, clip: float) -> float:
+        """Where residuals are clipped, on average over the slope."""
+        return clip * float(np.mean(self.varies / self.reach) / np.mean(self.varies))
+
     def clip(self, spread: Spread, scales: float) -> float:
-        """So many scales of the product, or less where hardly anything lies beyond."""
-        levels = spread.scale * self.size * np.linspace(0.5, scales, 32)
-        some = slice(None, None, max(1, len(self.e) // 500))
-        e, treated, control = self.e[some], self.treated[some], self.control[some]
-        for level in levels:
-            below = e * spread.below_each(level / treated) + (1.0 - e) * spread.below_each(level / control)
-            if float(np.mean(below)) >= _ENOUGH:
-                return float(level)
-        return float(levels[-1])
+        """That of the residual where one factor in either arm would do: see `_clip`."""
+        return _clip(spread, scales, _HIDDEN) / self.level(1.0)
 
     def seen(self, spread: Spread, clip: float) -> Float:
-        """Slope of each point's product to its effect, less what clipping hides in either arm."""
-        treated, control = (spread.below_each(clip / factor) for factor in (self.treated, self.control))
-        return np.asarray(self.varies * ((1.0 - self.e) * treated + self.e * control))
+        """Slope of each point's product to its effect, less what clipping hides."""
+        return np.asarray(self.varies * spread.below_each(clip / self.reach))
 
 
-def _clip(spread: Spread, scales: float) -> float:
-    """So many scales, or less where hardly anything lies beyond."""
-    levels = spread.scale * np.linspace(0.5, scales, 32)
-    enough = np.flatnonzero(spread.below_each(levels) >= _ENOUGH)
-    return float(levels[enough[0]] if enough.size else levels[-1])
+def _clip(spread: Spread, scales: float, hidden: float) -> float:
+    """So many scales, less where hardly anything lies beyond, and more where that would hide too much."""
+    usual = spread.scale * np.linspace(0.5, scales, 32)
+    further = np.geomspace(usual[-1], max(usual[-1], float(spread.edges[-1])), 32)[1:]
+    levels = np.concatenate([usual, further])
+    enough = (spread.below_each(levels) >= _ENOUGH) | (levels >= usual[-1])
+    little = spread.lopsided(levels) <= hidden * spread.mean
+    found = np.flatnonzero(enough & little)
+    return float(levels[found[0]] if found.size else levels[-1])
 
 
 def _focus(setting: Setting, doubt: Float, noise: float, sampling: float) -> Focus:

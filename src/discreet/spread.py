@@ -5,7 +5,7 @@ Post-processing: everything here is computed from released counts and public num
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtr, stdtr
@@ -72,6 +72,7 @@ class Spread:
 
     edges: Float
     mass: Float
+    net: Float | None = None
 
     @classmethod
     def fit(cls, fractions: Float, sd: float, ceiling: float, factors: Factors | None = None) -> Spread:
@@ -118,6 +119,16 @@ class Spread:
         """Mean of what exceeds each level."""
         over = np.maximum(self._points[None] - levels[:, None, None], 0.0).mean(axis=2)
         return np.asarray(over @ self.mass)
+
+    def with_sides(self, net: Float, sd: float) -> Spread:
+        """Knowing by how much one sign is more common than the other in each bin, where that is clear of the noise."""
+        return replace(self, net=np.where(np.abs(net) > _CLEAR_TAIL * sd, net, 0.0))
+
+    def lopsided(self, levels: Float) -> Float:
+        """Mean of what exceeds each level on one side, less that on the other, were a bin's magnitudes at its end."""
+        if self.net is None:
+            return np.zeros(len(levels))
+        return np.asarray(np.abs(np.maximum(self.edges[None] - levels[:, None], 0.0) @ self.net))
 
     def clipped_square(self, level: float) -> float:
         """Mean square of the magnitude clipped at a level."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet.basis import Basis, Size, combine
-from discreet.columns import Float, Range
+from discreet.columns import Float, IntArray, Range
 from discreet.focus import Focus
 from discreet.gate import Gate, Query
 from discreet.geometry import Ball, Cells, Gram, Interval, MeanSquare
@@ -70,6 +70,19 @@ def measure_spread(
     """Distribution of a magnitude over half octaves below a public ceiling; ``factors`` as in `Spread.fit`."""
     (counts,) = gate.ask(Query(name, share, Cells((BINS,)), lambda c: bin_numbers(rows(c), ceiling)))
     return Spread.fit(counts.value / gate.n, float(counts.sd) / gate.n, ceiling, factors)
+
+
+def measure_sides(gate: Gate, name: str, share: float, rows: RowMap, ceiling: float) -> Spread:
+    """The same with a sign, so that tails of one side are known: twice the bins, and one of them to a record still."""
+
+    def signed(c: Chunk) -> IntArray:
+        values = rows(c)
+        return bin_numbers(values, ceiling) + BINS * (values > 0.0)
+
+    (counts,) = gate.ask(Query(name, share, Cells((2 * BINS,)), signed))
+    below, above = np.split(counts.value / gate.n, 2)
+    sd = 2.0**0.5 * float(counts.sd) / gate.n
+    return Spread.fit(below + above, sd, ceiling).with_sides(above - below, sd)
 
 
 def pilot_effect(gate: Gate, share: float, where: Location) -> float:
