@@ -215,3 +215,9 @@ def test_pictures_and_a_page(release, tmp_path):
     release.save(tmp_path / "r.json")
     save_page(load_release(tmp_path / "r.json"), tmp_path / "r.html")
     assert "The effect along age" in (tmp_path / "r.html").read_text()
+
+
+def test_a_file_without_further_numbers_has_a_page(plain):
+    bare = EffectRelease.from_dict(json.loads(plain) | {"reference": {}})
+    assert "most of all with age" in finding(bare)
+    assert "The effect along age" in render_effect(bare)
