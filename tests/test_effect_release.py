@@ -159,6 +159,12 @@ def test_words_for_people(release):
         ({"factor": {"step": 1.0, "rows": [[1, 5]]}}, "factor must be triangular"),
         ({"factor": {"step": 1.0, "rows": [[-1, 5]]}}, "factor must be triangular"),
         ({"factor": {"step": 1.0, "rows": []}}, "coefficients; check the file"),
+        ({"windows": [[0.0, 0.5]]}, "windows must lie inside the ranges"),
+        ({"windows": [[0.6, 0.5], None]}, "windows must lie inside the ranges"),
+        ({"windows": [[0.0, 1e-310], None]}, "windows must lie inside the ranges"),
+        ({"windows": [None, [0.0, 0.5]]}, "windows must lie inside the ranges"),
+        ({"windows": [[0.0, 0.5, 0.5], None]}, "wrong type"),
+        ({"windows": [False, None]}, "wrong type"),
         ({"reference": {"unadjusted": float("nan")}}, "finite"),
         ({"more": 1}, "exactly the fields"),
     ],
@@ -209,3 +215,9 @@ def test_pictures_and_a_page(release, tmp_path):
     release.save(tmp_path / "r.json")
     save_page(load_release(tmp_path / "r.json"), tmp_path / "r.html")
     assert "The effect along age" in (tmp_path / "r.html").read_text()
+
+
+def test_a_file_without_further_numbers_has_a_page(plain):
+    bare = EffectRelease.from_dict(json.loads(plain) | {"reference": {}})
+    assert "most of all with age" in finding(bare)
+    assert "The effect along age" in render_effect(bare)

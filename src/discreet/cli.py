@@ -198,7 +198,7 @@ def report_(
 def demo_(
     out: Annotated[Path, typer.Option(help="Directory for what it makes.")] = Path("discreet-demo"),
 ) -> None:
-    """Publish a generated study at several budgets, and write a page about it."""
+    """Publish the effects of two generated studies in three ways, and write pages about them."""
     _check_extra()
     with _progress("getting ready") as progress:
         from discreet import demo

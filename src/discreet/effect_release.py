@@ -14,12 +14,12 @@ import numpy as np
 from scipy.special import ndtri
 
 from discreet.basis import Basis, Size, combine, evaluate
-from discreet.bounds import Bounds, Levels
+from discreet.bounds import Bounds, Levels, Range
 from discreet.columns import Float
 from discreet.errors import InvalidInput, UnsupportedRelease
 from discreet.frames import table
 from discreet.guarantee import Guarantee
-from discreet.marginals import Window, cells
+from discreet.marginals import BINS, Window, cells
 from discreet.plots import plot_effect
 from discreet.publishing import columns, fields_of, guarantee_words, listed, mechanism_words, plain_copy, read_json
 from discreet.release import StudyDesign
@@ -115,7 +115,8 @@ class EffectRelease:
                 raise InvalidInput(f"size has a {name} that no release has; check the file.")
         if [len(marginal) for marginal in self.marginals] != [cells(column) for column in self.bounds.columns]:
             raise InvalidInput("marginals must have one number for each cell of each covariate; check the file.")
-        if len(self.windows) not in (0, self.bounds.p) or not all(_is_window(window) for window in self.windows):
+        fit = all(map(_fits, self.windows, self.bounds.columns))
+        if len(self.windows) not in (0, self.bounds.p) or not fit:
             raise InvalidInput("windows must lie inside the ranges, one for each covariate or none; check the file.")
         m = self.basis.m
         shapes = {"coefficients": (m,), "centre": (m,), "average": (m,), "factor": (m, m)}
@@ -279,7 +280,7 @@ class EffectRelease:
             rest["bounds"], rest["notes"] = Bounds.from_dict(rest["bounds"]), tuple(map(str, rest["notes"]))
             rest["size"] = _size(rest["size"])
             rest["marginals"] = tuple(np.array(marginal, dtype=np.float64) for marginal in rest["marginals"])
-            rest["windows"] = tuple(window and (float(window[0]), float(window[1])) for window in rest["windows"])
+            rest["windows"] = tuple(window and tuple(map(float, window)) for window in rest["windows"])
             rest |= {name: np.array(rest[name], dtype=np.float64) for name in ("coefficients", "centre", "average")}
             rest |= {"factor": _from_steps(**rest["factor"]), "n": float(rest["n"])}
             for name in ("importance", "reference"):
@@ -339,8 +340,12 @@ class EffectRelease:
         return str(self.size) if self.varies else "a constant"
 
 
-def _is_window(window: Window | None) -> bool:
-    return window is None or (window[1] > 0.0 and abs(window[0]) + window[1] <= 1.0 + 1e-9)
+def _fits(window: Window | None, column: Levels | Range) -> bool:
+    """Whether there is no window, or one of a range: inside it, and at least a cell wide."""
+    if window is None:
+        return True
+    middle, half = window
+    return isinstance(column, Range) and half >= 1.0 / BINS - 1e-9 and abs(middle) + half <= 1.0 + 1e-9
 
 
 def _in_steps(factor: Float) -> dict[str, Any]:

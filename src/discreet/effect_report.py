@@ -70,7 +70,7 @@ def finding(release: EffectRelease) -> str:
 
 
 def _differs(release: EffectRelease) -> bool:
-    return release.varies and release.reference["chance_that_it_varies"] >= 0.5
+    return release.varies and release.reference.get("chance_that_it_varies", 1.0) >= 0.5
 
 
 def segments_finding(release: UpliftRelease) -> str:
