@@ -33,7 +33,6 @@ SUM_BITS = 61
 _ROUNDING = 1e-9
 
 
-
 @dataclass(frozen=True, slots=True)
 class Query:
     """A sum over records.
@@ -212,8 +211,10 @@ class Gate:
             self._in_units(query, *plan, steps) for query, plan, steps in zip(queries, plans, noisy, strict=True)
         )
         for watcher in watchers:
-            parts = zip(queries, plans, sums, noisy, released, strict=True)
-            rounds = tuple(Round(query, *plan, exact, steps, own, self.pure) for query, plan, exact, steps, own in parts)
+            asked = zip(queries, plans, sums, noisy, released, strict=True)
+            rounds = tuple(
+                Round(query, *plan, exact, drawn, own, self.pure) for query, plan, exact, drawn, own in asked
+            )
             released = watcher(self, rounds) or released
         return released
 

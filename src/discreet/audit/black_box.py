@@ -25,6 +25,10 @@ _THRESHOLDS = 60
 _MOST_NUMBERS = 40
 
 
+# (hits, runs) on the data set where an event is likelier, and on the other.
+Counts = tuple[tuple[int, int], tuple[int, int]]
+
+
 class Bounds(NamedTuple):
     """Lower bounds that hold together with the stated confidence."""
 
@@ -52,7 +56,7 @@ class Told:
     delta_lower: float
     confidence: float
     event: str
-    counts: tuple[tuple[int, int], tuple[int, int]]
+    counts: Counts
     scores: tuple[Float, Float]
 
 
@@ -65,12 +69,11 @@ def clopper_pearson(hits: int, runs: int, alpha: float) -> tuple[float, float]:
     return low, high
 
 
-def bounds_of(
-    first: tuple[int, int], second: tuple[int, int], epsilon: float, delta: float, confidence: float
-) -> Bounds:
+def bounds_of(counts: Counts, epsilon: float, delta: float, confidence: float) -> Bounds:
     """What counts of one event, chosen before, prove: (hits, runs) where it is likelier, and on the other data set."""
     alpha = (1 - confidence) / 2
-    p, q = clopper_pearson(*first, alpha)[0], clopper_pearson(*second, alpha)[1]
+    (hits, runs), (other_hits, other_runs) = counts
+    p, q = clopper_pearson(hits, runs, alpha)[0], clopper_pearson(other_hits, other_runs, alpha)[1]
     least = math.log((p - delta) / q) if p > delta and q > 0 else 0.0
     return Bounds(max(0.0, least), max(0.0, p - math.exp(min(epsilon, 700.0)) * q))
 
@@ -86,22 +89,22 @@ def tell_apart(one: Float, other: Float, epsilon: float, delta: float, confidenc
     candidates = [*_scores(*training)]
     best: dict[str, Any] = {}
     for name, score in candidates:
-        values = tuple(np.asarray(score(world), dtype=np.float64) for world in training)
+        values = [np.asarray(score(world), dtype=np.float64) for world in training]
         for event in _events(name, *values):
-            swapped, hits = event.hits(*values)
-            shown = bounds_of(*hits, epsilon, delta, each)
+            swapped, hits = event.hits(values[0], values[1])
+            shown = bounds_of(hits, epsilon, delta, each)
             for what, worth in zip(("epsilon", "delta"), shown, strict=True):
                 if worth > best.get(what, (-1.0,))[0]:
                     best[what] = (worth, event, score, swapped)
     told = {}
     for what in ("epsilon", "delta"):
         _, event, score, swapped = best[what]
-        values = tuple(np.asarray(score(world), dtype=np.float64) for world in counted)
-        told[what] = (event, values, event.count(*values, swapped))
+        values = [np.asarray(score(world), dtype=np.float64) for world in counted]
+        told[what] = (event, values, event.count(values[0], values[1], swapped))
     event, values, counts = told["epsilon"]
     return Told(
-        epsilon_lower=bounds_of(*counts, epsilon, delta, each).epsilon,
-        delta_lower=bounds_of(*told["delta"][2], epsilon, delta, each).delta,
+        epsilon_lower=bounds_of(counts, epsilon, delta, each).epsilon,
+        delta_lower=bounds_of(told["delta"][2], epsilon, delta, each).delta,
         confidence=confidence,
         event=str(event),
         counts=counts,
@@ -120,13 +123,13 @@ class _Event:
             return values == self.level
         return values > self.level if self.kind == "above" else values <= self.level
 
-    def hits(self, one: Float, other: Float) -> tuple[bool, tuple[tuple[int, int], tuple[int, int]]]:
+    def hits(self, one: Float, other: Float) -> tuple[bool, Counts]:
         """Counts, the likelier world first, and whether that is the second one."""
         rates = [float(np.mean(self.happens(values))) for values in (one, other)]
         swapped = rates[1] > rates[0]
         return swapped, self.count(one, other, swapped)
 
-    def count(self, one: Float, other: Float, swapped: bool) -> tuple[tuple[int, int], tuple[int, int]]:
+    def count(self, one: Float, other: Float, swapped: bool) -> Counts:
         counts = [(int(np.sum(self.happens(values))), len(values)) for values in (one, other)]
         return (counts[1], counts[0]) if swapped else (counts[0], counts[1])
 
@@ -156,7 +159,7 @@ def _scores(one: Float, other: Float) -> list[tuple[str, Any]]:
     varies = spread > 0
 
     def standardised(world: Float) -> Float:
-        return np.clip((world[:, finite][:, varies] - centre[varies]) / spread[varies], -1e3, 1e3)
+        return np.asarray(np.clip((world[:, finite][:, varies] - centre[varies]) / spread[varies], -1e3, 1e3))
 
     scores: list[tuple[str, Any]] = []
     if both.shape[1] <= _MOST_NUMBERS:
@@ -180,4 +183,4 @@ def _scores(one: Float, other: Float) -> list[tuple[str, Any]]:
 def _spread(both: Float) -> Float:
     low, high = np.quantile(both, [0.05, 0.95], axis=0)
     width = high - low
-    return np.where(width > 0, width, both.std(axis=0))
+    return np.asarray(np.where(width > 0, width, both.std(axis=0)))

@@ -32,8 +32,8 @@ class Mechanism:
     Parameters
     ----------
     run
-        From a data set to what is published: numbers, arrays, lists or dictionaries of them. It must draw fresh noise in
-        every call.
+        From a data set to what is published: numbers, arrays, lists or dictionaries of them. It must draw fresh noise
+        in every call.
     epsilon, delta
         What it claims.
     pair

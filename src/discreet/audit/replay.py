@@ -144,7 +144,8 @@ def too_quiet(rounds: list[Round], chance: float = 1e-4) -> list[str]:
     """Names of rounds whose noise is smaller than stated: noise so small would be drawn with at most this chance."""
     from scipy.special import gammainc
 
-    found, noises = [], {}
+    found: list[str] = []
+    noises: dict[str, list[tuple[Float, bool]]] = {}
     for each in rounds:
         noises.setdefault(each.query.name, []).append((standardised_noise(each), each.pure))
     for name, parts in noises.items():
