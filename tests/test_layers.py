@@ -23,6 +23,7 @@ ORDER = [
     "events",
     "conversions",
     "accounting",
+    "audited",
     "guarantee",
     "noise",
     "lattice",

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 
 from discreet.accounting import SLACK, calibrate_mu, sets_slack_aside
+from discreet.audited import audit_of
 from discreet.bounds import Bounds
 from discreet.budget import Budget
 from discreet.columns import Float, IntArray
@@ -229,6 +230,7 @@ class Gate:
             proof=proof,
             public=public,
             events=self.events,
+            audit=audit_of(proof, self.neighbours, pure=self.pure),
         )
 
     @property

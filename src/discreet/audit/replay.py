@@ -20,6 +20,7 @@ from discreet.columns import Float, IntArray
 from discreet.errors import DiscreetError
 from discreet.gate import Gate, Released, Round
 from discreet.guarantee import Guarantee
+from discreet.papers.rows import Part, gather
 from discreet.records import ArrayRecords
 from discreet.testing import frozen_noise, seeded_noise, watched
 
@@ -48,7 +49,7 @@ class Tape:
     table: Table
     seed: int = 5
     rounds: list[Round] = field(default_factory=list)
-    # One entry for each round: the number of its gate, and whether that sums over all records as they came.
+    # One entry for each round: the number of its gate, and whether that sums over records as they came.
     gates: list[int] = field(default_factory=list)
     sums_records: list[bool] = field(default_factory=list)
     published: Any = None
@@ -63,7 +64,7 @@ class Tape:
             number = next(place for place, known in enumerate(opened) if known is gate)
             self.rounds += rounds
             self.gates += [number] * len(rounds)
-            self.sums_records += [isinstance(gate._records, ArrayRecords)] * len(rounds)
+            self.sums_records += [_as_they_came(gate._records, self.table)] * len(rounds)
             return None
 
         with seeded_noise(self.seed), watched(keep):
@@ -95,12 +96,28 @@ class Tape:
             with frozen_noise(), watched(answer):
                 fitted = self.fit(table)
         except DiscreetError:
+            if sums:
+                raise Unlike("a neighbour was refused after questions had been answered.") from None
             return None
         if left:
             raise Unlike("a neighbour was asked fewer questions than the first data set.")
         if published(fitted) != self.published:
             raise Unlike("with the same answers a neighbour published something else: a number left without noise.")
         return sums
+
+
+def _as_they_came(source: Any, table: Table) -> bool:
+    """Whether a source holds records, all or some, encoded by their bounds and nothing else."""
+    if isinstance(source, ArrayRecords):
+        return True
+    if not isinstance(source, Part):
+        return False
+    x = table.x if table.x.shape[1] else None
+    whole = gather(ArrayRecords.of(table.y, table.t, x, bounds=source.bounds))
+    if source.rows.x.shape[1] != whole.x.shape[1]:
+        return False
+    known = {(y, t, *row) for y, t, row in zip(whole.y, whole.t, whole.x.tolist(), strict=True)}
+    return all((y, t, *row) in known for y, t, row in zip(*source.rows[:2], source.rows.x.tolist(), strict=True))
 
 
 def published(fitted: Any) -> Any:

@@ -39,6 +39,7 @@ class Study:
 
     tape: Tape
     best: dict[str, tuple[float, str]] = field(default_factory=dict)
+    reach: dict[str, float] = field(default_factory=dict)
     found: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     mu: float = 0.0
@@ -55,6 +56,7 @@ def replay(
     slow: int = 30,
     random_state: int = 0,
     noise: bool = True,
+    binary: bool = False,
     progress: Progress | None = None,
 ) -> tuple[AuditResult, tuple[Table, Table, str] | None]:
     """Replay an estimator; also returns the neighbours that were furthest apart, all rounds together.
@@ -73,6 +75,8 @@ def replay(
         Seeds studies and search; the noise has seeds of its own.
     noise
         Whether the noise itself is checked too, which takes a few fits more.
+    binary
+        Whether outcomes are the ends of their range; found out where an estimator takes nothing else.
     progress
         Told (what, done, all).
     """
@@ -86,7 +90,7 @@ def replay(
         if progress is not None:
             progress(f"replay, {kind} study", number, len(kinds))
         rng = _rng(random_state + number)
-        tape, binary = _tape(estimator, bounds, n, kind, random_state + number)
+        tape, binary = _tape(estimator, bounds, n, kind, random_state + number, binary)
         study = Study(tape, fits=1)
         if not tape.rounds:
             raise InvalidInput(
@@ -115,9 +119,9 @@ def study_of(seed: int) -> Any:
     return _rng(seed)
 
 
-def _tape(estimator: Any, bounds: Any, n: int, kind: str, seed: int) -> tuple[Tape, bool]:
+def _tape(estimator: Any, bounds: Any, n: int, kind: str, seed: int, binary: bool = False) -> tuple[Tape, bool]:
     """A first fit; with outcomes of 0 and 1 where an estimator takes nothing else."""
-    for binary in (False, True):
+    for binary in (True,) if binary else (False, True):
         table = base(bounds, n, kind, _rng(seed), binary=binary)
         try:
             return Tape(lambda data: fitted(estimator, data), table, seed=seed + 5), binary
@@ -135,11 +139,16 @@ def _chase(
     pool = Pool(tape, bounds, relation, None if known is None else float(known))
     if any(tape.sums_records):
         pool.search(rng, generations, binary)
+    for number, each in enumerate(tape.rounds):
+        if pool.parts[number]:
+            study.reach[each.query.name] = max(study.reach.get(each.query.name, 0.0), pool.reach(number))
     records = _chosen(pool, relation)
     places = [PLACE]
-    if not all(tape.sums_records):
-        # Parts of the records have rounds of their own, and statistics of whole data sets can only be computed again.
+    if len(set(tape.gates)) > 1:
+        # Parts of the records have rounds of their own.
         places = [0, tape.table.n // 2, tape.table.n - 1]
+    if not all(tape.sums_records):
+        # Statistics of whole data sets, and sums of what was computed from records, can only be computed again.
         more = [*extremes(bounds, binary=binary), *(random_record(bounds, rng, binary=binary) for _ in range(4))]
         records = [*records, *more[:slow]]
     for place in places:
@@ -276,8 +285,13 @@ def _result(estimator: Any, claimed: Budget, relation: Any, studies: list[Study]
         for name, (value, words) in study.best.items():
             if value > best.get(name, (-1.0, ""))[0]:
                 best[name] = value, words
-    rounds = tuple(Moved(name=name, ratio=value, neighbours=words) for name, (value, words) in best.items())
-    over = [f"round {moved.name!r} moves {moved.ratio:.3g} times its diameter." for moved in rounds if moved.ratio > 1]
+    reach = {name: max(s.reach.get(name, 0.0) for s in studies) or None for name in best}
+    geometry = {each.query.name: type(each.query.geometry).__name__ for s in studies for each in s.tape.rounds}
+    rounds = tuple(
+        Moved(name=name, ratio=value, neighbours=words, reach=reach[name], geometry=geometry[name])
+        for name, (value, words) in best.items()
+    )
+    over = [f"round {moved.name!r} moves {moved.ratio:.6g} times its diameter." for moved in rounds if moved.ratio > 1]
     found = tuple(dict.fromkeys([*over, *(sentence for study in studies for sentence in study.found)]))
     worst = max(studies, key=lambda study: study.mu)
     pure = worst.tape.pure

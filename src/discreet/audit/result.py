@@ -34,11 +34,18 @@ class Moved:
         Distance of its exact sums over the stated diameter: 1 is tight, more is a bug.
     neighbours
         The worst pair, in words.
+    reach
+        Largest contribution of one record over half of the diameter (over all of it under add-remove), where it could
+        be computed: below 1 the set that is declared is larger than what the map fills at these answers.
+    geometry
+        The kind of set that contributions are forced into.
     """
 
     name: str
     ratio: float
     neighbours: str
+    reach: float | None = None
+    geometry: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +164,20 @@ class AuditResult:
                 "parts": [part.to_dict() for part in self.parts],
             }
         )
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> AuditResult:
+        """Read a result back."""
+        rest = {name: value for name, value in plain.items() if name not in {"format", "version"}}
+        made = {
+            "claimed": Budget(epsilon=rest["claimed"]["epsilon"], delta=rest["claimed"]["delta"] or None),
+            "epsilon_lower": math.inf if rest["epsilon_lower"] is None else rest["epsilon_lower"],
+            "rounds": tuple(Moved(**moved) for moved in rest["rounds"]),
+            "found": tuple(rest["found"]),
+            "notes": tuple(rest["notes"]),
+            "parts": tuple(cls.from_dict(part) for part in rest["parts"]),
+        }
+        return cls(**(rest | made))
 
     def to_json(self, path: str | Path | None = None) -> str:
         """As JSON text, written to a file where one is named."""

@@ -74,6 +74,12 @@ class Pool:
         first, second = np.unravel_index(int(np.argmax(apart)), apart.shape)
         return float(apart[first, second] / each.diameter), int(first), int(second)
 
+    def reach(self, place: int) -> float:
+        """Largest contribution of one record, over the radius of the set that it is forced into."""
+        each, values = self.tape.rounds[place], np.array(self.parts[place])
+        sizes = np.abs(values).sum(axis=1) if each.pure else np.sqrt((values**2).sum(axis=1))
+        return float(sizes.max() / (each.diameter / 2 if self.relation == "replace-one" else each.diameter))
+
     def search(self, rng: Any, generations: int, binary: bool) -> None:
         """Mutate the best pair of every round, again and again."""
         self.add([*extremes(self.bounds, binary=binary), *(self._random(rng, binary) for _ in range(RANDOM))])
