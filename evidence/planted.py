@@ -114,7 +114,7 @@ def noise_reused() -> AbstractContextManager[None]:
 
     def reused(sums: Any, sigma: float) -> Any:
         if not kept:
-            kept.append((right(np.zeros(4_096, dtype=np.int64), sigma) / sigma))
+            kept.append(right(np.zeros(4_096, dtype=np.int64), sigma) / sigma)
         return sums + np.rint(np.resize(kept[0], sums.shape) * sigma).astype(np.int64)
 
     return _patched((gate, "discrete_gaussian", reused))
@@ -150,7 +150,9 @@ PLANTED = {
     "NaN passes the clip": Planted(nan_passes, "replay", "sums overflow, after questions had been answered"),
     "a share spent twice": Planted(share_spent_twice, "replay", "a round is not in the guarantee"),
     "noise reused across rounds": Planted(noise_reused, "replay", "two rounds drew the same noise"),
-    "a statistic returned without noise": Planted(statistic_without_noise, "replay", "neighbours publish other numbers"),
+    "a statistic returned without noise": Planted(
+        statistic_without_noise, "replay", "neighbours publish other numbers"
+    ),
     "fixed seed in the noise": Planted(seed_fixed, "black box", "the same numbers come out again and again"),
 }
 

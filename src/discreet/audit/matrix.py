@@ -37,9 +37,8 @@ class Configuration:
 
 def public_facts(p: int, outcome: tuple[float, float] = (-4.0, 10.0)) -> Bounds:
     """Ranges and levels in turn."""
-    columns: list[Any] = []
-    for j in range(p):
-        columns.append(Levels(("a", "b", "c")) if j % 3 == 2 else Range(-3.0, 3.0) if j % 3 == 0 else Range(0.0, 1.0))
+    in_turn: list[Any] = [Range(-3.0, 3.0), Range(0.0, 1.0), Levels(("a", "b", "c"))]
+    columns = [in_turn[j % len(in_turn)] for j in range(p)]
     return Bounds(outcome=outcome, covariates=columns, propensity=(0.1, 0.9))
 
 

@@ -121,14 +121,13 @@ def study_of(seed: int) -> Any:
 
 def _tape(estimator: Any, bounds: Any, n: int, kind: str, seed: int, binary: bool = False) -> tuple[Tape, bool]:
     """A first fit; with outcomes of 0 and 1 where an estimator takes nothing else."""
-    for binary in (True,) if binary else (False, True):
-        table = base(bounds, n, kind, _rng(seed), binary=binary)
-        try:
-            return Tape(lambda data: fitted(estimator, data), table, seed=seed + 5), binary
-        except InvalidInput:
-            if binary:
-                raise
-    raise AssertionError
+    table = base(bounds, n, kind, _rng(seed), binary=binary)
+    try:
+        return Tape(lambda data: fitted(estimator, data), table, seed=seed + 5), binary
+    except InvalidInput:
+        if binary:
+            raise
+        return _tape(estimator, bounds, n, kind, seed, True)
 
 
 def _chase(

@@ -212,7 +212,8 @@ ATTACKS = (
         mechanism="papers.DPCATE",
         title="A forest remembers the record that lies where it is asked; the noise is that of a mean.",
         setting=f"Dataset 1, {N:,} records, {QUERIES} queries, the paper's networks and forest, R-learner. Inferred: "
-        "the outcome's range, and ten starts of the search. Each query has a record of its own, which the claim allows.",
+        "the outcome's range, and ten starts of the search. Each query has a record of its own, which the claim "
+        "allows.",
         budget=Budget(epsilon=1.0, delta=1e-5),
         trials=12,
         make=_make_forest,

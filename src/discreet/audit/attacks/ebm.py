@@ -153,8 +153,8 @@ ATTACKS = (
         name="ebm_max_weight",
         mechanism=_NAME,
         title="The noise grows with the largest weight, which is read off the records.",
-        setting=f"interpret's defaults, targets of 0 in [-0.5, 0.5], one weight of {_HEAVY:g} among weights of 1; there "
-        "is no argument to declare a bound on weights.",
+        setting=f"interpret's defaults, targets of 0 in [-0.5, 0.5], one weight of {_HEAVY:g} among weights of 1; "
+        "there is no argument to declare a bound on weights.",
         budget=Budget(epsilon=1.0, delta=1e-5),
         trials=300,
         make=heavy,

@@ -131,7 +131,9 @@ def _atoms(one: Exact, other: Exact, parts: Parts) -> dict[str, Any]:
 
 def few(estimator: Any, run: Run) -> AuditResult:
     """One treated record decides the regression of its arm, while the noise falls with the number of all records."""
-    study = few_treated(MANY, 1, _STUDY_SEED + 500 + run.random_state)
+    # Kernel ridge regression takes the square of the number of records in memory.
+    n = N if estimator.model_regression is None else MANY
+    study = few_treated(n, 1, _STUDY_SEED + 500 + run.random_state)
     fixed = with_bounds(estimator, study.bounds, random_state=run.random_state)
     claimed = claimed_budget(fixed)
     parts = fixed._parts(claimed)
