@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from discreet.papers.rows import Part, gather
 from discreet.records import ArrayRecords
 from discreet.testing import frozen_noise, seeded_noise, watched
 
-Fit = Callable[[Table], Any]
+Fit = Callable[[Any], Any]
 
 
 class Unlike(Exception):
@@ -38,20 +39,20 @@ class Tape:
     Parameters
     ----------
     fit
-        From a data set to a fitted estimator.
+        From a data set to a fitted estimator, which has ``release_`` and ``guarantee_``.
     table
-        The first data set.
+        The first data set: a `Table`, or whatever ``fit`` takes.
     seed
         Of the noise of the first fit.
     """
 
     fit: Fit
-    table: Table
+    table: Any
     seed: int = 5
     rounds: list[Round] = field(default_factory=list)
-    # One entry for each round: the number of its gate, and whether that sums over records as they came.
+    # One entry for each round: the number of its gate.
     gates: list[int] = field(default_factory=list)
-    sums_records: list[bool] = field(default_factory=list)
+    sources: list[Any] = field(default_factory=list)
     published: Any = None
     guarantee: Guarantee | None = None
 
@@ -61,22 +62,28 @@ class Tape:
         def keep(gate: Gate, rounds: tuple[Round, ...]) -> tuple[Released, ...] | None:
             if not any(known is gate for known in opened):
                 opened.append(gate)
+                self.sources.append(gate._records)
             number = next(place for place, known in enumerate(opened) if known is gate)
             self.rounds += rounds
             self.gates += [number] * len(rounds)
-            self.sums_records += [_as_they_came(gate._records, self.table)] * len(rounds)
             return None
 
         with seeded_noise(self.seed), watched(keep):
             fitted = self.fit(self.table)
         self.published, self.guarantee = published(fitted), fitted.guarantee_
 
+    @cached_property
+    def sums_records(self) -> list[bool]:
+        """Whether each round sums over records as they came, all or some."""
+        plain = [_as_they_came(source, self.table) for source in self.sources]
+        return [plain[number] for number in self.gates]
+
     @property
     def pure(self) -> bool:
         """Whether the noise is Laplace noise."""
         return any(each.pure for each in self.rounds)
 
-    def replay(self, table: Table) -> list[IntArray] | None:
+    def replay(self, table: Any) -> list[IntArray] | None:
         """Exact sums of all rounds on other records, with the answers of the tape; None if the door refuses them."""
         left, sums = list(self.rounds), []
 
@@ -104,6 +111,13 @@ class Tape:
         if published(fitted) != self.published:
             raise Unlike("with the same answers a neighbour published something else: a number left without noise.")
         return sums
+
+    def moves(self, table: Any) -> list[float]:
+        """How far each round moved on other records, as a share of its diameter."""
+        sums = self.replay(table)
+        if sums is None:
+            raise Unlike("the door refuses the neighbour.")
+        return [ratio(each, each.exact, own) for each, own in zip(self.rounds, sums, strict=True)]
 
 
 def _as_they_came(source: Any, table: Table) -> bool:

@@ -140,7 +140,7 @@ ATTACKS = (
         setting="interpret's defaults, one covariate in two bins, targets and bounds in [100, 101]. The control "
         "has targets at an end of [-0.5, 0.5], as `papers.DRLearner(base='ebm')` passes them.",
         budget=Budget(epsilon=1.0, delta=1e-5),
-        trials=600,
+        trials=400,
         make=offset,
         run_=_attack(
             "ebm_offset_target",
@@ -156,7 +156,7 @@ ATTACKS = (
         setting=f"interpret's defaults, targets of 0 in [-0.5, 0.5], one weight of {_HEAVY:g} among weights of 1; "
         "there is no argument to declare a bound on weights.",
         budget=Budget(epsilon=1.0, delta=1e-5),
-        trials=300,
+        trials=120,
         make=heavy,
         run_=_attack(
             "ebm_max_weight",

@@ -89,7 +89,7 @@ ATTACKS = (
         setting=f"Dataset 2 (30 covariates), n = {N:,}, Lemma 3's kernel and noise (18), λ = 1. Inferred: "
         "scikit-learn's usual bandwidth, as none is given; the first stage is trained on a half that counts as public.",
         budget=Budget(epsilon=1.0, delta=1e-5),
-        trials=200,
+        trials=100,
         make=_make,
         run_=bandwidth,
     ),

@@ -202,7 +202,7 @@ ATTACKS = (
         setting=f"Table 1: Dataset 1, n = {N:,}, kernel ridge and logistic regression. Inferred: ten starts of the "
         "search.",
         budget=Budget(epsilon=0.5, delta=1e-5),
-        trials=400,
+        trials=120,
         make=_make_width,
         run_=width,
     ),
@@ -212,7 +212,7 @@ ATTACKS = (
         title="The influence function neglects the training of the regressions, which one treated record decides.",
         setting=f"Dataset 1's generator, n = {MANY:,}, of which one is treated; ridge and logistic regression.",
         budget=Budget(epsilon=0.5, delta=1e-5),
-        trials=200,
+        trials=100,
         make=_make_few,
         run_=few,
     ),
