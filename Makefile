@@ -26,6 +26,7 @@ lint: $(VENV)/.stamp-dev ## style and types
 evidence: $(VENV)/.stamp-evidence $(VENV)/.stamp-plots ## the simulations behind the documentation's numbers
 	$(BIN)/python -m evidence.run
 	$(BIN)/python -m evidence.uplift
+	$(BIN)/python -m evidence.audit
 
 bench: $(VENV)/.stamp-evidence ## speed and memory, as ratios in one run
 	$(BIN)/python -m benchmarks.run
