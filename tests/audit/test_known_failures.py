@@ -8,12 +8,12 @@ from discreet.audit.attacks import ATTACKS
 
 # Enough runs to refute the claim by simulation alone; where fits are slow, the closed form beside it does.
 TRIALS = {
-    "dp_cate_identical_queries": 60,
-    "private_ci_few_treated": 12,
-    "ebm_max_weight": 60,
+    "dp_cate_identical_queries": 8,
+    "private_ci_few_treated": 4,
+    "ebm_max_weight": 30,
     "adum_range_for_max": 600,
     "propensity_data_norm": 20,
-    "functional_bandwidth": 40,
+    "functional_bandwidth": 4,
     "float_laplace": 4_000,
 }
 

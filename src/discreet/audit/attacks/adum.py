@@ -86,7 +86,7 @@ ATTACKS = (
         setting='Outcomes in [10, 11], four cells, add-remove, as published. The text says "range"; with the largest '
         "absolute outcome in its place the mechanism has a proof.",
         budget=Budget(epsilon=1.0),
-        trials=4_000,
+        trials=1_500,
         make=_make,
         run_=range_for_max,
     ),

@@ -95,7 +95,7 @@ ATTACKS = (
         setting=f"The paper's synthetic data, m = {M:,}, λ = 0.1, output perturbation. The text assumes norms of at "
         "most 1 and divides by the largest to get there; a public bound on the norm would mend it.",
         budget=Budget(epsilon=0.5, delta=1e-6),
-        trials=3_000,
+        trials=1_500,
         make=_make,
         run_=data_norm,
     ),
