@@ -311,12 +311,23 @@ def _caught(bugs: list[list[str]]) -> list[str]:
 
 def _attack_words(name: str, attack: Any, result: AuditResult) -> str:
     lines = [
-        f"* *{part.instrument}*: {part.shown()}, by {part.worst}. {' '.join(_sentence(note) for note in part.notes)}"
+        f"* *{part.instrument}*: {_said(part)}. Neighbours: {part.worst}. {' '.join(_sentence(note) for note in part.notes)}"
         for part in result.parts or (result,)
     ]
-    return "\n\n".join(
-        [f"### {name}", f"{attack.title} {attack.setting}", "\n".join(lines), f"![{name}](audit/{name}.png)"]
-    )
+    picture = f"![{name}](audit/{name}.png)"
+    return "\n\n".join([f"### {name}", f"{attack.title} {attack.setting}", "\n".join(lines), picture])
+
+
+def _said(part: AuditResult) -> str:
+    """What a result shows, in the words that warnings quote."""
+    words = []
+    if part.epsilon_lower > part.claimed.epsilon:
+        words.append(f"a claimed epsilon of {part.claimed.epsilon:g} is at least {rounded_down(part.epsilon_lower)}")
+    if part.delta_lower > (part.claimed.delta or 0.0):
+        words.append(
+            f"a delta of at least {rounded_down(part.delta_lower)} where {part.claimed.delta or 0:g} is claimed"
+        )
+    return ", and ".join(words) or f"nothing beyond the claim ({part.shown()})"
 
 
 def _sentence(note: str) -> str:

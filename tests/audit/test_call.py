@@ -128,8 +128,8 @@ def test_made_up_neighbours_differ_in_one_record_and_include_what_nobody_declare
 
 
 def test_a_neighbour_that_leaves_an_arm_empty_is_refused_before_any_question():
-    table = base(BOUNDS, 30, "ordinary", study_of(0))
-    lonely = Table(table.y, np.r_[1, np.zeros(29, dtype=int)], table.x)
+    lonely = table = base(BOUNDS, 30, "tiny arm", study_of(0))
+    assert table.t.sum() == 1
     tape = Tape(lambda data: dc.DifferenceInMeans(epsilon=1.0, bounds=BOUNDS).fit(data.y, data.t, X=data.x), lonely)
     empty = Table(table.y, np.zeros(30, dtype=int), table.x)
     assert tape.replay(empty) is None

@@ -9,8 +9,8 @@ from discreet.audit.attacks import ATTACKS, Run, find_attack
 from discreet.audit.attacks.base import Progress, by_black_box, strongest
 from discreet.audit.black_box import MIN_TRIALS
 from discreet.audit.mechanism import Mechanism, bounds_of, claimed_budget, fitted, fresh, name_of
-from discreet.audit.neighbours import Table, base, extremes
-from discreet.audit.replaying import PLACE, is_proved, replay, study_of
+from discreet.audit.neighbours import PLACE, Table, base, extremes
+from discreet.audit.replaying import is_proved, replay, study_of
 from discreet.audit.result import AuditResult, check_confidence
 from discreet.budget import Budget
 from discreet.errors import InvalidInput

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from discreet.audit.neighbours import KINDS
 from discreet.bounds import Bounds, Levels, Range
 from discreet.guarantee import Neighbours
 
@@ -60,7 +61,7 @@ def _averages() -> list[Configuration]:
                 "ATE",
                 f"{design}, {outcome}, p = {p}, {relation}, ε = {epsilon:g}",
                 _made(ATE, epsilon, public_facts(p, OUTCOMES[outcome]), given),
-                kind=("ordinary", "lopsided", "concentrated")[number % 3],
+                kind=KINDS[number // 2 % len(KINDS)],
                 n=300 if p == 3 else 200,
                 binary=outcome == "binary",
             )
@@ -90,7 +91,7 @@ def _functions() -> list[Configuration]:
                 "CATE",
                 f"{design}, {outcome}, p = {p}, {relation}, ε = {epsilon:g}",
                 _made(CATE, epsilon, public_facts(p, OUTCOMES[outcome]), given),
-                kind=("ordinary", "lopsided", "concentrated")[number % 3],
+                kind=KINDS[number // 2 % len(KINDS)],
                 n=300 if p < 30 else 200,
                 binary=outcome == "binary",
             )

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from discreet.bounds import Bounds, Levels
-from discreet.columns import Float
 from discreet.guarantee import Neighbours
 
-KINDS = ("ordinary", "concentrated", "lopsided")
+KINDS = ("ordinary", "concentrated", "lopsided", "tiny arm")
+# The record that neighbours differ in; in a tiny arm it is the only treated one, so that flipping it empties the arm.
+PLACE = 5
 # A value that no clip may let through.
 _FAR = 1e12
 
@@ -81,7 +82,7 @@ def table_of(records: list[Record], bounds: Bounds) -> Table:
 
 
 def base(bounds: Bounds, n: int, kind: str, rng: Any, *, binary: bool = False) -> Table:
-    """An ordinary study, one in which nearly everybody is alike, or one with few treated and heavy tails."""
+    """An ordinary study; one in which nearly everybody is alike; few treated and heavy tails; one treated record."""
     u = rng.uniform(0.0, 1.0, (n, bounds.p))
     if kind == "concentrated":
         u = 0.5 + 0.005 * (u - 0.5)
@@ -90,12 +91,14 @@ def base(bounds: Bounds, n: int, kind: str, rng: Any, *, binary: bool = False) -
     drive = 4.0 * (u[:, 0] - 0.5) if bounds.p else np.zeros(n)
     share = 1.0 / (1.0 + np.exp(-drive))
     treated = rng.uniform(0.0, 1.0, n) < share
-    if kind != "ordinary":
+    if kind in ("concentrated", "lopsided"):
         treated = np.arange(n) % (2 if kind == "concentrated" else 7) == 0
     treated[:4] = [True, False, True, False]
+    if kind == "tiny arm":
+        treated = np.arange(n) == PLACE
     noise = rng.standard_t(1.5, n) if kind == "lopsided" else rng.normal(0.0, 1.0, n)
     low, high = bounds.outcome
-    size = {"ordinary": 0.15, "concentrated": 0.002, "lopsided": 0.1}[kind] * (high - low)
+    size = {"concentrated": 0.002, "lopsided": 0.1}.get(kind, 0.15) * (high - low)
     y = np.clip((low + high) / 2 + size * (0.5 * drive + treated + noise), low, high)
     y = np.where(y > (low + high) / 2, high, low) if binary else y
     arms = bounds.arms.levels
@@ -108,8 +111,8 @@ def base(bounds: Bounds, n: int, kind: str, rng: Any, *, binary: bool = False) -
     )
 
 
-def extremes(bounds: Bounds, *, binary: bool = False, queries: Float | None = None) -> list[Record]:
-    """Admissible records at the ends of what is declared, and beyond: outcomes, arms, leverage, query points."""
+def extremes(bounds: Bounds, *, binary: bool = False) -> list[Record]:
+    """Admissible records at the ends of what is declared, and beyond: outcomes, arms, leverage."""
     low, high = bounds.outcome
     outcomes = {"low": low, "high": high, "middle": (low + high) / 2, "far": _FAR}
     if binary:
@@ -121,8 +124,6 @@ def extremes(bounds: Bounds, *, binary: bool = False, queries: Float | None = No
         "at alternate ends": tuple(_at(bounds, j, float(j % 2)) for j in range(bounds.p)),
         "beyond the ends": tuple(_beyond(bounds, j, _FAR) for j in range(bounds.p)),
     }
-    for number, row in enumerate([] if queries is None else queries):
-        places[f"at query {number + 1}"] = tuple(row)
     return [
         Record(y, arm, x, f"outcome {word}, {'treated' if treated else 'control'}, {where}")
         for where, x in (places.items() if bounds.p else {"": ()}.items())
