@@ -87,18 +87,19 @@ def tell_apart(one: Float, other: Float, epsilon: float, delta: float, confidenc
     each = (1 + confidence) / 2
     training, counted = [world[0::2] for world in (one, other)], [world[1::2] for world in (one, other)]
     candidates = [*_scores(*training)]
-    best: dict[str, Any] = {}
+    tried: list[tuple[Bounds, _Event, Any, bool]] = []
     for name, score in candidates:
         values = [np.asarray(score(world), dtype=np.float64) for world in training]
         for event in _events(name, *values):
             swapped, hits = event.hits(values[0], values[1])
-            shown = bounds_of(hits, epsilon, delta, each)
-            for what, worth in zip(("epsilon", "delta"), shown, strict=True):
-                if worth > best.get(what, (-1.0,))[0]:
-                    best[what] = (worth, event, score, swapped)
+            tried.append((bounds_of(hits, epsilon, delta, each), event, score, swapped))
     told = {}
     for what in ("epsilon", "delta"):
-        _, event, score, swapped = best[what]
+        most = max(getattr(bounds, what) for bounds, *_ in tried)
+        best = [one for one in tried if getattr(one[0], what) == most]
+        # Among thresholds that are equally good here, the middle one of the first score is safest elsewhere.
+        alike = [one for one in best if (one[1].score, one[1].kind) == (best[0][1].score, best[0][1].kind)]
+        _, event, score, swapped = sorted(alike, key=lambda one: one[1].level)[len(alike) // 2]
         values = [np.asarray(score(world), dtype=np.float64) for world in counted]
         told[what] = (event, values, event.count(values[0], values[1], swapped))
     event, values, counts = told["epsilon"]
