@@ -72,7 +72,7 @@ def attacked(kept: Kept) -> dict[str, AuditResult]:
 
 def proved(kept: Kept) -> list[tuple[Configuration, AuditResult]]:
     """Every configuration of the matrix: replayed with a long search, then as a black box on the worst neighbours."""
-    modules = "discreet.audit.matrix", "discreet.audit.call"
+    modules = "discreet.audit.matrix", "discreet.audit.replaying", "discreet.audit.attacks.base"
     return [
         (configuration, kept.result(configuration.name, *modules, make=lambda c=configuration: _both(c)))  # type: ignore[misc]
         for configuration in matrix()[:: 12 if kept.quick else 1]

@@ -140,7 +140,7 @@ ATTACKS = (
         setting="interpret's defaults, one covariate in two bins, targets and bounds in [100, 101]. The control "
         "has targets at an end of [-0.5, 0.5], as `papers.DRLearner(base='ebm')` passes them.",
         budget=Budget(epsilon=1.0, delta=1e-5),
-        trials=400,
+        trials=1_000,
         make=offset,
         run_=_attack(
             "ebm_offset_target",
