@@ -41,4 +41,4 @@ def test_warnings_quote_what_the_page_prints_and_nothing_else(warning, count):
     quoted = QUOTED.findall(warning)
     assert len(quoted) == count
     assert [phrase for phrase in quoted if phrase not in PAGE] == []
-    assert "python -m evidence.audit" in warning
+    assert "'python -m evidence.audit'" in warning

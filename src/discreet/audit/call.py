@@ -37,7 +37,7 @@ def audit(
     ----------
     estimator
         An estimator of this library, anything else with ``fit``, ``bounds`` and a guarantee, or a `Mechanism`. It is
-        not fitted itself; the audit brings its own records.
+        not fitted itself; the audit brings its own records. None stands for the paper's setting of an attack.
     attack : str, optional
         A known failure by its name (``discreet audit list``). Without one, what has a proof is replayed on adversarial
         neighbours and then run as a black box on the worst of them; what only claims meets all attacks on it.
