@@ -32,6 +32,7 @@ from evidence.planted import PLANTED, audited, look
 
 SEED = 0
 TIGHT = 0.9
+OPEN = "open: what enters was computed from records, so that only few could be tried, by fitting again"
 # A black box of a proved configuration may take so long, and has at least so many runs on either data set.
 BLACK_BOX_SECONDS, LEAST_TRIALS, MOST_TRIALS = 2.0, 20, 150
 
@@ -123,7 +124,7 @@ def explained(moved: Moved) -> str:
         )
     if moved.reach is not None:
         return "records fill the set, but no two that were found lie opposite each other in it"
-    return "a part of the records, or a transformed outcome, enters: tried by fitting again, on few records"
+    return OPEN
 
 
 def wanted(
@@ -171,12 +172,13 @@ def wanted(
         "reached" if not refuted else "**not reached**",
     ]
     rounds = worst_rounds(configurations)
-    slack = [key for key, moved in rounds.items() if moved.ratio < TIGHT]
+    slack = [explained(moved) for moved in rounds.values() if moved.ratio < TIGHT]
+    still = slack.count(OPEN)
     yield [
         f"rounds that some neighbours move by at least {TIGHT:g} of the diameter, of {len(rounds)}",
         "all, or explained",
-        f"{len(rounds) - len(slack)}; {len(slack)} explained below",
-        "reached",
+        f"{len(rounds) - len(slack)}; {len(slack) - still} explained below, {still} open",
+        "**not reached**" if still else "reached",
     ]
 
 
@@ -258,7 +260,7 @@ def page(
                 ),
                 *sections,
                 "## Proved estimators",
-                f"Every configuration is replayed on a made-up study (ordinary, lopsided and concentrated ones in turn) against adversarial neighbours and a search without gradients, and then "
+                f"Every configuration is replayed on a made-up study (ordinary, concentrated, lopsided or with a single treated record) against adversarial neighbours and a search without gradients, and then "
                 f"run as a black box, with real noise, on the neighbours that were furthest apart, at {100 * PROVED_CONFIDENCE:g} %. *Largest ratio*: of exact movement to stated diameter, over all rounds; 1 "
                 "is tight, more would be a bug. *Share of ε*: the epsilon of the worst neighbours, at the answers of one fit, over the claimed one.",
                 grid(
