@@ -27,6 +27,7 @@ evidence: $(VENV)/.stamp-evidence $(VENV)/.stamp-plots ## the simulations behind
 	$(BIN)/python -m evidence.run
 	$(BIN)/python -m evidence.uplift
 	$(BIN)/python -m evidence.effects
+	$(BIN)/python -m evidence.audit
 
 bench: $(VENV)/.stamp-evidence ## speed and memory, as ratios in one run
 	$(BIN)/python -m benchmarks.run

@@ -501,12 +501,12 @@ def test_exact_sums_are_recorded_under_test_noise_only():
     np.testing.assert_array_equal(sums / 2.0**40, released.value)
     # A real draw inside the block is refused too, before anything is spent.
     opened = gate()
-    token = gate_module._recorder.set([])
+    token = gate_module._watchers.set((lambda gate, rounds: None,))
     try:
         with pytest.raises(InvalidInput, match="seeded"):
             opened.ask(QUERIES[2])
     finally:
-        gate_module._recorder.reset(token)
+        gate_module._watchers.reset(token)
     assert opened.spent == 0
 
 

@@ -208,3 +208,23 @@ def test_an_absurd_epsilon_can_still_be_printed():
 def test_a_copy_with_a_smaller_statement_is_refused_too():
     with pytest.raises(InvalidBudget, match="events spend more"):
         replace(guarantee(), epsilon=0.5)
+
+
+def test_a_guarantee_names_the_audit_that_covers_it_and_older_files_name_none():
+    stated = guarantee(audit=1)
+    assert "covered by audit version 1; see docs/evidence/audit.md" in str(stated)
+    plain = json.loads(json.dumps(stated.to_dict()))
+    assert Guarantee.from_dict(plain) == stated
+    older = Guarantee.from_dict({key: value for key, value in plain.items() if key != "audit"})
+    assert older == guarantee()
+    assert "audit" not in str(older)
+    for wrong in (0, True, "1", 1.5):
+        with pytest.raises(InvalidInput, match="audit must be"):
+            guarantee(audit=wrong)
+
+
+def test_together_releases_are_covered_by_an_audit_only_if_each_of_them_is():
+    covered, not_covered = guarantee(audit=1), guarantee()
+    assert sequential(covered, covered).audit == 1
+    assert sequential(covered, not_covered).audit is None
+    assert parallel(covered, covered).audit == 1

@@ -9,7 +9,9 @@ import discreet
 
 
 def test_every_public_name_can_be_imported() -> None:
-    assert set(discreet._HOME) | {"__version__"} == set(discreet.__all__) <= set(dir(discreet))
+    # `audit` is a package that can be called.
+    assert set(discreet._HOME) | {"__version__", "audit"} == set(discreet.__all__) <= set(dir(discreet))
+    assert callable(discreet.audit)
     for name in discreet._HOME:
         assert getattr(discreet, name).__name__ == name
 

@@ -56,11 +56,13 @@ __all__ = [
     "Uplift",
     "UpliftRelease",
     "__version__",
+    "audit",
     "plan",
 ]
 
 if TYPE_CHECKING:
     from discreet.ate import ATE, DifferenceInMeans
+    from discreet.audit import audit
     from discreet.bounds import Bounds
     from discreet.budget import Budget, Shares
     from discreet.cate import CATE
@@ -84,8 +86,8 @@ if TYPE_CHECKING:
     from discreet.uplift_release import UpliftRelease
 
 
-# Modules that are reached as attributes of the package, `discreet.testing.seeded_noise`.
-_ROOMS = {"datasets", "papers", "testing"}
+# Modules that are reached as attributes of the package, `discreet.testing.seeded_noise`; `audit` can be called.
+_ROOMS = {"audit", "datasets", "papers", "testing"}
 
 
 def __getattr__(name: str) -> object:

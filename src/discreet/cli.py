@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from discreet.cli_audit import add_audit
 from discreet.cli_effects import add_effects
 from discreet.cli_uplift import add_uplift
 from discreet.console import check_extra as _check_extra
@@ -126,6 +127,7 @@ def ate(
 
 add_effects(app)
 add_uplift(app)
+add_audit(app)
 
 
 @_command(plans, "ate")

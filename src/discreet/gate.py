@@ -10,11 +10,12 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
 from discreet.accounting import SLACK, calibrate_mu, sets_slack_aside
+from discreet.audited import audit_of
 from discreet.bounds import Bounds
 from discreet.budget import Budget
 from discreet.columns import Float, IntArray
@@ -31,10 +32,6 @@ CAPACITY_BITS = 27
 # Sums stay below 2**SUM_BITS: int64 cannot overflow, and there is room for the noise.
 SUM_BITS = 61
 _ROUNDING = 1e-9
-
-# What the sums were before the noise, for replay tests: testing.record_sums fills it, under seeded noise only.
-Recorded = tuple[str, Geometry, IntArray, float]
-_recorder: ContextVar[list[Recorded] | None] = ContextVar("discreet_recorded_sums", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +76,30 @@ class Released:
     value: Float
     sd: Float | float
     name: str
+
+
+class Round(NamedTuple):
+    """One query as it happened, exact sums included: what replays look at, and never part of a release."""
+
+    query: Query
+    grid: Grid
+    scale: float
+    """of the noise, in grid steps"""
+    exact: IntArray
+    noisy: IntArray
+    released: Released
+    pure: bool
+
+    @property
+    def diameter(self) -> float:
+        """How far the exact sums may move, in grid steps."""
+        return self.grid.l1 if self.pure else self.grid.l2
+
+
+# Sees every question with its exact sums, and may answer in the gate's place: testing.watched sets it, for replays and
+# under seeded noise only.
+Watcher = Callable[["Gate", tuple[Round, ...]], tuple[Released, ...] | None]
+_watchers: ContextVar[tuple[Watcher, ...]] = ContextVar("discreet_watchers", default=())
 
 
 class Gate:
@@ -178,24 +199,25 @@ class Gate:
         shares = self._allot(queries)
         plans = [self._plan(query.geometry, share) for query, share in zip(queries, shares, strict=True)]
         events = [self._event(query, *plan) for query, plan in zip(queries, plans, strict=True)]
-        recorded = _recorder.get()
-        if recorded is not None and not drawing_is_seeded():
+        watchers = _watchers.get()
+        if watchers and not drawing_is_seeded():
             raise InvalidInput("record_sums needs seeded noise: exact sums of a real release must not be kept.")
         sums = self._sums(queries, [grid for grid, _ in plans])
         # Charge, then draw: a crash from here on loses budget, never privacy.
         self.events += tuple(events)
         self._shares += shares
         self._seeded = self._seeded or drawing_is_seeded()
-        released = []
-        for query, (grid, scale), exact in zip(queries, plans, sums, strict=True):
-            if recorded is not None:
-                recorded.append((query.name, query.geometry, exact.copy(), grid.l1 if self.pure else grid.l2))
-            noisy: Float = _drawn(exact, grid, scale, self.pure).astype(np.float64) * grid.units
-            if grid.shift:
-                noisy += grid.shift * self.n
-            sd = grid.units * scale * (math.sqrt(2) if self.pure else 1.0)
-            released.append(Released(query.geometry.natural(noisy), sd, query.name))
-        return tuple(released)
+        noisy = [_drawn(exact, grid, scale, self.pure) for (grid, scale), exact in zip(plans, sums, strict=True)]
+        released = tuple(
+            self._in_units(query, *plan, steps) for query, plan, steps in zip(queries, plans, noisy, strict=True)
+        )
+        for watcher in watchers:
+            asked = zip(queries, plans, sums, noisy, released, strict=True)
+            rounds = tuple(
+                Round(query, *plan, exact, drawn, own, self.pure) for query, plan, exact, drawn, own in asked
+            )
+            released = watcher(self, rounds) or released
+        return released
 
     def guarantee(self, proof: str, public: tuple[str, ...] = (), unit: str = "one record") -> Guarantee:
         """What everything released so far promises: exactly the budget, checked against the events."""
@@ -208,6 +230,7 @@ class Gate:
             proof=proof,
             public=public,
             events=self.events,
+            audit=audit_of(proof, self.neighbours, pure=self.pure),
         )
 
     @property
@@ -233,6 +256,13 @@ class Gate:
         # Shares such as 0.1 + 0.2 + 0.7 may exceed one by a rounding error: take it away, so that no budget can.
         scale = min(1.0, left / asked)
         return tuple(query.share * scale for query in queries)
+
+    def _in_units(self, query: Query, grid: Grid, scale: float, steps: IntArray) -> Released:
+        noisy: Float = steps.astype(np.float64) * grid.units
+        if grid.shift:
+            noisy += grid.shift * self.n
+        sd = grid.units * scale * (math.sqrt(2) if self.pure else 1.0)
+        return Released(query.geometry.natural(noisy), sd, query.name)
 
     def _event(self, query: Query, grid: Grid, scale: float) -> Event:
         if self.pure:

@@ -46,6 +46,8 @@ class Guarantee:
         What is not protected, one phrase each.
     events
         Everything that was released, in order, on the same records.
+    audit
+        Version of the audit that covers this configuration (docs/evidence/audit.md); None if none does.
     """
 
     epsilon: float
@@ -56,6 +58,7 @@ class Guarantee:
     proof: str | None = None
     public: tuple[str, ...] = ()
     events: tuple[Event, ...]
+    audit: int | None = None
 
     def __post_init__(self) -> None:
         budget = Budget(epsilon=self.epsilon, delta=self.delta)
@@ -69,6 +72,9 @@ class Guarantee:
             raise InvalidInput("status must be 'proved', 'claimed' or 'test'; there is nothing in between.")
         if not self.events:
             raise InvalidInput("events must hold at least one event; without them a guarantee cannot be checked.")
+        audit: object = self.audit
+        if audit is not None and (isinstance(audit, bool) or not isinstance(audit, int) or audit < 1):
+            raise InvalidInput("audit must be the number of an audit's version, or None where no audit covers it.")
         if self.status == "proved" and not self.proof:
             raise InvalidInput(
                 "a proved guarantee needs proof=, the name of a file in docs/proofs; else say 'claimed'."
@@ -112,7 +118,8 @@ class Guarantee:
     def from_dict(cls, plain: Mapping[str, Any]) -> "Guarantee":
         """Read a guarantee back, checking it again."""
         known = {field.name for field in fields(cls)}
-        if plain.keys() != known:
+        # Files that were written before there was an audit name none.
+        if plain.keys() | {"audit"} != known:
             raise InvalidInput(f"a guarantee must have exactly the fields {sorted(known)}; check the file's version.")
         words = [plain["unit"], plain["proof"] or "", *plain["public"]]
         if not all(isinstance(word, str) for word in words):
@@ -128,6 +135,8 @@ class Guarantee:
         status = _STATUS[self.status]
         if self.proof:
             status += "; see " + " and ".join(f"docs/proofs/{name}" for name in self.proof.split(", "))
+        if self.audit is not None:
+            status += f". Its configuration is covered by audit version {self.audit}; see docs/evidence/audit.md"
         return "\n".join(
             [
                 f"Differential privacy with {self.budget}.",
@@ -177,6 +186,7 @@ def _joined(guarantees: tuple[Guarantee, ...], epsilon: float, delta: float, eve
     if any((other.neighbours, other.unit) != (first.neighbours, first.unit) for other in guarantees):
         raise InvalidInput("neighbours and unit must agree to be composed; refit with the same neighbours=.")
     order = get_args(Status)
+    audits = [guarantee.audit for guarantee in guarantees]
     proofs = [name for guarantee in guarantees if guarantee.proof for name in guarantee.proof.split(", ")]
     return Guarantee(
         epsilon=epsilon,
@@ -187,6 +197,7 @@ def _joined(guarantees: tuple[Guarantee, ...], epsilon: float, delta: float, eve
         proof=", ".join(dict.fromkeys(proofs)) or None,
         public=tuple(dict.fromkeys(phrase for guarantee in guarantees for phrase in guarantee.public)),
         events=events,
+        audit=None if None in audits else min(audit for audit in audits if audit is not None),
     )
 
 

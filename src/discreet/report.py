@@ -128,6 +128,7 @@ def guarantee_facts(guarantee: Guarantee) -> dict[str, Any]:
         "factor": f"{math.exp(guarantee.epsilon):.3g}" if guarantee.epsilon < 700 else "more than 1e+304",
         "delta": f"{guarantee.delta:.3g}" if guarantee.delta else "",
         "one_in": f"{1 / guarantee.delta:,.0f}" if guarantee.delta > 1e-15 else "",
+        "audit": guarantee.audit,
         "proofs": [f"docs/proofs/{name}" for name in (guarantee.proof or "").split(", ") if name],
     }
 

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.columns import IntArray
 from discreet.errors import InvalidInput
-from discreet.gate import Recorded, _recorder
+from discreet.gate import Gate, Released, Round, Watcher, _watchers
+from discreet.geometry import Geometry
 from discreet.noise import _generator, _seeded, drawing_is_seeded
 
 
@@ -42,6 +44,9 @@ def frozen_noise() -> Iterator[None]:
         _generator.reset(token)
 
 
+Recorded = tuple[str, Geometry, IntArray, float]
+
+
 @contextmanager
 def record_sums() -> Iterator[list[Recorded]]:
     """Keep what every query was before its noise: (name, geometry, integer sums, diameter in grid steps).
@@ -49,14 +54,29 @@ def record_sums() -> Iterator[list[Recorded]]:
     For tests that replay neighbouring data sets. It works inside `seeded_noise` or `frozen_noise` only, because exact
     sums of a real release must not be kept.
     """
+    recorded: list[Recorded] = []
+
+    def keep(_: Gate, rounds: tuple[Round, ...]) -> tuple[Released, ...] | None:
+        recorded.extend((each.query.name, each.query.geometry, each.exact.copy(), each.diameter) for each in rounds)
+        return None
+
+    with watched(keep):
+        yield recorded
+
+
+@contextmanager
+def watched(watcher: Watcher) -> Iterator[None]:
+    """Show every question to a watcher, with its exact sums and its noise; what it returns is answered instead.
+
+    It works inside `seeded_noise` or `frozen_noise` only, as `record_sums` does.
+    """
     if not drawing_is_seeded():
         raise InvalidInput("record_sums works inside seeded_noise or frozen_noise only; open one of them first.")
-    recorded: list[Recorded] = []
-    token = _recorder.set(recorded)
+    token = _watchers.set((*_watchers.get(), watcher))
     try:
-        yield recorded
+        yield
     finally:
-        _recorder.reset(token)
+        _watchers.reset(token)
 
 
 class _Zeros(np.random.Generator):

@@ -1,15 +1,14 @@
 """Effects by cell, clusters and two models on neighbours, released values held fixed: no round outruns its noise."""
 
 import warnings
-from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from discreet import Bounds
-from discreet.gate import Gate
+from discreet.audit.replay import Tape
 from discreet.papers import ADUM, PrivateKMeans, TwoModel, UnprovedClaim, adum, two_model
-from discreet.testing import frozen_noise, record_sums, seeded_noise
+from discreet.testing import frozen_noise
 
 RANGES = Bounds(outcome=(-4, 10), covariates=[(-3, 3), (0, 1), ["a", "b", "c"]])
 BINARY = Bounds(outcome=(0, 1), covariates=[(-3, 3), (0, 1), ["a", "b", "c"]])
@@ -52,49 +51,14 @@ def neighbour(data, rng, place, relation, binary):
     return tuple(np.delete(part, place, axis=0) for part in data)
 
 
-class Tape:
-    """What a first fit asked and got; the exact sums of its rounds."""
+def taped(name, relation, data):
+    """A first fit of a mechanism."""
 
-    def __init__(self, make, data):
-        self.make, self.asked, self.answers = make, [], []
-        ask = Gate.ask
-
-        def taping(gate, *queries):
-            released = ask(gate, *queries)
-            self.asked.append([(query.name, query.share, query.geometry) for query in queries])
-            self.answers.append(released)
-            return released
-
-        with pytest.MonkeyPatch.context() as patch, seeded_noise(5), record_sums() as self.rounds:
-            patch.setattr(Gate, "ask", taping)
-            self.release = self.fit(data)
-
-    def fit(self, data):
+    def fit(data):
         y, t, x = data
-        return self.make().fit(y, t, X=x).release_
+        return MECHANISMS[name]({"neighbours": relation}).fit(y, t, X=x)
 
-    def replay(self, data):
-        """Fit other records with the answers of the tape; how far each round moved, as a share of its diameter."""
-        ask, asked, answers = Gate.ask, iter(self.asked), iter(self.answers)
-
-        def answering(gate, *queries):
-            ask(gate, *queries)
-            assert [(query.name, query.share, query.geometry) for query in queries] == next(asked)
-            return next(answers)
-
-        with pytest.MonkeyPatch.context() as patch, frozen_noise(), record_sums() as rounds:
-            patch.setattr(Gate, "ask", answering)
-            release = self.fit(data)
-        # Post-processing sees answers only.
-        assert release.to_dict() == self.release.to_dict()
-        assert [diameter for *_, diameter in rounds] == [diameter for *_, diameter in self.rounds]
-        return [moved(before[2], after[2], before[3]) for before, after in zip(self.rounds, rounds, strict=True)]
-
-
-def moved(first, second, diameter):
-    """Exact: the L1 distance of integers, in diameters."""
-    steps = sum(abs(int(a) - int(b)) for a, b in zip(first, second, strict=True))
-    return float(Fraction(steps) / Fraction(diameter))
+    return Tape(fit, data)
 
 
 def search(name, relation, bases=BASES, neighbours=NEIGHBOURS, seed=0):
@@ -105,9 +69,9 @@ def search(name, relation, bases=BASES, neighbours=NEIGHBOURS, seed=0):
         extreme = rng.integers(2, N)
         data = replaced(records(rng, binary), rng, extreme, binary)
         data[1][:2] = 0.0, 1.0
-        tape = Tape(lambda: MECHANISMS[name]({"neighbours": relation}), data)
+        tape = taped(name, relation, data)
         places = np.where(np.arange(neighbours) % 2, extreme, rng.integers(2, N, neighbours))
-        moves += [tape.replay(neighbour(data, rng, place, relation, binary)) for place in places]
+        moves += [tape.moves(neighbour(data, rng, place, relation, binary)) for place in places]
     return np.array(moves)
 
 

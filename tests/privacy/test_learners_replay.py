@@ -1,20 +1,20 @@
 """Learners that split the sample on neighbours, answers held fixed: no round moves by more than its noise covers."""
 
-from fractions import Fraction
+import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from discreet import Bounds, Budget
+from discreet.audit.replay import Tape
 from discreet.columns import Levels, Range
-from discreet.gate import Gate
-from discreet.geometry import Gram
 from discreet.papers import DRLearner, RLearner, TLearner, learners_additive, learners_linear, learners_smoothing
 from discreet.papers.learners_additive import AdditiveLearner
 from discreet.papers.learners_base import Task
 from discreet.papers.learners_linear import LinearLearner, LogisticLearner
-from discreet.testing import frozen_noise, record_sums, seeded_noise
+from discreet.testing import seeded_noise
 
 BOUNDS = Bounds(outcome=(-4, 10), covariates=[(-3, 3), ["a", "b", "c"]], propensity=(0.1, 0.9))
 COLUMNS = (Range(-3, 3), Levels(("a", "b", "c")))
@@ -37,47 +37,9 @@ LEARNERS = {
 }
 
 
-class Tape:
-    """What a first fit asked and got; the exact sums of its rounds."""
-
-    def __init__(self, fit, data, patch):
-        self.fit, self.patch, self.asked, self.answers = fit, patch, [], []
-        ask = Gate.ask
-
-        def taping(gate, *queries):
-            released = ask(gate, *queries)
-            self.asked.append([(query.name, query.share, query.geometry) for query in queries])
-            self.answers.append(released)
-            return released
-
-        with patch.context() as inside, seeded_noise(5), record_sums() as self.rounds:
-            inside.setattr(Gate, "ask", taping)
-            self.found = fit(data)
-
-    def replay(self, data):
-        """Fit other records with the answers of the tape; how far each round moved, as a share of its diameter."""
-        ask, asked, answers = Gate.ask, iter(self.asked), iter(self.answers)
-
-        def answering(gate, *queries):
-            ask(gate, *queries)
-            assert [(query.name, query.share, query.geometry) for query in queries] == next(asked)
-            return next(answers)
-
-        with self.patch.context() as inside, frozen_noise(), record_sums() as rounds:
-            inside.setattr(Gate, "ask", answering)
-            # Post-processing sees answers only.
-            assert self.fit(data) == self.found
-        return [moved(before, after) for before, after in zip(self.rounds, rounds, strict=True)]
-
-
-def moved(before, after):
-    """Exact: squared integers against a squared diameter."""
-    (name, geometry, first, diameter), (same, _, second, other) = before, after
-    assert (name, diameter) == (same, other)
-    steps = [int(a) - int(b) for a, b in zip(first, second, strict=True)]
-    full = geometry.dimension if isinstance(geometry, Gram) else len(steps)
-    squared = sum(step**2 for step in steps[:full]) + 2 * sum(step**2 for step in steps[full:])
-    return float(Fraction(squared) / Fraction(diameter) ** 2) ** 0.5
+def taped(fit, data):
+    """A first fit; what it returns is all that it publishes."""
+    return Tape(lambda data: SimpleNamespace(release_=fit(data), guarantee_=None), data)
 
 
 def records(rng, classify):
@@ -96,7 +58,7 @@ def replaced(data, rng, place, classify):
     return x, y, w
 
 
-def search(name, patch, bases=BASES, neighbours=NEIGHBOURS):
+def search(name, bases=BASES, neighbours=NEIGHBOURS):
     """Moves of all rounds over random pairs of neighbours."""
     rng, classify, weighted = np.random.default_rng(1), name in ("additive classifier", "logistic"), "weights" in name
 
@@ -112,10 +74,10 @@ def search(name, patch, bases=BASES, neighbours=NEIGHBOURS):
         # From one extreme to another is furthest: half of the time the record that is replaced is extreme already.
         extreme = int(rng.integers(0, N))
         data = replaced(records(rng, classify), rng, extreme, classify)
-        tape = Tape(fit, data, patch)
+        tape = taped(fit, data)
         for k in range(neighbours):
             place = extreme if k % 2 else int(rng.integers(0, N))
-            moves.append(tape.replay(replaced(data, rng, place, classify)))
+            moves.append(tape.moves(replaced(data, rng, place, classify)))
     return np.array(moves)
 
 
@@ -124,7 +86,7 @@ def test_over_a_thousand_pairs_no_round_of_a_base_learner_exceeds_its_diameter(n
     # Fewer bins and one reach, so that a thousand fits take seconds; the sums are made as ever.
     monkeypatch.setattr(learners_additive, "BINS", 4)
     monkeypatch.setattr(learners_smoothing, "_REACHES", (1.0,))
-    moves = search(name, monkeypatch)
+    moves = search(name)
     assert len(moves) == BASES * NEIGHBOURS == 1000
     assert moves.max() <= 1
     # A round that could not be told to move would prove nothing.
@@ -136,7 +98,7 @@ def test_a_ball_that_states_less_than_it_lets_through_is_found(module, factor, m
     monkeypatch.setattr(learners_additive, "BINS", 4)
     right = module.Ball
     monkeypatch.setattr(module, "Ball", lambda radius, dimension: Understated(right(radius, dimension), factor))
-    assert search("additive" if module is learners_additive else "linear", monkeypatch, bases=3).max() > 1
+    assert search("additive" if module is learners_additive else "linear", bases=3).max() > 1
 
 
 class Understated:
@@ -185,15 +147,15 @@ def test_a_replaced_record_moves_the_rounds_of_its_own_part_only(learner, base, 
         model = learner(epsilon=1.0, delta=1e-6, bounds=BOUNDS, base=base, random_state=0)
         return model.fit(data[0], data[1], X=data[2]).release_.to_dict()
 
-    tape = Tape(fit, (y, t, x), monkeypatch)
-    (event,) = tape.found["guarantee"]["events"]
+    tape = taped(fit, (y, t, x))
+    (event,) = json.loads(tape.published)["guarantee"]["events"]
     lengths = np.cumsum([len(part) for part in event["parts"]])
     seen = set()
     for place in range(0, 90, 6):
         new_y, new_t, new_x = y.copy(), t.copy(), x.copy()
         new_y[place], new_t[place] = rng.choice([1e9, -1e9]), 1 - t[place]
         new_x[place] = rng.choice([-1e9, 1e9]), rng.choice(["a", "b", "c"])
-        moves = tape.replay((new_y, new_t, new_x))
+        moves = tape.moves((new_y, new_t, new_x))
         assert max(moves) <= 1
         parts = {int(np.searchsorted(lengths, k, side="right")) for k, move in enumerate(moves) if move > 0}
         assert len(parts) == 1

@@ -1,17 +1,15 @@
 """PrivATE's proved calibration on neighbours, answers held fixed: no round moves by more than its noise covers."""
 
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
+from discreet.audit.replay import Tape
 from discreet.datasets import private_ci
-from discreet.gate import Gate
-from discreet.geometry import Gram
 from discreet.papers.private_ci import PrivATE
-from discreet.testing import frozen_noise, record_sums, seeded_noise
+from discreet.testing import seeded_noise
 
 N = 240
 STUDY = private_ci(1, N, 9)
@@ -30,42 +28,14 @@ def neighbour(place, record):
     return y, t, x
 
 
-def replayed(data, answers, **given):
-    """Exact sums of a fit whose questions are answered from a tape."""
-    tape, ask = iter(answers), Gate.ask
-
-    def answering(gate, *queries):
-        ask(gate, *queries)
-        return next(tape)
-
-    with pytest.MonkeyPatch.context() as patch, frozen_noise(), record_sums() as rounds:
-        patch.setattr(Gate, "ask", answering)
-        fit(*data, **given)
-    assert next(tape, None) is None
-    return rounds
+def moved(tape, data):
+    """How far each round moved, by name."""
+    return dict(zip((each.query.name for each in tape.rounds), tape.moves(data), strict=True))
 
 
 def taped(**given):
-    """What a fit was answered, and its exact sums."""
-    answers, ask = [], Gate.ask
-
-    def taping(gate, *queries):
-        answers.append(ask(gate, *queries))
-        return answers[-1]
-
-    with pytest.MonkeyPatch.context() as patch, seeded_noise(3), record_sums() as rounds:
-        patch.setattr(Gate, "ask", taping)
-        fit(STUDY.Y, STUDY.T, STUDY.X, **given)
-    return answers, rounds
-
-
-def shares_of_diameters(before, after):
-    for (name, geometry, first, diameter), (same, _, second, _) in zip(before, after, strict=True):
-        assert name == same
-        steps = [int(a) - int(b) for a, b in zip(first, second, strict=True)]
-        full = geometry.dimension if isinstance(geometry, Gram) else len(steps)
-        moved = sum(step**2 for step in steps[:full]) + 2 * sum(step**2 for step in steps[full:])
-        yield name, Fraction(moved) / Fraction(diameter) ** 2
+    """A first fit."""
+    return Tape(lambda data: fit(*data, **given), (STUDY.Y, STUDY.T, STUDY.X), seed=3)
 
 
 @pytest.mark.parametrize("record", RECORDS)
@@ -73,21 +43,17 @@ def shares_of_diameters(before, after):
     "given", [PUBLIC, {"split": "private"}, PUBLIC | {"clip": 4.0}], ids=["public", "private", "clip"]
 )
 def test_a_record_of_the_second_half_moves_the_score_within_its_diameter_and_nothing_else(given, record):
-    answers, before = taped(**given)
-    after = replayed(neighbour(N - 1, record), answers, **given)
-    moved = dict(shares_of_diameters(before, after))
-    assert 0 < moved.pop("score") <= 1
-    assert set(moved.values()) <= {0}
+    found = moved(taped(**given), neighbour(N - 1, record))
+    assert 0 < found.pop("score") <= 1
+    assert set(found.values()) <= {0}
 
 
 @pytest.mark.parametrize("record", RECORDS)
 def test_a_record_of_the_first_half_moves_every_round_within_its_diameter_and_never_the_score(record):
-    answers, before = taped(split="private")
-    after = replayed(neighbour(0, record), answers, split="private")
-    moved = dict(shares_of_diameters(before, after))
-    assert moved.pop("score") == 0
-    assert all(share <= 1 for share in moved.values())
-    assert any(share > 0 for share in moved.values())
+    found = moved(taped(split="private"), neighbour(0, record))
+    assert found.pop("score") == 0
+    assert all(share <= 1 for share in found.values())
+    assert any(share > 0 for share in found.values())
 
 
 def test_rounds_on_the_halves_compose_in_parallel():

@@ -1,14 +1,11 @@
 """Private propensity scores on neighbours, released values held fixed: neither part outruns its noise."""
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 
 from discreet import Bounds
-from discreet.gate import Gate
+from discreet.audit.replay import Tape
 from discreet.papers import PropensityIPTW, propensity
-from discreet.testing import frozen_noise, record_sums, seeded_noise
 
 BOUNDS = Bounds(outcome=(-4, 10), covariates=[(-3, 3), (0, 1), ["a", "b", "c"]], propensity=(0.1, 0.9))
 BASES, NEIGHBOURS = 50, 20
@@ -41,49 +38,14 @@ def replaced(data, rng, place):
     return y, t, x
 
 
-class Tape:
-    """What a first fit asked and got; the exact sums of its rounds."""
+def taped(data, layout):
+    """A first fit."""
 
-    def __init__(self, data, layout):
-        self.layout, self.asked, self.answers = layout, [], []
-        ask = Gate.ask
-
-        def taping(gate, *queries):
-            released = ask(gate, *queries)
-            self.asked.append([(query.name, query.share, query.geometry) for query in queries])
-            self.answers.append(released)
-            return released
-
-        with pytest.MonkeyPatch.context() as patch, seeded_noise(5), record_sums() as self.rounds:
-            patch.setattr(Gate, "ask", taping)
-            self.release = self.fit(data)
-
-    def fit(self, data):
+    def fit(data):
         y, t, x = data
-        return estimator(self.layout).fit(y, t, X=x).release_
+        return estimator(layout).fit(y, t, X=x)
 
-    def replay(self, data):
-        """Fit other records with the answers of the tape; how far each round moved, as a share of its diameter."""
-        ask, asked, answers = Gate.ask, iter(self.asked), iter(self.answers)
-
-        def answering(gate, *queries):
-            ask(gate, *queries)
-            assert [(query.name, query.share, query.geometry) for query in queries] == next(asked)
-            return next(answers)
-
-        with pytest.MonkeyPatch.context() as patch, frozen_noise(), record_sums() as rounds:
-            patch.setattr(Gate, "ask", answering)
-            release = self.fit(data)
-        # Post-processing sees answers only.
-        assert release.to_dict() == self.release.to_dict()
-        assert [diameter for *_, diameter in rounds] == [diameter for *_, diameter in self.rounds]
-        return [moved(before[2], after[2], before[3]) for before, after in zip(self.rounds, rounds, strict=True)]
-
-
-def moved(first, second, diameter):
-    """Exact: squared integers against a squared diameter."""
-    squared = sum((int(a) - int(b)) ** 2 for a, b in zip(first, second, strict=True))
-    return float(Fraction(squared) / Fraction(diameter) ** 2) ** 0.5
+    return Tape(fit, data)
 
 
 def search(seed=0, bases=BASES, neighbours=NEIGHBOURS):
@@ -94,9 +56,9 @@ def search(seed=0, bases=BASES, neighbours=NEIGHBOURS):
         # From one extreme to another is furthest: half of the time the record that is replaced is extreme already.
         extreme = rng.integers(0, N)
         data = replaced(records(rng), rng, extreme)
-        tape = Tape(data, LAYOUTS[base % len(LAYOUTS)])
+        tape = taped(data, LAYOUTS[base % len(LAYOUTS)])
         places = np.where(np.arange(neighbours) % 2, extreme, rng.integers(0, N, neighbours))
-        moves += [tape.replay(replaced(data, rng, place)) for place in places]
+        moves += [tape.moves(replaced(data, rng, place)) for place in places]
     return np.array(moves)
 
 
@@ -119,12 +81,12 @@ def test_records_whose_squares_vanish_move_the_weights_within_the_diameter(radiu
     y, t, x = records(rng)
     x[:, 0], x[:, 1], x[:, 2] = radius * rng.normal(0, 1, N), 0.5, "a"
     layout = {"lam": 0.1, "xi": 0.1, "m": 30, "norm_bound": radius, "shuffle": False}
-    tape, moves = Tape((y, t, x), layout), []
+    tape, moves = taped((y, t, x), layout), []
     for value in (3e-164, -3e-164, 1e-99, 1e-180, -1.0):
         for arm in (0.0, 1.0):
             other_t, other_x = t.copy(), x.copy()
             other_t[0], other_x[0, 0] = arm, value
-            moves.append(tape.replay((y, other_t, other_x)))
+            moves.append(tape.moves((y, other_t, other_x)))
     weights, effect = np.array(moves).max(axis=0)
     assert 0.1 < weights <= 1
     assert effect == 0

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtr
 
+from discreet.audit.attacks.private_ci import width_law
+from discreet.audit.closed_form import Law, least_epsilon
+from discreet.audit.result import rounded_down
 from discreet.papers.gross_error import noise_factor
 from discreet.papers.private_ci_formulas import Exact
 from discreet.plots import MUTED, ORANGE
-from discreet.reproduce.attacks import Law, least_epsilon, rounded_down
 from discreet.reproduce.pages import Aim, Page, axes, share
 from discreet.reproduce.private_ci_attack_runs import DRAWS, FEW, WIDTH, exact_of
 from discreet.reproduce.private_ci_runs import (
@@ -41,14 +43,9 @@ def width_delta(one: list[Exact], other: list[Exact]) -> float:
 
 def _falls_between(exact: Exact, low: float, high: float) -> float:
     """Probability that the root of sigma^2_DP / n + r^2 lies between two numbers: closed form, by (11) and (16)."""
-    given = parts(EPSILON, ESTIMATE_SHARE)
-    r, spread = exact.estimate_noise(given.epsilon1, given.delta1), exact.variance_noise(given.epsilon2, given.delta2)
-
-    def at_most(width: float) -> float:
-        room = exact.n * (width**2 - r**2)
-        return float(ndtr((room - exact.sigma2) / spread)) if room >= 0 else 0.0
-
-    return at_most(high) - at_most(low)
+    law = width_law(exact, parts(EPSILON, ESTIMATE_SHARE))
+    at_least, at_most = np.exp(law.log_above(np.array([low, high]), -1.0))
+    return float(at_most - at_least)
 
 
 def page(results: Results) -> Page:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
+from discreet.audit.attacks.private_ci import few_treated, with_first
 from discreet.datasets import Study, private_ci
 from discreet.papers.nuisances import train
 from discreet.papers.private_ci_formulas import Exact, influence, publish, searched_sensitivity
@@ -40,22 +38,6 @@ def run(cell: str, replication: int) -> Row:
         with seeded_noise(noise_seed(NOISE_SEED, f"attack {cell}", replication)):
             row["truncated"] = publish(exact_of(one, N), parts(EPSILON, ESTIMATE_SHARE)).sigma2 == 0.0
     return row
-
-
-def few_treated(n: int, treated: int, seed: int) -> Study:
-    """Records of Dataset 1, most of whose treated are left out; treated ones come first."""
-    # At least a third of the records are controls.
-    study = private_ci(1, 4 * n, seed)
-    places = [np.flatnonzero(arm == study.T) for arm in (1.0, 0.0)]
-    chosen = np.concatenate([places[0][:treated], places[1][: n - treated]])
-    return replace(study, X=study.X[chosen], T=study.T[chosen], Y=study.Y[chosen])
-
-
-def with_first(study: Study, outcome: float) -> Study:
-    """One of two neighbours: the outcome of the first treated record lies at an end of its range."""
-    y = study.Y.copy()
-    y[np.argmax(study.T)] = outcome
-    return replace(study, Y=y)
 
 
 def _statistics(study: Study, learner: str, replication: int) -> dict[str, Any]:

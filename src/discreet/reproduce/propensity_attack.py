@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
+from discreet.audit.closed_form import Law, least_epsilon
+from discreet.audit.result import rounded_down
 from discreet.columns import Float
 from discreet.datasets import propensity_scores
 from discreet.papers.logistic import minimise, output_sd, sensitivity
 from discreet.plots import MUTED, ORANGE
-from discreet.reproduce.attacks import Law, least_epsilon, rounded_down
 from discreet.reproduce.pages import Aim, Page, axes
 from discreet.reproduce.propensity_runs import DELTA, GRADIENT_NORM, LAMBDA, STUDY_SEED, TABLE_EPSILONS, M
 from discreet.reproduce.targets import Results, Row

@@ -1,0 +1,179 @@
+"""Eight bugs planted in the library, one at a time: what an audit must catch, or it proves nothing.
+
+Each is a context manager that breaks something for as long as it is open, and names the instrument that is meant to
+catch it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from discreet import ATE, gate, geometry, lattice, noise, rounds
+from discreet.audit.call import black_box
+from discreet.audit.matrix import public_facts
+from discreet.audit.replaying import replay
+from discreet.audit.result import AuditResult
+
+
+class Planted(NamedTuple):
+    """A bug, and which instrument finds it."""
+
+    plant: Callable[[], AbstractContextManager[None]]
+    instrument: str
+    words: str
+
+
+@contextmanager
+def _patched(*patches: tuple[Any, str, Any]) -> Iterator[None]:
+    before = [(where, name, getattr(where, name)) for where, name, _ in patches]
+    # Plans of rounds are kept from fit to fit: neither right nor wrong ones may outlive the change.
+    gate._plan.cache_clear()
+    for where, name, value in patches:
+        setattr(where, name, value)
+    try:
+        yield
+    finally:
+        for where, name, value in before:
+            setattr(where, name, value)
+        gate._plan.cache_clear()
+
+
+def noise_halved() -> AbstractContextManager[None]:
+    """Half of the noise that the events state is drawn."""
+    drawn = gate._drawn
+    return _patched((gate, "_drawn", lambda exact, grid, scale, pure: drawn(exact, grid, scale / 2, pure)))
+
+
+def diameter_halved() -> AbstractContextManager[None]:
+    """A ball states half of its diameter, and everything that follows from it is consistent."""
+    right = geometry.Ball.grid
+
+    def halved(self: Any, room: int, neighbours: Any) -> Any:
+        grid = right(self, room, neighbours)
+        return dataclasses.replace(grid, l2=grid.l2 / 2, l1=grid.l1 / 2)
+
+    return _patched((geometry.Ball, "grid", halved))
+
+
+def clip_removed() -> AbstractContextManager[None]:
+    """Scores are put on the grid without being clipped to their bound."""
+    return _patched((geometry.MeanSquare, "grid", _with_sums(lambda values, bound: np.nan_to_num(values))))
+
+
+def nan_passes() -> AbstractContextManager[None]:
+    """A score is not defined for the largest outcome, and its clip lets NaN through."""
+    score = rounds.aipw_score
+
+    def undefined(y: Any, *given: Any) -> Any:
+        return np.where(y >= 1.0, np.nan, score(y, *given))
+
+    leaky = _with_sums(lambda values, bound: np.clip(values, -bound, bound))
+    return _patched((geometry.MeanSquare, "grid", leaky), (rounds, "aipw_score", undefined))
+
+
+def _with_sums(clip: Callable[..., Any]) -> Any:
+    """The grid of `MeanSquare` with another clip."""
+    right = geometry.MeanSquare.grid
+
+    def grid(self: Any, room: int, neighbours: Any) -> Any:
+        edge = 2.0 ** (room - 1)
+
+        def add(values: Any) -> Any:
+            with np.errstate(invalid="ignore"):
+                steps = np.rint(clip(lattice.floats(values), self.bound) * (edge / self.bound))
+                return np.array([steps.sum(), np.rint(steps * steps * (geometry._FREE / edge)).sum()]).astype(np.int64)
+
+        return dataclasses.replace(right(self, room, neighbours), add=add)
+
+    return grid
+
+
+def share_spent_twice() -> AbstractContextManager[None]:
+    """A round is forgotten as soon as it is answered, so that its share can be spent again."""
+    ask = gate.Gate.ask
+
+    def forgetful(self: Any, *queries: Any) -> Any:
+        before = self.events, self._shares
+        released = ask(self, *queries)
+        if before[0] and not hasattr(self, "forgot"):
+            self.forgot = True
+            self.events, self._shares = before
+        return released
+
+    return _patched((gate.Gate, "ask", forgetful))
+
+
+def noise_reused() -> AbstractContextManager[None]:
+    """The first numbers that were drawn serve all rounds."""
+    right, kept = gate.discrete_gaussian, []
+
+    def reused(sums: Any, sigma: float) -> Any:
+        if not kept:
+            kept.append(right(np.zeros(4_096, dtype=np.int64), sigma) / sigma)
+        return sums + np.rint(np.resize(kept[0], sums.shape) * sigma).astype(np.int64)
+
+    return _patched((gate, "discrete_gaussian", reused))
+
+
+def statistic_without_noise() -> AbstractContextManager[None]:
+    """A release holds the exact mean of the outcomes."""
+    fit = ATE.fit
+
+    def fitted(self: Any, Y: Any, T: Any, **given: Any) -> Any:
+        found = fit(self, Y, T, **given)
+        reference = found.release_.reference | {"mean_outcome": float(np.mean(np.clip(Y, *self.bounds.outcome)))}
+        found.release_ = dataclasses.replace(found.release_, reference=reference)
+        return found
+
+    return _patched((ATE, "fit", fitted))
+
+
+def seed_fixed() -> AbstractContextManager[None]:
+    """Every draw starts from the same seed."""
+
+    def fixed(kind: str, sums: Any, scale: float) -> Any:
+        drawn = getattr(np.random.default_rng(1), {"gaussian": "normal"}.get(kind, kind))(0.0, scale, sums.shape)
+        return sums + np.rint(drawn).astype(np.int64)
+
+    return _patched((noise, "_exact", fixed))
+
+
+PLANTED = {
+    "noise halved": Planted(noise_halved, "replay", "the noise of a round is smaller than stated"),
+    "diameter halved": Planted(diameter_halved, "replay", "a round moves twice its diameter"),
+    "clip removed": Planted(clip_removed, "replay", "a round moves beyond its diameter"),
+    "NaN passes the clip": Planted(nan_passes, "replay", "sums overflow, after questions had been answered"),
+    "a share spent twice": Planted(share_spent_twice, "replay", "a round is not in the guarantee"),
+    "noise reused across rounds": Planted(noise_reused, "replay", "two rounds drew the same noise"),
+    "a statistic returned without noise": Planted(
+        statistic_without_noise, "replay", "neighbours publish other numbers"
+    ),
+    "fixed seed in the noise": Planted(seed_fixed, "black box", "the same numbers come out again and again"),
+}
+
+
+def estimator() -> ATE:
+    """What the bugs are planted in: the rounds, geometries and noise that all proved estimators share."""
+    return ATE(epsilon=1.0, delta=1e-6, bounds=public_facts(3))
+
+
+def audited(name: str) -> AuditResult:
+    """What the instrument that is meant to catch a bug says while it is planted."""
+    bug = PLANTED[name]
+    with bug.plant():
+        return look(bug.instrument)
+
+
+def look(instrument: str) -> AuditResult:
+    """One instrument's result on the estimator as it is now."""
+    # Nearly everybody is alike, so that nobody but the replaced record is extreme.
+    result, worst = replay(estimator(), n=120, kinds=("concentrated",), generations=2)
+    if instrument == "replay":
+        return result
+    assert worst is not None
+    return black_box(estimator(), worst, 80, 0.999)

@@ -1,0 +1,142 @@
+"""What can be audited: estimators with `fit` and a guarantee, and foreign mechanisms behind a small adapter."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from discreet.audit.neighbours import Table
+from discreet.bounds import Bounds
+from discreet.budget import Budget
+from discreet.columns import Float
+from discreet.errors import InvalidInput
+from discreet.guarantee import Neighbours
+from discreet.papers import UnprovedClaim
+
+# Parts of a release file that are public, or follow from public numbers.
+_PUBLIC = {"format", "version", "guarantee", "bounds"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mechanism:
+    """A mechanism that is not of this library.
+
+    Parameters
+    ----------
+    run
+        From a data set to what is published: numbers, arrays, lists or dictionaries of them. It must draw fresh noise
+        in every call.
+    epsilon, delta
+        What it claims.
+    pair
+        Two neighbouring data sets, of whatever type ``run`` takes.
+    neighbours
+        The relation that it claims, and under which the pair is one.
+    name
+        For people.
+    """
+
+    run: Callable[[Any], Any]
+    epsilon: float
+    pair: tuple[Any, Any]
+    delta: float | None = None
+    neighbours: Neighbours = "replace-one"
+    name: str = "a foreign mechanism"
+
+    def __post_init__(self) -> None:
+        Budget(epsilon=self.epsilon, delta=self.delta)
+        if not callable(self.run):
+            raise InvalidInput("run must be callable: give a function from a data set to what is published.")
+        if not isinstance(self.pair, tuple) or len(self.pair) != 2:
+            raise InvalidInput("pair must hold two neighbouring data sets: give (one, other).")
+
+
+def claimed_budget(estimator: Any) -> Budget:
+    """What an estimator is asked to keep to."""
+    return Budget(epsilon=estimator.epsilon, delta=getattr(estimator, "delta", None))
+
+
+def bounds_of(estimator: Any) -> Bounds:
+    """The public facts that an estimator holds."""
+    bounds = getattr(estimator, "bounds", None)
+    if not isinstance(bounds, Bounds) or not hasattr(estimator, "fit"):
+        raise InvalidInput(
+            "estimator must have fit and bounds=Bounds(...), or be an audit.Mechanism with a pair of data sets."
+        )
+    propensity = getattr(estimator, "propensity", None)
+    if propensity is not None and (isinstance(propensity, bool) or not isinstance(propensity, Real)):
+        raise InvalidInput("an audit brings its own records: give propensity as one number, or leave it out.")
+    return bounds
+
+
+def fresh(estimator: Any, **given: Any) -> Any:
+    """An estimator of the same parameters that has not been fitted."""
+    from sklearn.base import clone
+
+    made = clone(estimator)
+    return made.set_params(**given) if given else made
+
+
+def fitted(estimator: Any, table: Table, **extra: Any) -> Any:
+    """A fresh estimator, fitted; that claims are no proofs is known here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnprovedClaim)
+        x = table.x if table.x.shape[1] else None
+        return fresh(estimator).fit(table.y, table.t, X=x, **extra)
+
+
+def name_of(estimator: Any) -> str:
+    """What people call an estimator."""
+    if isinstance(estimator, Mechanism):
+        return estimator.name
+    kind = type(estimator)
+    return f"papers.{kind.__name__}" if ".papers." in kind.__module__ else kind.__name__
+
+
+def numbers_of(output: Any) -> dict[str, float]:
+    """Every number of an output, by where it stands; texts count as numbers that say whether they are the same."""
+    if hasattr(output, "release_"):
+        output = output.release_
+    if hasattr(output, "to_dict"):
+        output = {key: value for key, value in output.to_dict().items() if key not in _PUBLIC}
+    found: dict[str, float] = {}
+    _walk(output, "", found)
+    return found
+
+
+def _walk(value: Any, path: str, found: dict[str, float]) -> None:
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            _walk(part, f"{path}.{key}", found)
+    elif isinstance(value, bool | str) or value is None:
+        found[path] = float(zlib.crc32(json.dumps(value).encode()))
+    elif isinstance(value, Real):
+        found[path] = float(value)
+    elif isinstance(value, np.ndarray):
+        for place, part in enumerate(value.ravel().tolist()):
+            found[f"{path}[{place}]"] = float(part)
+    elif isinstance(value, list | tuple):
+        for place, part in enumerate(value):
+            _walk(part, f"{path}[{place}]", found)
+
+
+def rows_of(outputs: list[dict[str, float]]) -> Float:
+    """Outputs as rows of one matrix; where a number is missing there is a zero, and how many there are is a column."""
+    columns = list(dict.fromkeys(path for output in outputs for path in output))
+    rows = np.zeros((len(outputs), len(columns) + 1))
+    for row, output in zip(rows, outputs, strict=True):
+        row[:-1] = [_finite(output.get(path, 0.0)) for path in columns]
+        row[-1] = len(output)
+    return rows
+
+
+def _finite(value: float) -> float:
+    return value if math.isfinite(value) else math.copysign(1e300, value) if value == value else -1e299

@@ -1,0 +1,216 @@
+"""What an audit found: a lower bound on what a mechanism really spends, and how it was proved."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from math import floor, isfinite, log10
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from discreet.budget import Budget
+from discreet.errors import InvalidInput
+from discreet.guarantee import Neighbours, Status
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Instrument = Literal["replay", "closed form", "black box"]
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """How far one round moved between the worst neighbours that were found.
+
+    Parameters
+    ----------
+    name
+        The round's.
+    ratio
+        Distance of its exact sums over the stated diameter: 1 is tight, more is a bug.
+    neighbours
+        The worst pair, in words.
+    reach
+        Largest contribution of one record over half of the diameter (over all of it under add-remove), where it could
+        be computed: below 1 the set that is declared is larger than what the map fills at these answers.
+    geometry
+        The kind of set that contributions are forced into.
+    """
+
+    name: str
+    ratio: float
+    neighbours: str
+    reach: float | None = None
+    geometry: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditResult:
+    """What one instrument, or the strongest of several, found about one mechanism.
+
+    Parameters
+    ----------
+    mechanism, attack
+        What was audited, and how.
+    claimed
+        The budget that the mechanism states.
+    status
+        "proved" or "claimed": what the mechanism says about its own statement.
+    epsilon_lower
+        An epsilon that the mechanism spends at least, at its claimed delta; 0 if nothing was found.
+    delta_lower
+        A delta that it spends at least, at its claimed epsilon.
+    confidence
+        With which both bounds hold together; 1 for what was computed and not simulated.
+    violated
+        Whether the claim is refuted: a bound exceeds it, or a replay found something that no noise covers.
+    instrument
+        "replay", "closed form" or "black box".
+    neighbours
+        The relation under which the data sets are neighbours.
+    trials
+        How often the mechanism ran.
+    worst
+        The neighbours that were told apart best, in words.
+    rounds
+        Replay: each round's ratio.
+    found
+        What is wrong, one sentence each.
+    notes
+        What was assumed, and what was not found.
+    picture
+        What `plot` draws, as plain JSON.
+    parts
+        Results of the single instruments, where several were used.
+
+    Privacy
+    -------
+    Audits run on data of their own making, and hold nothing of any records.
+    """
+
+    mechanism: str
+    attack: str
+    claimed: Budget
+    status: Status
+    epsilon_lower: float
+    delta_lower: float
+    confidence: float
+    violated: bool
+    instrument: Instrument
+    neighbours: Neighbours
+    trials: int
+    worst: str = ""
+    rounds: tuple[Moved, ...] = ()
+    found: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    picture: Mapping[str, Any] = field(default_factory=dict)
+    parts: tuple[AuditResult, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """The finding in a few words."""
+        if self.violated:
+            return "the claim is refuted"
+        return "no violation found"
+
+    def summary(self) -> str:
+        """A table in plain text."""
+        rows = [
+            ("claimed", f"{self.claimed} ({self.neighbours}, {self.status})"),
+            ("attack", f"{self.attack} ({self.instrument})"),
+            ("shown", self.shown()),
+            ("confidence", "exact" if self.confidence == 1 else f"{100 * self.confidence:g} %"),
+            ("runs", f"{self.trials:,}"),
+            ("verdict", self.verdict),
+        ]
+        if self.worst:
+            rows.append(("worst neighbours", self.worst))
+        if self.rounds:
+            least, most = (pick(self.rounds, key=lambda moved: moved.ratio) for pick in (min, max))
+            rows.append(("rounds", f"{len(self.rounds)}; ratio at most {most.ratio:.3f}, least {least.ratio:.3f}"))
+        width = max(len(name) for name, _ in rows)
+        lines = [self.mechanism, *(f"  {name:{width}}  {value}" for name, value in rows)]
+        lines += [f"  ! {sentence}" for sentence in self.found]
+        lines += [f"  - {sentence}" for sentence in self.notes]
+        for part in self.parts:
+            lines.append(f"  {part.instrument}: {part.shown()}; {part.verdict}")
+        return "\n".join(lines)
+
+    def shown(self) -> str:
+        """The bounds in words, rounded down."""
+        words = [f"ε ≥ {rounded_down(self.epsilon_lower)}"] if self.epsilon_lower > 0 else []
+        if self.delta_lower > (self.claimed.delta or 0.0):
+            words.append(f"δ ≥ {rounded_down(self.delta_lower)}")
+        return ", ".join(words) or "nothing"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON; an epsilon beyond all numbers is null."""
+        plain = {part.name: getattr(self, part.name) for part in fields(self)}
+        epsilon = self.epsilon_lower if math.isfinite(self.epsilon_lower) else None
+        return (
+            {"format": "discreet-audit", "version": VERSION}
+            | plain
+            | {
+                "claimed": {"epsilon": self.claimed.epsilon, "delta": self.claimed.delta or 0.0},
+                "epsilon_lower": epsilon,
+                "rounds": [{one.name: getattr(moved, one.name) for one in fields(moved)} for moved in self.rounds],
+                "found": list(self.found),
+                "notes": list(self.notes),
+                "picture": dict(self.picture),
+                "parts": [part.to_dict() for part in self.parts],
+            }
+        )
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> AuditResult:
+        """Read a result back."""
+        rest = {name: value for name, value in plain.items() if name not in {"format", "version"}}
+        made = {
+            "claimed": Budget(epsilon=rest["claimed"]["epsilon"], delta=rest["claimed"]["delta"] or None),
+            "epsilon_lower": math.inf if rest["epsilon_lower"] is None else rest["epsilon_lower"],
+            "rounds": tuple(Moved(**moved) for moved in rest["rounds"]),
+            "found": tuple(rest["found"]),
+            "notes": tuple(rest["notes"]),
+            "parts": tuple(cls.from_dict(part) for part in rest["parts"]),
+        }
+        return cls(**(rest | made))
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """As JSON text, written to a file where one is named."""
+        text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+        if path is not None:
+            Path(path).write_bytes(f"{text}\n".encode())
+        return text
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw what was found (needs matplotlib)."""
+        from discreet.audit.drawing import draw
+
+        return draw(self, ax)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+def refuted(claimed: Budget, epsilon_lower: float, delta_lower: float) -> bool:
+    """Whether lower bounds exceed a claim; a millionth is left for rounding."""
+    return epsilon_lower > claimed.epsilon * (1 + 1e-6) or delta_lower > (claimed.delta or 0.0) * (1 + 1e-6) + 1e-15
+
+
+def rounded_down(bound: float) -> str:
+    """A lower bound in two digits, that are one still; nothing if it says nothing."""
+    if not (isfinite(bound) and bound > 0):
+        return "any number" if bound == math.inf else "nothing"
+    step = 10.0 ** (floor(log10(bound)) - 1)
+    return f"{floor(bound / step * (1 + 1e-12)) * step:.2g}"
+
+
+def check_confidence(confidence: float) -> float:
+    """A level between one half and one."""
+    if isinstance(confidence, bool) or not 0.5 <= confidence < 1:
+        raise InvalidInput("confidence must lie between 0.5 and 1: 0.95 is usual, 0.999 for what has a proof.")
+    return float(confidence)

@@ -1,0 +1,149 @@
+"""One call for all instruments: what it takes, what it returns, and what it refuses."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import discreet as dc
+import discreet.papers as papers
+from discreet.audit import ATTACKS, AuditResult, Mechanism
+from discreet.audit.neighbours import Table, base, extremes, unwelcome
+from discreet.audit.replay import Tape, Unlike
+from discreet.audit.replaying import study_of
+from discreet.errors import InvalidInput
+
+BOUNDS = dc.Bounds(outcome=(0, 10), covariates=[(0, 1), ["a", "b"]], propensity=(0.1, 0.9))
+
+
+def noisy_sum(scale):
+    """A sum of numbers in [0, 1] with Laplace noise of a scale that may be right."""
+    generator = np.random.default_rng(4)
+    return lambda data: {"sum": float(np.sum(data)) + generator.laplace(0.0, scale)}
+
+
+def mechanism(scale, **given):
+    return Mechanism(run=noisy_sum(scale), epsilon=1.0, pair=(np.zeros(3), np.array([0.0, 0.0, 1.0])), **given)
+
+
+def test_a_proved_estimator_is_replayed_and_then_run_as_a_black_box():
+    estimator = dc.Uplift(epsilon=1.0, bounds=BOUNDS, by={0: 2})
+    told = []
+    result = dc.audit(estimator, trials=30, progress=lambda *step: told.append(step))
+    assert isinstance(result, AuditResult)
+    assert (result.status, result.neighbours, result.violated) == ("proved", "replace-one", False)
+    assert [part.instrument for part in result.parts] == ["replay", "black box"]
+    assert result.parts[1].confidence == 0.999
+    assert 0.9 < result.epsilon_lower <= 1.0
+    assert told
+    # The user's object is left as it was.
+    assert not hasattr(estimator, "release_")
+
+
+def test_a_result_survives_json_and_says_what_it_found(tmp_path):
+    result = dc.audit(mechanism(0.2), trials=200)
+    assert result.violated
+    again = AuditResult.from_dict(json.loads(result.to_json(tmp_path / "audit.json")))
+    assert again == result
+    assert json.loads((tmp_path / "audit.json").read_text())["epsilon_lower"] == result.epsilon_lower
+    text = str(result)
+    assert "the claim is refuted" in text
+    assert "epsilon = 1" in text
+
+
+def test_a_foreign_mechanism_that_keeps_its_promise_is_not_accused():
+    result = dc.audit(mechanism(1.0, name="ours"), trials=300)
+    assert not result.violated
+    assert result.mechanism == "ours"
+    assert result.epsilon_lower <= 1.0
+
+
+def test_every_kind_of_result_can_be_drawn():
+    from matplotlib.figure import Figure
+
+    pictures = [
+        dc.audit(mechanism(0.2), trials=40),
+        *dc.audit(None, attack="adum_range_for_max", trials=40).parts,
+        dc.audit(None, attack="float_laplace", trials=200),
+        *dc.audit(dc.DifferenceInMeans(epsilon=1.0, bounds=BOUNDS), trials=20).parts,
+    ]
+    assert {result.picture["kind"] for result in pictures} == {"histograms", "laplace", "bars", "ratios"}
+    for result in pictures:
+        ax = result.plot(Figure().subplots())
+        assert result.mechanism in ax.get_title(loc="left")
+
+
+def test_a_claim_without_known_attacks_meets_extreme_records():
+    result = dc.audit(papers.DRLearner(epsilon=1.0, delta=1e-5, bounds=BOUNDS, base="ebm"), trials=3)
+    assert (result.status, result.instrument) == ("claimed", "black box")
+    assert any("no attack is known" in note for note in result.notes)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"attack": "nonsense"}, "there is no attack 'nonsense'"),
+        ({"attack": "dp_cate_forest"}, "is on papers.DPCATE, not on ATE"),
+        ({"trials": 1}, "trials must be an integer"),
+        ({"trials": 2.5}, "trials must be an integer"),
+        ({"confidence": 1.5}, "confidence must lie"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(given, words):
+    with pytest.raises(InvalidInput, match=words):
+        dc.audit(dc.ATE(epsilon=1.0, delta=1e-6, bounds=BOUNDS), **given)
+
+
+def test_objects_that_cannot_be_audited_are_refused():
+    with pytest.raises(InvalidInput, match="must have fit and bounds"):
+        dc.audit(3)
+    with pytest.raises(InvalidInput, match="give propensity as one number"):
+        dc.audit(dc.ATE(epsilon=1.0, delta=1e-6, bounds=BOUNDS, propensity=np.full(10, 0.5)))
+    with pytest.raises(InvalidInput, match="run must be callable"):
+        Mechanism(run=3, epsilon=1.0, pair=(0, 1))
+    with pytest.raises(InvalidInput, match="pair must hold two"):
+        Mechanism(run=noisy_sum(1.0), epsilon=1.0, pair=(0,))
+
+
+def test_importing_the_package_does_not_import_the_audit():
+    known = "print('discreet.audit' in sys.modules)"
+    script = f"import sys, discreet; {known}; discreet.audit; {known}"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]
+
+
+def test_made_up_neighbours_differ_in_one_record_and_include_what_nobody_declared():
+    table = base(BOUNDS, 50, "lopsided", study_of(0))
+    for record in extremes(BOUNDS):
+        other = table.with_record(7, record)
+        same = [np.array_equal(table.record(k).x, other.record(k).x) and table.y[k] == other.y[k] for k in range(50)]
+        assert set(np.flatnonzero(~np.array(same))) <= {7}
+        assert table.and_record(record).n == 51
+    labels = [record.label for record in unwelcome(BOUNDS, table, 7)]
+    assert {"outcome nan", "outcome inf", "outcome -inf", "a twin of another record"} <= set(labels)
+    assert any("new level" in label for label in labels)
+    assert table.without(3).n == 49
+
+
+def test_a_neighbour_that_leaves_an_arm_empty_is_refused_before_any_question():
+    lonely = table = base(BOUNDS, 30, "tiny arm", study_of(0))
+    assert table.t.sum() == 1
+    tape = Tape(lambda data: dc.DifferenceInMeans(epsilon=1.0, bounds=BOUNDS).fit(data.y, data.t, X=data.x), lonely)
+    empty = Table(table.y, np.zeros(30, dtype=int), table.x)
+    assert tape.replay(empty) is None
+    with pytest.raises(Unlike, match="refuses"):
+        tape.moves(empty)
+    assert max(tape.moves(Table(table.y, np.r_[1, 1, np.zeros(28, dtype=int)], table.x))) <= 1
+
+
+def test_every_attack_has_a_name_a_title_and_its_setting():
+    assert set(ATTACKS) == {
+        *("dp_cate_forest", "dp_cate_identical_queries", "private_ci_width", "private_ci_few_treated"),
+        *("ebm_offset_target", "ebm_max_weight", "adum_range_for_max", "propensity_data_norm"),
+        *("functional_bandwidth", "float_laplace"),
+    }
+    for attack in ATTACKS.values():
+        assert attack.title.endswith(".")
+        assert len(attack.setting) > 40

@@ -1,0 +1,44 @@
+"""The page of evidence: complete, in step with the library, and what warnings quote."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from discreet.audit.attacks import ATTACKS
+from discreet.audit.matrix import matrix
+from discreet.audited import AUDIT_VERSION
+from discreet.papers.dp_cate import MEASURED as DP_CATE
+from discreet.papers.dp_cate_function import MEASURED as FUNCTION
+from discreet.papers.learners_ebm import MEASURED as EBM
+from evidence.planted import PLANTED
+
+FOLDER = Path(__file__).parents[2] / "docs" / "evidence"
+PAGE = (FOLDER / "audit.md").read_text()
+
+
+def test_every_attack_and_every_proved_estimator_has_its_row_and_its_picture():
+    for name, attack in ATTACKS.items():
+        assert f"### {name}" in PAGE
+        assert f"`{attack.mechanism}`" in PAGE
+        assert (FOLDER / "audit" / f"{name}.png").exists()
+    for family in {configuration.family for configuration in matrix()}:
+        assert re.search(rf"^\| `{re.escape(family)}` \|.*\| proved \|.*no violation found \|$", PAGE, re.MULTILINE)
+        assert (FOLDER / "audit" / f"{family.replace('.', '-').lower()}.png").exists()
+    for bug in PLANTED:
+        assert re.search(rf"^\| {bug} \| .* \| caught \|", PAGE, re.MULTILINE)
+
+
+def test_the_page_is_of_the_audit_that_guarantees_name():
+    assert f"Audit version {AUDIT_VERSION}, seed" in PAGE
+
+
+QUOTED = re.compile(r"a claimed epsilon of [\d.]*\d is at least [\d.e+]*\d")
+
+
+@pytest.mark.parametrize(("warning", "count"), [(DP_CATE, 3), (FUNCTION, 1), (EBM, 1)])
+def test_warnings_quote_what_the_page_prints_and_nothing_else(warning, count):
+    quoted = QUOTED.findall(warning)
+    assert len(quoted) == count
+    assert [phrase for phrase in quoted if phrase not in PAGE] == []
+    assert "'python -m evidence.audit'" in warning
