@@ -189,6 +189,7 @@ def test_the_doubly_robust_correction_finds_the_same_effect(propensity):
     assert rmse(cate.effect(X), tau) < 0.35 * np.std(tau)
     plain, *_ = fitted(propensity=propensity)
     assert np.any(plain.release_.coefficients != cate.release_.coefficients)
+    assert (plain.release_.adjustment["correction"], cate.release_.adjustment["correction"]) == ("R", "DR")
 
 
 def test_without_noise_both_corrections_agree_with_the_truth_where_an_arm_is_rare():

@@ -43,6 +43,14 @@ def test_an_effect_is_estimated_shown_saved_and_asked(published, tmp_path):
     assert (tmp_path / "about.html").read_text() == (tmp_path / "again.html").read_text()
 
 
+def test_the_correction_can_be_chosen(here):  # noqa: F811
+    result = run("cate", "study.parquet", *ESTIMATE, "--correction", "DR", "--out", "effect.json")
+    assert result.exit_code == 0, result.output
+    release = EffectRelease.load("effect.json")
+    assert release.adjustment.get("correction", "DR") == "DR"
+    assert run("cate", "study.parquet", *ESTIMATE, "--correction", "AIPW").exit_code == 2
+
+
 def test_a_file_with_other_columns_is_read_once_its_covariates_are_named(published):
     _, people = published
     pcsv.write_csv(

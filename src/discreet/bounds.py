@@ -79,7 +79,9 @@ class Bounds:
         with _naming("propensity"):
             low, high = (finite(end, "each end") for end in _pair(self.propensity))
             if not 1e-6 <= low < high <= 1 - 1e-6:
-                raise InvalidInput("It needs 0 < low < high < 1: use (0.05, 0.95) if you are not sure.")
+                raise InvalidInput(
+                    "It needs 0 < low < high < 1, a millionth from either end: use (0.05, 0.95) if you are not sure."
+                )
         treatment = self.treatment
         if treatment is not None:
             if is_data(treatment) or not isinstance(treatment, tuple | list) or len(treatment) != 2:

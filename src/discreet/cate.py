@@ -176,7 +176,7 @@ class CATE(BaseEstimator):  # type: ignore[misc]
             models = effect_round(
                 gate, number, to_effect, to_look, models, correction=self.correction, last=number == design.rounds
             )
-        self.release_ = _release(gate, design, models, where, share)
+        self.release_ = _release(gate, design, models, where, share, self.correction)
         return self
 
     def _propensity(
@@ -240,7 +240,9 @@ def _jumps(p: int) -> int:
     return 11 if p <= 6 else 3 if p <= 12 else 0
 
 
-def _release(gate: Gate, design: Design, models: Models, where: Location, share: dict[str, float]) -> EffectRelease:
+def _release(
+    gate: Gate, design: Design, models: Models, where: Location, share: dict[str, float], correction: Correction
+) -> EffectRelease:
     """What is published: everything in it is computed from released numbers and public facts."""
     unit, setting = gate.bounds.outcome_width / 2.0, models.setting
     basis, known = setting.basis, models.propensity.known
@@ -267,7 +269,12 @@ def _release(gate: Gate, design: Design, models: Models, where: Location, share:
         factor=unit * factor,
         average=average,
         importance=importance,
-        adjustment={"terms": basis.m, "trim": [models.propensity.low, models.propensity.high], "shares": share},
+        adjustment={
+            "correction": correction,
+            "terms": basis.m,
+            "trim": [models.propensity.low, models.propensity.high],
+            "shares": share,
+        },
         notes=_notes(gate.bounds, design.size, known, models.fitted.any_special),
         reference={
             "unadjusted": unit * models.pilot,

@@ -40,6 +40,10 @@ def cate(
     propensity: Annotated[
         str | None, typer.Option(help="Probability of treatment if known by design: a number, or its column.")
     ] = None,
+    correction: Annotated[
+        Literal["R", "DR"],
+        typer.Option(help="Moments that correct the effect: the R-learner's, or those of the doubly robust score."),
+    ] = "R",
     neighbours: Annotated[
         Literal["replace-one", "add-remove"], typer.Option(help="Which data sets may not be told apart.")
     ] = "replace-one",
@@ -59,7 +63,12 @@ def cate(
         check_extra()
     public = only(Bounds.load(bounds), covariates)
     estimator = CATE(
-        epsilon=epsilon, delta=delta, bounds=public, propensity=number_or_name(propensity), neighbours=neighbours
+        epsilon=epsilon,
+        delta=delta,
+        bounds=public,
+        propensity=number_or_name(propensity),
+        correction=correction,
+        neighbours=neighbours,
     )
     with progress("checking the records") as told:
         estimator.fit_table(file, outcome=outcome, treatment=treatment, progress=told)

@@ -34,7 +34,7 @@ _ROWS = 16_384
 # Sizes that a file may ask for: far above what any public rule chooses.
 _MOST_CURVES = 64
 # Bits below the largest number of the factor that a file keeps: widths of intervals move by less than a thousandth.
-_BITS = 12
+_BITS = 14
 _SEPARATORS = (",", ":")
 
 

@@ -197,7 +197,7 @@ def _check_columns(source: duckdb.DuckDBPyRelation, path: str, kind: str, wanted
     extra = ", ".join(repr(name) for name in types if name not in wanted)
     if alone and extra:
         raise InvalidInput(
-            f"{path!r} has columns that the bounds do not declare: drop {extra}, or say which to use with covariates."
+            f"{path!r} has columns that the bounds do not declare: drop {extra}, or name those to use in covariates."
         )
     for name, text in wanted.items():
         if kind == "Parquet" and types[name] not in (_TEXT if text else _NUMERIC):
