@@ -40,8 +40,8 @@ from discreet.rounds import Propensity
 from discreet.shrinkage import profile
 from discreet.survey import Location, Setting, build_closer_basis, locate, measure_gram, pilot_effect
 
-# Below this n mu (for six covariates) no noisy function beats a constant.
-_CONSTANT = 150.0
+# Below this n mu (as it is, and for six covariates) no noisy function beats a constant.
+_CONSTANT, _CONSTANT_SCALED = 350.0, 150.0
 # Highest power by n mu (for six covariates); pairs, curved pairs and jumps from so much on.
 _DEGREES = ((0.0, 2), (200.0, 3), (350.0, 4), (3000.0, 5))
 _PAIRS, _CURVED, _JUMPS = 400.0, 3000.0, 3000.0
@@ -213,7 +213,7 @@ class Design:
             parts[last] += parts.pop("calibration")
             if isinstance(propensity, Real):
                 parts[last] += parts.pop("treatment")
-        varying = scaled >= _CONSTANT and bool(columns)
+        varying = strength >= _CONSTANT and scaled >= _CONSTANT_SCALED and bool(columns)
         return cls(effect_size(scaled, n, columns), varying, len(effects), Shares(**parts))
 
 

@@ -51,7 +51,7 @@ def tape_of(configuration):
     from discreet.audit.replaying import study_of
 
     estimator = configuration.make()
-    table = base(estimator.bounds, 60, "ordinary", study_of(1), binary=configuration.binary)
+    table = base(estimator.bounds, configuration.n, "ordinary", study_of(1), binary=configuration.binary)
     return Tape(lambda data: fitted(estimator, data), table)
 
 

@@ -84,7 +84,7 @@ def _functions() -> list[Configuration]:
 
     found = []
     for number, (design, outcome, p, relation) in enumerate(product(DESIGNS, OUTCOMES, (1, 3, 30), RELATIONS)):
-        epsilon = 20.0 if p == 1 else 5.0 if p == 3 else 1.0
+        epsilon = 20.0 if p == 1 else 10.0 if p == 3 else 1.0
         given = {"propensity": DESIGNS[design], "neighbours": relation, "delta": DELTA}
         found.append(
             Configuration(
