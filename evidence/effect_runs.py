@@ -79,7 +79,7 @@ def run(cell: Cell, replication: int) -> dict[str, float]:
     with threadpool_limits(1), seeded_noise(noise_seed(NOISE_SEED, cell.name, replication)), warnings.catch_warnings():
         warnings.simplefilter("ignore", UnprovedClaim)
         if not cell.method.startswith("CATE"):
-            return {"mse": float(np.mean((_rival(cell, given, records, test, replication) - test.tau) ** 2))}
+            return {"mse": _rival_error(cell, given, records, test, replication)}
         fitted = CATE(**given, correction="DR" if cell.method.endswith("DR") else "R").fit(**records)
         row = {"mse": float(np.mean((fitted.effect(test.x) - test.tau) ** 2)), "variance": float(np.var(sample.y))}
         row |= {"varies": float(fitted.release_.varies), "spread": float(np.var(test.tau))}
@@ -117,13 +117,15 @@ def _intervals(fitted: CATE, test: Sample) -> dict[str, float]:
     return row | ({} if posterior is None else {"posterior": posterior})
 
 
-def _rival(cell: Cell, given: dict[str, Any], records: dict[str, Any], test: Sample, seed: int) -> np.ndarray:
-    """Effects that a published system gives to the test records."""
+def _rival_error(cell: Cell, given: dict[str, Any], records: dict[str, Any], test: Sample, seed: int) -> float:
+    """Mean squared error of a published system's effects."""
     if cell.method == "forest":
-        # As the paper has it: its queries are asked together.
-        queries = test.x[:300]
+        # As the paper has it: its 300 queries are asked together.
+        x, tau = test.x[:300], test.tau[:300]
         model = DPCATE(**given, learner="R", stage2="forest", random_state=seed)
-        found = np.asarray(model.fit(**records, queries=queries).effect())
-        return test.tau + np.sqrt(np.mean((found - test.tau[:300]) ** 2))
-    base = {"DP-EBM": "ebm", "additive": "additive"}[cell.method]
-    return np.asarray(DRLearner(**given, base=base, random_state=seed).fit(**records).effect(test.x))
+        found = model.fit(**records, queries=x).effect()
+    else:
+        x, tau = test.x, test.tau
+        base = {"DP-EBM": "ebm", "additive": "additive"}[cell.method]
+        found = DRLearner(**given, base=base, random_state=seed).fit(**records).effect(x)
+    return float(np.mean((np.asarray(found) - tau) ** 2))
