@@ -11,6 +11,7 @@ import typer
 from discreet.cli_audit import add_audit
 from discreet.cli_effects import add_effects
 from discreet.cli_uplift import add_uplift
+from discreet.console import MaxRows, UnitColumn, Where, Workers, of_rows, show_table
 from discreet.console import check_extra as _check_extra
 from discreet.console import check_level as _check_level
 from discreet.console import check_target as _check_target
@@ -19,7 +20,6 @@ from discreet.console import console as _console
 from discreet.console import number_or_name as _number_or_name
 from discreet.console import only as _only
 from discreet.console import progress as _progress
-from discreet.console import show_table
 from discreet.console import writing as _writing
 
 if TYPE_CHECKING:
@@ -88,6 +88,10 @@ def ate(
         str | None, typer.Option(help="Probability of treatment if known by design: a number, or its column.")
     ] = None,
     neighbours: Relation = "replace-one",
+    where: Where = None,
+    unit: UnitColumn = None,
+    max_rows: MaxRows = None,
+    workers: Workers = None,
     alpha: Alpha = 0.05,
     out: Annotated[
         Path | None, typer.Option(help="Write the release to this JSON file, which may be published.")
@@ -108,8 +112,9 @@ def ate(
     estimator = ATE(
         epsilon=epsilon, delta=delta, bounds=public, propensity=_number_or_name(propensity), neighbours=neighbours
     )
-    with _progress("checking the records") as progress:
-        estimator.fit_table(file, outcome=outcome, treatment=treatment, progress=progress)
+    rows = of_rows(where, unit, max_rows, workers)
+    with _progress("checking the records", rows=True) as progress:
+        estimator.fit_table(file, outcome=outcome, treatment=treatment, progress=progress, **rows)
     release: Release = estimator.release_
     # Shown first: should writing fail, what was paid for is not lost.
     _show(release, alpha)

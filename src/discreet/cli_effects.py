@@ -6,12 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from discreet.console import (
+    MaxRows,
+    UnitColumn,
+    Where,
+    Workers,
     check_extra,
     check_level,
     check_target,
     command,
     console,
     number_or_name,
+    of_rows,
     only,
     progress,
     writing,
@@ -47,6 +52,10 @@ def cate(
     neighbours: Annotated[
         Literal["replace-one", "add-remove"], typer.Option(help="Which data sets may not be told apart.")
     ] = "replace-one",
+    where: Where = None,
+    unit: UnitColumn = None,
+    max_rows: MaxRows = None,
+    workers: Workers = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the release to this JSON file, which may be published.")
     ] = None,
@@ -70,8 +79,9 @@ def cate(
         correction=correction,
         neighbours=neighbours,
     )
-    with progress("checking the records") as told:
-        estimator.fit_table(file, outcome=outcome, treatment=treatment, progress=told)
+    rows = of_rows(where, unit, max_rows, workers)
+    with progress("checking the records", rows=True) as told:
+        estimator.fit_table(file, outcome=outcome, treatment=treatment, progress=told, **rows)
     release: EffectRelease = estimator.release_
     # Shown first: should writing fail, what was paid for is not lost.
     typer.echo(release.summary())

@@ -6,11 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from discreet.console import (
+    MaxRows,
+    UnitColumn,
+    Where,
+    Workers,
     check_extra,
     check_level,
     check_target,
     command,
     number_or_name,
+    of_rows,
     progress,
     show_table,
     writing,
@@ -50,6 +55,10 @@ def uplift(
     delta: Annotated[float | None, typer.Option(help="Leave it out for pure epsilon.")] = None,
     propensity: Chance = None,
     neighbours: Relation = "replace-one",
+    where: Where = None,
+    unit: UnitColumn = None,
+    max_rows: MaxRows = None,
+    workers: Workers = None,
     alpha: Alpha = 0.05,
     out: Annotated[
         Path | None, typer.Option(help="Write the release to this JSON file, which may be published.")
@@ -77,8 +86,9 @@ def uplift(
         propensity=number_or_name(propensity),
         neighbours=neighbours,
     )
-    with progress("checking the records") as told:
-        estimator.fit_table(file, outcome=outcome, treatment=treatment, progress=told)
+    rows = of_rows(where, unit, max_rows, workers)
+    with progress("checking the records", rows=True) as told:
+        estimator.fit_table(file, outcome=outcome, treatment=treatment, progress=told, **rows)
     release: UpliftRelease = estimator.release_
     promised = release.guarantee
     # Shown first: should writing fail, what was paid for is not lost.

@@ -152,7 +152,7 @@ def gather(records: Records, progress: Progress | None = None) -> Chunk:
     if sum(len(part.t) for part in parts) != records.n:
         # The kernel ran elsewhere, and what it has kept is there.
         raise InvalidInput(
-            "this method needs all records in memory, and they were read by other processes: give a frame, or workers=1."
+            "this method needs all records in memory, but other processes read them: give a frame, or workers=1."
         )
     known = [part.e for part in parts if part.e is not None]
     return Chunk(
