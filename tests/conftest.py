@@ -2,7 +2,11 @@
 
 import os
 import re
+import sys
+import warnings
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -27,3 +31,35 @@ def postgres() -> Iterator[str]:
     yield re.sub(r"^(\w+://[^/?]*)(/[^?]*)?", rf"\1/{name}", server)
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A session on a cluster of two workers, each a process of its own."""
+    import pyspark
+
+    # Workers write into Spark's home: give them one that is not inside a package.
+    home = tmp_path_factory.mktemp("spark")
+    for item in Path(pyspark.__file__).parent.iterdir():
+        (home / item.name).symlink_to(item)
+    os.environ |= {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    # Three virtual machines on two cores: compile less, and collect garbage in one thread.
+    quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from pyspark.sql import SparkSession
+
+        session = (
+            SparkSession.builder.master("local-cluster[2,1,512]")
+            .config("spark.executor.memory", "512m")
+            .config("spark.executor.extraJavaOptions", quick)
+            .config("spark.driver.extraJavaOptions", quick)
+            .config("spark.driver.memory", "512m")
+            .config("spark.ui.enabled", "false")
+            .config("spark.ui.showConsoleProgress", "false")
+            .config("spark.sql.shuffle.partitions", "2")
+            .config("spark.sql.warehouse.dir", str(home / "warehouse"))
+            .getOrCreate()
+        )
+    yield session
+    session.stop()
