@@ -14,7 +14,6 @@ from discreet.errors import InvalidInput, MissingExtra
 
 if TYPE_CHECKING:
     import psycopg
-    from psycopg import sql
 
 # COPY's binary format: a signature, flags and the length of an extension; at the end, a row of -1 fields.
 _SIGNATURE = b"PGCOPY\n\xff\r\n\0"
@@ -62,11 +61,13 @@ def connect(url: str) -> psycopg.Connection[Any]:
 
 
 @contextmanager
-def refusing() -> Iterator[None]:
-    """Turn the server's errors, which may quote values, into sentences that do not."""
+def refusing(*others: type[Exception]) -> Iterator[None]:
+    """Turn the server's errors, which may quote values, into sentences that do not; ``others`` pass."""
     psycopg = driver()
     try:
         yield
+    except others:
+        raise
     except psycopg.Error as error:
         state = error.sqlstate
         if state in _REASONS:
@@ -83,11 +84,9 @@ def refusing() -> Iterator[None]:
         ) from None
 
 
-def copied(connection: psycopg.Connection[Any], select: sql.Composable, width: int, rows: int) -> Iterator[Float]:
-    """What a SELECT of ``width`` columns of float8 without NULL yields, ``rows`` rows at a time, all of it or an error."""
-    from psycopg import sql
-
-    statement = sql.SQL("COPY ({}\n) TO STDOUT (FORMAT BINARY)").format(select)
+def copied(connection: psycopg.Connection[Any], select: str, width: int, rows: int) -> Iterator[Float]:
+    """What a SELECT of ``width`` columns of float8 without NULL yields, ``rows`` at a time: all of it, or an error."""
+    statement = f"COPY ({select}) TO STDOUT (FORMAT BINARY)".encode()
     seen = 0
     with refusing(), connection.cursor() as cursor:
         with cursor.copy(statement) as copy:
