@@ -164,16 +164,16 @@ SPOILED = {
 }
 
 
-@pytest.mark.parametrize("name", ["means", "uplift"])
 @pytest.mark.parametrize(("column", "expression", "reason"), SPOILED.values(), ids=SPOILED)
 def test_what_cannot_be_used_is_refused_in_words_that_quote_nothing(
-    spark: Any, file: str, column: str, expression: str, reason: str, name: str
+    spark: Any, file: str, column: str, expression: str, reason: str
 ) -> None:
     from pyspark.sql import functions
 
     frame = spark.read.parquet(file).withColumn(column, functions.expr(expression))
+    # Spark SQL finds out that something is wrong, and a sweep says what.
     with pytest.raises(InvalidInput, match=reason) as refusal:
-        ESTIMATORS[name]().fit_table(frame, **ROLES)
+        ESTIMATORS["uplift"]().fit_table(frame, **ROLES)
     assert "secret" not in str(refusal.value)
 
 

@@ -123,7 +123,7 @@ class ADUM(BaseEstimator):  # type: ignore[misc]
         progress: Progress | None = None,
         **options: Any,
     ) -> ADUM:
-        """Estimate from a table, wherever it is: `discreet.ATE.fit_table` says where, and with which options."""
+        """Estimate from a table, wherever it is: `discreet.ATE.fit_table` says what it may be, and all options."""
         fitted.check(self)
         if self.outcome_bound == "range":
             warn_of_claim("ADUM", _MEASURED)
