@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from discreet.cli_sources import Select, Source, Spark, Table, reading
 from discreet.console import (
     check_extra,
     check_level,
@@ -36,7 +37,7 @@ Relation = Annotated[Neighbours, typer.Option(help="Which data sets may not be t
 
 
 def uplift(
-    file: Annotated[str, typer.Argument(help="CSV or Parquet file, or a pattern in quotes.")],
+    source: Source,
     outcome: Outcome,
     treatment: Treatment,
     bounds: BoundsFile,
@@ -51,6 +52,9 @@ def uplift(
     propensity: Chance = None,
     neighbours: Relation = "replace-one",
     alpha: Alpha = 0.05,
+    table: Table = None,
+    query: Select = None,
+    spark: Spark = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the release to this JSON file, which may be published.")
     ] = None,
@@ -77,8 +81,9 @@ def uplift(
         propensity=number_or_name(propensity),
         neighbours=neighbours,
     )
-    with progress("checking the records") as told:
-        estimator.fit_table(file, outcome=outcome, treatment=treatment, progress=told)
+    place = reading(source, estimator, outcome=outcome, treatment=treatment, table=table, query=query, spark=spark)
+    with place as (records, options), progress("checking the records") as told:
+        estimator.fit_table(records, progress=told, **options)
     release: UpliftRelease = estimator.release_
     promised = release.guarantee
     # Shown first: should writing fail, what was paid for is not lost.
