@@ -10,6 +10,7 @@ import typer
 
 from discreet.cli_audit import add_audit
 from discreet.cli_effects import add_effects
+from discreet.cli_sources import Select, Source, Spark, Table, reading
 from discreet.cli_uplift import add_uplift
 from discreet.console import MaxRows, UnitColumn, Where, Workers, of_rows, show_table
 from discreet.console import check_extra as _check_extra
@@ -75,7 +76,7 @@ def main(
 
 @_command(app, "ate")
 def ate(
-    file: Annotated[str, typer.Argument(help="CSV or Parquet file, or a pattern in quotes such as 'part-*.parquet'.")],
+    source: Source,
     outcome: Annotated[str, typer.Option(help="Column of the outcome.")],
     treatment: Annotated[str, typer.Option(help="Column of the treatment.")],
     bounds: BoundsFile,
@@ -93,6 +94,9 @@ def ate(
     max_rows: MaxRows = None,
     workers: Workers = None,
     alpha: Alpha = 0.05,
+    table: Table = None,
+    query: Select = None,
+    spark: Spark = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the release to this JSON file, which may be published.")
     ] = None,
@@ -113,8 +117,9 @@ def ate(
         epsilon=epsilon, delta=delta, bounds=public, propensity=_number_or_name(propensity), neighbours=neighbours
     )
     rows = of_rows(where, unit, max_rows, workers)
-    with _progress("checking the records", rows=True) as progress:
-        estimator.fit_table(file, outcome=outcome, treatment=treatment, progress=progress, **rows)
+    place = reading(source, estimator, outcome=outcome, treatment=treatment, table=table, query=query, spark=spark)
+    with place as (records, options), _progress("checking the records", rows=True) as progress:
+        estimator.fit_table(records, progress=progress, **options, **rows)
     release: Release = estimator.release_
     # Shown first: should writing fail, what was paid for is not lost.
     _show(release, alpha)

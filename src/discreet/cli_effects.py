@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from discreet.cli_sources import Select, Source, Spark, Table, reading
 from discreet.console import (
     MaxRows,
     UnitColumn,
@@ -31,7 +32,7 @@ _SHOWN = 20
 
 
 def cate(
-    file: Annotated[str, typer.Argument(help="CSV or Parquet file, or a pattern in quotes such as 'part-*.parquet'.")],
+    source: Source,
     outcome: Annotated[str, typer.Option(help="Column of the outcome.")],
     treatment: Annotated[str, typer.Option(help="Column of the treatment.")],
     bounds: Annotated[
@@ -56,6 +57,9 @@ def cate(
     unit: UnitColumn = None,
     max_rows: MaxRows = None,
     workers: Workers = None,
+    table: Table = None,
+    query: Select = None,
+    spark: Spark = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the release to this JSON file, which may be published.")
     ] = None,
@@ -80,8 +84,9 @@ def cate(
         neighbours=neighbours,
     )
     rows = of_rows(where, unit, max_rows, workers)
-    with progress("checking the records", rows=True) as told:
-        estimator.fit_table(file, outcome=outcome, treatment=treatment, progress=told, **rows)
+    place = reading(source, estimator, outcome=outcome, treatment=treatment, table=table, query=query, spark=spark)
+    with place as (records, options), progress("checking the records", rows=True) as told:
+        estimator.fit_table(records, progress=told, **options, **rows)
     release: EffectRelease = estimator.release_
     # Shown first: should writing fail, what was paid for is not lost.
     typer.echo(release.summary())

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from discreet.cli_sources import Select, Source, Spark, Table, reading
 from discreet.console import (
     MaxRows,
     UnitColumn,
@@ -41,7 +42,7 @@ Relation = Annotated[Neighbours, typer.Option(help="Which data sets may not be t
 
 
 def uplift(
-    file: Annotated[str, typer.Argument(help="CSV or Parquet file, or a pattern in quotes.")],
+    source: Source,
     outcome: Outcome,
     treatment: Treatment,
     bounds: BoundsFile,
@@ -60,6 +61,9 @@ def uplift(
     max_rows: MaxRows = None,
     workers: Workers = None,
     alpha: Alpha = 0.05,
+    table: Table = None,
+    query: Select = None,
+    spark: Spark = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the release to this JSON file, which may be published.")
     ] = None,
@@ -87,8 +91,9 @@ def uplift(
         neighbours=neighbours,
     )
     rows = of_rows(where, unit, max_rows, workers)
-    with progress("checking the records", rows=True) as told:
-        estimator.fit_table(file, outcome=outcome, treatment=treatment, progress=told, **rows)
+    place = reading(source, estimator, outcome=outcome, treatment=treatment, table=table, query=query, spark=spark)
+    with place as (records, options), progress("checking the records", rows=True) as told:
+        estimator.fit_table(records, progress=told, **options, **rows)
     release: UpliftRelease = estimator.release_
     promised = release.guarantee
     # Shown first: should writing fail, what was paid for is not lost.
