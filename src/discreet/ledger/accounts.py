@@ -65,6 +65,7 @@ class Account:
     proposals: tuple[Proposal, ...]
     _events: tuple[tuple[Event, ...], ...]
     _totals: tuple[tuple[Cost, ...], ...]
+    _compositions: tuple[Composition, ...]
 
     @classmethod
     def of(cls, data: DataSet, proposals: Iterable[Proposal] = ()) -> Account:
@@ -93,6 +94,7 @@ class Account:
                 for part in parts
             ),
             _totals=tuple(tuple(data.costs(part)) for part in parts),
+            _compositions=data.compositions,
         )
 
     @property
@@ -127,10 +129,7 @@ class Account:
             Total.of([*costs, cost] if stratum in (None, part) else costs)
             for part, costs in zip(parts, self._totals, strict=True)
         ]
-        if all(admits(self.cap, self.composition, total) for total in totals):
-            return True
-        first = self.composition == "either" and not any(self._totals)
-        return first and all(admits(self.cap, "plain", total) for total in totals)
+        return any(all(admits(self.cap, way, total) for total in totals) for way in self._compositions)
 
     def largest(
         self,

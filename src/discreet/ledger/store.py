@@ -100,8 +100,12 @@ class Store:
 
     def __init__(self, url: str) -> None:
         self._engine = _engine(url)
-        with self.writing() as connection:
-            _migrate(connection)
+        try:
+            with self.writing() as connection:
+                _migrate(connection)
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Close all connections."""
@@ -132,7 +136,9 @@ class Store:
 
     def entries(self, connection: Connection, after: int = 0) -> Iterator[Entry]:
         """Lines after a number, in order."""
-        for row in connection.execute(select(_log).where(_log.c.seq > after).order_by(_log.c.seq)).mappings():
+        lines = select(_log).order_by(_log.c.seq)
+        # From the start everything is read, numbers that no line should have included.
+        for row in connection.execute(lines.where(_log.c.seq > after) if after else lines).mappings():
             try:
                 body = json.loads(row["body"])
             except ValueError:
