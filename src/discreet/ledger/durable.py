@@ -342,6 +342,12 @@ class Ledger:
                     raise LedgerCorrupt(f"the release of request {number} was changed: restore it from a copy.")
         return book.head
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw what is spent, reserved and left of every cap (needs matplotlib)."""
+        from discreet.ledger.pictures import plot_accounts
+
+        return plot_accounts([self.account(name) for name in self.datasets()], ax)
+
     def __str__(self) -> str:
         """All accounts as readable text."""
         accounts = [str(self.account(name)) for name in self.datasets()]
