@@ -103,6 +103,8 @@ def _request(url: str, marks: Path, line: int | None) -> int:
         return trace
 
     with closing(Ledger(url)) as ledger:
+        # Reading the log so far is no step of the request.
+        assert ledger.head.seq
         sys.settrace(trace)
         want = wanted_by(estimator, {"Y": Y, "T": T}, one_gate=True)
         number = ledger.reserve("killed", want.cost, about=want.about)

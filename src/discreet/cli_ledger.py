@@ -26,7 +26,7 @@ Name = Annotated[str, typer.Argument(help="Name of the data set.")]
 Curator = Annotated[str, typer.Option(help="Who does this; it is written to the log.")]
 Epsilon = Annotated[float, typer.Option(help="The cap: smaller is more private.")]
 Delta = Annotated[float | None, typer.Option(help="Delta of the cap; leave it out for pure epsilon.")]
-Reason = Annotated[str, typer.Option(help="Why, in a few words.")]
+Reason = Annotated[str | None, typer.Option(help="Why, in a few words.")]
 HERE = "sqlite:///budget.db"
 
 
@@ -114,7 +114,7 @@ def verify(
 
 
 @command(ledgers, "freeze")
-def freeze(name: Name, curator: Curator, reason: Reason = "", ledger: Where = HERE) -> None:
+def freeze(name: Name, curator: Curator, reason: Reason = None, ledger: Where = HERE) -> None:
     """Stop everything new on a data set."""
     with _ledger(ledger) as made:
         made.freeze(name, curator=curator, reason=reason)
@@ -122,7 +122,7 @@ def freeze(name: Name, curator: Curator, reason: Reason = "", ledger: Where = HE
 
 
 @command(ledgers, "unfreeze")
-def unfreeze(name: Name, curator: Curator, reason: Reason = "", ledger: Where = HERE) -> None:
+def unfreeze(name: Name, curator: Curator, reason: Reason = None, ledger: Where = HERE) -> None:
     """Let requests go on."""
     with _ledger(ledger) as made:
         made.unfreeze(name, curator=curator, reason=reason)

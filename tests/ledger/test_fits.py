@@ -294,6 +294,9 @@ def test_a_reservation_made_earlier_is_used_once(ledger):
     for wrong in (number, other):
         with pytest.raises(InvalidInput, match="reservation is not one of exactly this cost"):
             estimator.fit(Y, T, X=X, ledger=ledger, reservation=wrong)
+    elsewhere = ledger.reserve("icu", want.cost, same="something else")
+    with pytest.raises(InvalidInput, match="made for another request"):
+        estimator.fit(Y, T, X=X, ledger=ledger, reservation=elsewhere)
     third = ledger.reserve("icu", want.cost)
     with pytest.raises(InvalidInput, match="on another data set"):
         estimator.fit(Y, T, X=X, ledger=ledger, dataset="other", reservation=third)

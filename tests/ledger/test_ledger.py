@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 import discreet
-from discreet import Budget, BudgetExceeded, InvalidInput, Ledger, LedgerCorrupt, LedgerRefused
+from discreet import Budget, BudgetExceeded, InvalidInput, Ledger, LedgerCorrupt, LedgerRefused, LedgerUnavailable
 from discreet.ledger import Cost
 from discreet.ledger import durable as durable_module
 
@@ -323,7 +323,7 @@ def test_a_ledger_needs_a_database_that_remembers(address, said):
 
 
 def test_a_database_that_cannot_be_reached_is_one_sentence_without_its_address(tmp_path):
-    with pytest.raises(LedgerCorrupt, match="does not answer") as caught:
+    with pytest.raises(LedgerUnavailable, match="does not answer") as caught:
         Ledger(f"sqlite:///{tmp_path}/missing/secret.db")
     assert "secret" not in str(caught.value)
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from discreet.budget import Budget
 from discreet.errors import BudgetExceeded, InvalidInput, LedgerCorrupt, LedgerRefused
 from discreet.guarantee import Neighbours
-from discreet.ledger.chain import START, Entry, Head, check
+from discreet.ledger.chain import START, Entry, Head, canonical, check, sha256
 from discreet.ledger.costs import Composition, Cost, Total, admits, within_quota
 
 State = Literal["reserved", "charged", "settled", "failed", "cancelled"]
@@ -113,6 +113,12 @@ class DataSet:
     def quota_total(self, analyst: str) -> Total:
         """What an analyst has spent; strata make no difference to a quota."""
         return Total.of(request.cost for request in self.counted() if request.analyst == analyst)
+
+    def key(self, stratum: str | None, same: str | None) -> str | None:
+        """What identical requests on the records as they are now have in common."""
+        if same is None:
+            return None
+        return sha256(canonical({"dataset": self.name, "version": self.version, "stratum": stratum, "same": same}))
 
     def stored(self, key: str) -> Request | None:
         """The settled request that an identical one is answered from."""

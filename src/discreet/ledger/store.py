@@ -27,7 +27,7 @@ from sqlalchemy import (
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
-from discreet.errors import InvalidInput, LedgerCorrupt, MissingExtra
+from discreet.errors import InvalidInput, LedgerCorrupt, LedgerUnavailable, MissingExtra
 from discreet.ledger.chain import Entry, canonical, sha256
 
 # How long a writer waits for its turn, in seconds.
@@ -124,9 +124,11 @@ class Store:
                 yield connection
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """A transaction that reads."""
+    def reading(self, *, as_of_now: bool = False) -> Iterator[Connection]:
+        """A transaction that reads; everything as of its beginning, if that is wanted (SQLite gives no other)."""
         with _refusing(), self._engine.connect() as connection, connection.begin():
+            if as_of_now and connection.dialect.name == _POSTGRESQL:
+                connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             yield connection
 
     def append(self, connection: Connection, entry: Entry) -> None:
@@ -224,7 +226,7 @@ def _refusing() -> Iterator[None]:
         yield
     except DBAPIError:
         # The driver's own words may hold an address with a password.
-        raise LedgerCorrupt(
-            "the ledger's database does not answer as it should: nothing new was charged for certain; check that it "
-            "exists, that you may write to it, and that it is not locked."
+        raise LedgerUnavailable(
+            "the ledger's database does not answer as it should, so that nothing is drawn: check that it exists, that "
+            "you may write to it, and that nobody keeps it locked."
         ) from None
