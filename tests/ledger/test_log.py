@@ -5,7 +5,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import Ledger, LedgerCorrupt
@@ -67,6 +67,7 @@ def refused(url):
     return True
 
 
+@settings(max_examples=50)
 @given(st.data())
 def test_a_change_to_any_field_of_any_row_is_detected(filled, tmp_path_factory, data):
     with closing(sqlite3.connect(filled)) as connection:

@@ -16,9 +16,9 @@ def test_exactly_one_of_many_contenders_gets_the_last_unit(url):
 
 @pytest.mark.skipif(sys.gettrace() is not None, reason="lines are counted by tracing, which a debugger has taken")
 def test_whoever_is_killed_has_counted_as_spent_what_was_drawn(url, tmp_path):
-    found = crash(url, tmp_path, lines=12, moments=6)
-    assert (found.lines, found.moments) == (12, 6)
-    assert found.verified >= 18
+    found = crash(url, tmp_path, lines=10, moments=3)
+    assert (found.lines, found.moments) == (10, 3)
+    assert found.verified >= 13
     assert found.drawn > 0
     assert found.drawn_uncounted == found.lost_lines == 0
 
