@@ -8,17 +8,20 @@ and in PostgreSQL.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import re
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import asdict, dataclass
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import discreet
 from discreet import Budget, Ledger
@@ -29,6 +32,7 @@ from evidence.ledger_races import Races, race
 from evidence.ledger_tampering import Tampering, tamper
 
 PAGE = Path(__file__).parent.parent / "docs" / "evidence" / "ledger.md"
+KEPT = PAGE.with_suffix(".json")
 
 
 def addresses(folder: Path, name: str) -> Iterator[tuple[str, str]]:
@@ -44,8 +48,16 @@ def addresses(folder: Path, name: str) -> Iterator[tuple[str, str]]:
         yield "PostgreSQL", re.sub(r"^(\w+://[^/?]*)(/[^?]*)?", rf"\1/{name}", server)
 
 
-def durations(url: str, requests: int) -> tuple[float, float]:
+@dataclass(frozen=True, slots=True)
+class Times:
     """Milliseconds of a charge, and of a whole request without its fit; medians."""
+
+    charge: float
+    request: float
+
+
+def durations(url: str, requests: int) -> Times:
+    """What a request takes when nobody else asks."""
     charges, wholes = [], []
     with closing(Ledger(url)) as ledger:
         ledger.open("timed", epsilon=float(requests))
@@ -57,7 +69,7 @@ def durations(url: str, requests: int) -> tuple[float, float]:
             charges.append(time.perf_counter() - before)
             ledger.settle(number)
             wholes.append(time.perf_counter() - start)
-    return 1e3 * median(charges), 1e3 * median(wholes)
+    return Times(1e3 * median(charges), 1e3 * median(wholes))
 
 
 def admitted(epsilon: float, delta: float) -> dict[str, int]:
@@ -66,20 +78,19 @@ def admitted(epsilon: float, delta: float) -> dict[str, int]:
     found = {}
     for composition in ("plain", "either", "gaussian"):
         count = 0
-        while admits(cap, composition, Total.of([cost] * (count + 1))):  # type: ignore[arg-type]
+        while admits(cap, composition, Total.of([cost] * (count + 1))):
             count += 1
         found[composition] = count
     return found
 
 
-def page(
-    races: dict[str, Races],
-    crashes: dict[str, Crashes],
-    tampered: dict[str, Tampering],
-    timed: dict[str, tuple[float, float]],
-    seconds: float,
-) -> str:
+def page(found: dict[str, Any]) -> str:
     """The page in Markdown."""
+    races = {name: Races(**values) for name, values in found["races"]["found"].items()}
+    crashes = {name: Crashes(**values) for name, values in found["crashes"]["found"].items()}
+    tampered = {name: Tampering(**values) for name, values in found["tampering"]["found"].items()}
+    timed = {name: Times(**values) for name, values in found["timing"]["found"].items()}
+    seconds = sum(stage["seconds"] for stage in found.values())
     held = [
         *(r.one_winner == r.rounds and r.worst <= 1 and r.verified for r in races.values()),
         *(c.drawn_uncounted == c.lost_lines == 0 and c.lines + c.moments >= 200 for c in crashes.values()),
@@ -88,7 +99,7 @@ def page(
     lines = [
         "# The ledger: races, crashes, tampering",
         "",
-        f"Written by `tests/with-postgres.sh python -m evidence.ledger` on {date.today()} in {seconds:.0f} seconds; do not edit. "
+        f"Written by `tests/with-postgres.sh python -m evidence.ledger` on {max(stage['date'] for stage in found.values())} in {seconds} seconds; do not edit. Every number is also in `ledger.json`. "
         f"discreet {discreet.__version__}, Python {platform.python_version()}, SQLAlchemy {version('sqlalchemy')}. "
         "[The proof](../proofs/ledger.md) says what should come out.",
         "",
@@ -137,7 +148,7 @@ def page(
         "",
         "| database | a charge, ms | a request without its fit, ms |",
         "| --- | --- | --- |",
-        *(f"| {name} | {charge:.1f} | {whole:.1f} |" for name, (charge, whole) in timed.items()),
+        *(f"| {name} | {t.charge:.1f} | {t.request:.1f} |" for name, t in timed.items()),
         "",
         "How many equal requests of `ATE`, `CATE` or `Uplift` fit under a cap of ε = 2, δ = 1e-5:",
         "",
@@ -152,29 +163,37 @@ def page(
     return "\n".join(lines) + "\n"
 
 
+STAGES: dict[str, Callable[[str, Path, bool], Any]] = {
+    "races": lambda url, folder, quick: race(url, rounds=3 if quick else 1_000),
+    "crashes": lambda url, folder, quick: crash(url, folder, lines=5 if quick else 150, moments=5 if quick else 150),
+    "tampering": lambda url, folder, quick: tamper(url, requests=2 if quick else 20),
+    "timing": lambda url, folder, quick: durations(url, 10 if quick else 300),
+}
+
+
 def main() -> None:
     """Run everything and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a few of each, printed; proves nothing")
-    quick = parser.parse_args().quick
-    start = time.monotonic()
+    parser.add_argument("--only", choices=STAGES, help="one stage; the others are taken from ledger.json")
+    given = parser.parse_args()
+    found: dict[str, Any] = json.loads(KEPT.read_text()) if KEPT.exists() and not given.quick else {}
     with tempfile.TemporaryDirectory() as made:
-        folder = Path(made)
-        crashes = {
-            name: crash(url, folder, lines=5 if quick else 250, moments=5 if quick else 200)
-            for name, url in addresses(folder, "crashes")
-        }
-        print(crashes, flush=True)
-        tampered = {name: tamper(url, requests=2 if quick else 20) for name, url in addresses(folder, "tampering")}
-        print(tampered, flush=True)
-        timed = {name: durations(url, 10 if quick else 300) for name, url in addresses(folder, "timing")}
-        races = {name: race(url, rounds=3 if quick else 1_000) for name, url in addresses(folder, "races")}
-        print(races, flush=True)
-    text = page(races, crashes, tampered, timed, time.monotonic() - start)
-    if quick:
-        print(text)
-    else:
-        PAGE.write_text(text)
+        for stage in [given.only] if given.only else STAGES:
+            start = time.monotonic()
+            results = {
+                name: asdict(STAGES[stage](url, Path(made), given.quick)) for name, url in addresses(Path(made), stage)
+            }
+            if KEPT.exists() and not given.quick:
+                # Another stage may have run at the same time.
+                found |= json.loads(KEPT.read_text())
+            found[stage] = {"date": str(date.today()), "seconds": round(time.monotonic() - start), "found": results}
+            print(stage, found[stage], flush=True)
+            if not given.quick:
+                KEPT.write_text(json.dumps(found, indent=1) + "\n")
+    if found.keys() >= STAGES.keys():
+        text = page(found)
+        print(text) if given.quick else PAGE.write_text(text)
 
 
 if __name__ == "__main__":

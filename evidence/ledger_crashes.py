@@ -48,7 +48,7 @@ def crash(url: str, folder: Path, *, lines: int, moments: int, seed: int = 0) ->
     # The first request loads libraries, the second one counts.
     _request(url, marks, None)
     found.steps = _request(url, marks, None)
-    seconds = min(_seconds(url, marks) for _ in range(3))
+    seconds = max(_seconds(url, marks) for _ in range(3))
     while found.lines < lines or found.moments < moments:
         by_line = found.lines < lines
         line = 1 + pick.randrange(found.steps) if by_line else None
@@ -56,10 +56,12 @@ def crash(url: str, folder: Path, *, lines: int, moments: int, seed: int = 0) ->
         with closing(Ledger(url)) as ledger:
             before = ledger.head
         marks.unlink(missing_ok=True)
-        child = _forked(url, marks, line)
+        child, begun = _forked(url, marks, line)
         if moment is not None:
+            os.read(begun, 1)
             time.sleep(moment)
             os.kill(child, signal.SIGKILL)
+        os.close(begun)
         _, status = os.waitpid(child, 0)
         killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
         found.lines += line is not None and killed
@@ -85,7 +87,7 @@ def _look(url: str, marks: Path, before: Any, found: Crashes) -> None:
             found.drawn_uncounted += ledger.request(number).state not in ("charged", "settled", "failed")
 
 
-def _request(url: str, marks: Path, line: int | None) -> int:
+def _request(url: str, marks: Path, line: int | None, begun: int | None = None) -> int:
     """One request; every draw leaves a mark just before it. Returns how many lines it took, or dies at one of them."""
     rng = np.random.default_rng(0)
     Y, T = rng.integers(0, 2, 60).astype(float), np.arange(60) % 2
@@ -105,6 +107,8 @@ def _request(url: str, marks: Path, line: int | None) -> int:
     with closing(Ledger(url)) as ledger:
         # Reading the log so far is no step of the request.
         assert ledger.head.seq
+        if begun is not None:
+            os.write(begun, b".")
         sys.settrace(trace)
         want = wanted_by(estimator, {"Y": Y, "T": T}, one_gate=True)
         number = ledger.reserve("killed", want.cost, about=want.about)
@@ -125,18 +129,24 @@ def _request(url: str, marks: Path, line: int | None) -> int:
 
 
 def _seconds(url: str, marks: Path) -> float:
+    child, begun = _forked(url, marks, None)
+    os.read(begun, 1)
     start = time.monotonic()
-    os.waitpid(_forked(url, marks, None), 0)
+    os.waitpid(child, 0)
+    os.close(begun)
     return time.monotonic() - start
 
 
-def _forked(url: str, marks: Path, line: int | None) -> int:
+def _forked(url: str, marks: Path, line: int | None) -> tuple[int, int]:
+    """A process that makes a request, and where it says that it begins."""
+    reads, writes = os.pipe()
     child = os.fork()
     if not child:
         code = 1
         try:
-            _request(url, marks, line)
+            _request(url, marks, line, writes)
             code = 0
         finally:
             os._exit(code)
-    return child
+    os.close(writes)
+    return child, reads
