@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from evidence.ledger import page
 from evidence.ledger_crashes import crash
 from evidence.ledger_races import race
 from evidence.ledger_tampering import tamper
@@ -28,3 +29,20 @@ def test_every_changed_removed_or_swapped_row_is_detected(url):
     assert found.rows == 7
     assert found.detected == found.tried == 7 * 8 + 7 + 6
     assert found.refused_by_triggers == 14
+
+
+def test_the_page_counts_what_is_not_as_it_should_be():
+    kept = {"rounds": 9, "contenders": 256, "refused": 9, "worst": 1.0, "verified": True, "seconds": 1.0}
+    counted = {"lines": 200, "moments": 9, "steps": 9, "drawn": 9, "drawn_uncounted": 0, "lost_lines": 0, "verified": 9}
+    rows = {"rows": 1, "changed": 8, "removed": 1, "swapped": 0, "detected": 9, "refused_by_triggers": 2}
+    good = {
+        "races": {"SQLite": kept | {"one_winner": 9}},
+        "crashes": {"SQLite": counted | {"states": {"charged": 1}}},
+        "tampering": {"SQLite": rows},
+        "timing": {"SQLite": {"charge": 1.0, "request": 2.0}},
+    }
+    bad = good | {"races": {"SQLite": kept | {"one_winner": 8}}, "tampering": {"SQLite": rows | {"detected": 8}}}
+    for found, said in ((good, "3 of 3 as it should be"), (bad, "1 of 3 as it should be")):
+        text = page({name: {"date": "2026-01-01", "seconds": 1, "found": part} for name, part in found.items()})
+        assert said in text
+        assert "| ε = 0.5, δ = 1e-06 | 4 |" in text
