@@ -27,7 +27,9 @@ ORDER = [
     "accounting",
     "audited",
     "guarantee",
+    "charging",
     "noise",
+    "ledger",
     "lattice",
     "blocks",
     "geometry",
@@ -76,6 +78,7 @@ ORDER = [
     "cli_sources",
     "cli_audit",
     "cli_effects",
+    "cli_ledger",
     "cli_uplift",
     "cli",
 ]

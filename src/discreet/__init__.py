@@ -18,6 +18,10 @@ _HOME = {
     "Guarantee": "guarantee",
     "InvalidBudget": "errors",
     "InvalidInput": "errors",
+    "Ledger": "ledger",
+    "LedgerCorrupt": "errors",
+    "LedgerRefused": "errors",
+    "LedgerUnavailable": "errors",
     "Levels": "columns",
     "MissingBounds": "errors",
     "MissingExtra": "errors",
@@ -44,6 +48,10 @@ __all__ = [
     "Guarantee",
     "InvalidBudget",
     "InvalidInput",
+    "Ledger",
+    "LedgerCorrupt",
+    "LedgerRefused",
+    "LedgerUnavailable",
     "Levels",
     "MissingBounds",
     "MissingExtra",
@@ -74,12 +82,16 @@ if TYPE_CHECKING:
         DiscreetError,
         InvalidBudget,
         InvalidInput,
+        LedgerCorrupt,
+        LedgerRefused,
+        LedgerUnavailable,
         MissingBounds,
         MissingExtra,
         NotFitted,
         UnsupportedRelease,
     )
     from discreet.guarantee import Guarantee
+    from discreet.ledger import Ledger
     from discreet.planning import plan
     from discreet.release import Release
     from discreet.uplift import Uplift

@@ -10,9 +10,22 @@ import typer
 
 from discreet.cli_audit import add_audit
 from discreet.cli_effects import add_effects
+from discreet.cli_ledger import add_ledger
 from discreet.cli_sources import Select, Source, Spark, Table, reading
 from discreet.cli_uplift import add_uplift
-from discreet.console import MaxRows, UnitColumn, Where, Workers, of_rows, show_table
+from discreet.console import (
+    Analyst,
+    Dataset,
+    LedgerAt,
+    MaxRows,
+    Stratum,
+    UnitColumn,
+    Where,
+    Workers,
+    of_rows,
+    show_table,
+)
+from discreet.console import charging as _charging
 from discreet.console import check_extra as _check_extra
 from discreet.console import check_level as _check_level
 from discreet.console import check_target as _check_target
@@ -101,6 +114,10 @@ def ate(
         Path | None, typer.Option(help="Write the release to this JSON file, which may be published.")
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Write a page about it to this HTML file.")] = None,
+    ledger: LedgerAt = None,
+    dataset: Dataset = None,
+    analyst: Analyst = None,
+    stratum: Stratum = None,
 ) -> None:
     """Estimate an average treatment effect and publish it."""
     from discreet.ate import ATE
@@ -118,8 +135,9 @@ def ate(
     )
     rows = of_rows(where, unit, max_rows, workers)
     place = reading(source, estimator, outcome=outcome, treatment=treatment, table=table, query=query, spark=spark)
-    with place as (records, options), _progress("checking the records", rows=True) as progress:
-        estimator.fit_table(records, progress=progress, **options, **rows)
+    paying = _charging(ledger, dataset, analyst, stratum)
+    with paying as paid, place as (records, options), _progress("checking the records", rows=True) as progress:
+        estimator.fit_table(records, progress=progress, **options, **rows, **paid)
     release: Release = estimator.release_
     # Shown first: should writing fail, what was paid for is not lost.
     _show(release, alpha)
@@ -138,6 +156,7 @@ def ate(
 add_effects(app)
 add_uplift(app)
 add_audit(app)
+add_ledger(app)
 
 
 @_command(plans, "ate")

@@ -7,10 +7,15 @@ import typer
 
 from discreet.cli_sources import Select, Source, Spark, Table, reading
 from discreet.console import (
+    Analyst,
+    Dataset,
+    LedgerAt,
     MaxRows,
+    Stratum,
     UnitColumn,
     Where,
     Workers,
+    charging,
     check_extra,
     check_level,
     check_target,
@@ -64,6 +69,10 @@ def cate(
         Path | None, typer.Option(help="Write the release to this JSON file, which may be published.")
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Write a page about it to this HTML file.")] = None,
+    ledger: LedgerAt = None,
+    dataset: Dataset = None,
+    analyst: Analyst = None,
+    stratum: Stratum = None,
 ) -> None:
     """Estimate the effect as a function of covariates and publish it."""
     from discreet.bounds import Bounds
@@ -85,8 +94,9 @@ def cate(
     )
     rows = of_rows(where, unit, max_rows, workers)
     place = reading(source, estimator, outcome=outcome, treatment=treatment, table=table, query=query, spark=spark)
-    with place as (records, options), progress("checking the records", rows=True) as told:
-        estimator.fit_table(records, progress=told, **options, **rows)
+    paying = charging(ledger, dataset, analyst, stratum)
+    with paying as paid, place as (records, options), progress("checking the records", rows=True) as told:
+        estimator.fit_table(records, progress=told, **options, **rows, **paid)
     release: EffectRelease = estimator.release_
     # Shown first: should writing fail, what was paid for is not lost.
     typer.echo(release.summary())

@@ -7,10 +7,15 @@ import typer
 
 from discreet.cli_sources import Select, Source, Spark, Table, reading
 from discreet.console import (
+    Analyst,
+    Dataset,
+    LedgerAt,
     MaxRows,
+    Stratum,
     UnitColumn,
     Where,
     Workers,
+    charging,
     check_extra,
     check_level,
     check_target,
@@ -68,6 +73,10 @@ def uplift(
         Path | None, typer.Option(help="Write the release to this JSON file, which may be published.")
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Write a page about it to this HTML file.")] = None,
+    ledger: LedgerAt = None,
+    dataset: Dataset = None,
+    analyst: Analyst = None,
+    stratum: Stratum = None,
 ) -> None:
     """Estimate effects by segment and publish them."""
     from discreet.bounds import Bounds
@@ -92,8 +101,9 @@ def uplift(
     )
     rows = of_rows(where, unit, max_rows, workers)
     place = reading(source, estimator, outcome=outcome, treatment=treatment, table=table, query=query, spark=spark)
-    with place as (records, options), progress("checking the records", rows=True) as told:
-        estimator.fit_table(records, progress=told, **options, **rows)
+    paying = charging(ledger, dataset, analyst, stratum)
+    with paying as paid, place as (records, options), progress("checking the records", rows=True) as told:
+        estimator.fit_table(records, progress=told, **options, **rows, **paid)
     release: UpliftRelease = estimator.release_
     promised = release.guarantee
     # Shown first: should writing fail, what was paid for is not lost.

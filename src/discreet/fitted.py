@@ -12,12 +12,15 @@ from typing import Any
 
 from discreet.bounds import Bounds
 from discreet.budget import Budget, Shares
+from discreet.effect_release import EffectRelease
 from discreet.engines import Options, open_table
 from discreet.errors import InvalidInput, MissingBounds, NotFitted
 from discreet.gate import Gate
 from discreet.guarantee import Guarantee
+from discreet.ledger.fits import on_ledger
 from discreet.records import ArrayRecords, Records, Unit
 from discreet.release import Release
+from discreet.uplift_release import UpliftRelease
 
 # Told (pass, rows done, rows in all).
 Progress = Callable[[str, int, int], None]
@@ -25,6 +28,7 @@ Progress = Callable[[str, int, int], None]
 COUNT = 0.02
 
 
+@on_ledger(Release, EffectRelease, UpliftRelease, one_gate=True)
 def fit(self: Any, Y: Any, T: Any, *, X: Any = None, progress: Progress | None = None) -> Any:
     """Estimate from arrays or frames.
 
@@ -41,6 +45,7 @@ def fit(self: Any, Y: Any, T: Any, *, X: Any = None, progress: Progress | None =
     return self._fit(ArrayRecords.of(Y, T, X, bounds=self.bounds, propensity=self.propensity), progress)
 
 
+@on_ledger(Release, EffectRelease, UpliftRelease, one_gate=True)
 def fit_table(
     self: Any,
     source: Any,

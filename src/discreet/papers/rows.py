@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from discreet.bounds import Bounds, Range
+from discreet.charging import charge_first
 from discreet.columns import Float, IntArray
 from discreet.errors import InvalidInput
 from discreet.fitted import Progress
@@ -154,6 +155,8 @@ def gather(records: Records, progress: Progress | None = None) -> Chunk:
         raise InvalidInput(
             "this method needs all records in memory, but other processes read them: give a frame, or workers=1."
         )
+    # From here on what happens, failures included, may depend on the records in ways that no gate bounds.
+    charge_first()
     known = [part.e for part in parts if part.e is not None]
     return Chunk(
         y=np.concatenate([part.y for part in parts]),
