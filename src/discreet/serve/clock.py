@@ -1,0 +1,51 @@
+"""Time that never goes backwards: a clock that is set back must not bring expired tokens to life again."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import sqlalchemy as sa
+
+from discreet.serve.schema import facts, reading
+
+# The latest time seen is written down this often; a restart can fall back by no more.
+_WRITE = 60.0
+
+
+class Clock:
+    """Seconds since 1970, at least as late as any that this database has seen.
+
+    Parameters
+    ----------
+    engine : Engine
+        Where the latest time is remembered.
+    wall : callable, optional
+        The system's clock.
+    """
+
+    def __init__(self, engine: sa.Engine, wall: Callable[[], float] = time.time) -> None:
+        self._engine, self._wall, self._lock = engine, wall, threading.Lock()
+        with reading(engine).begin() as connection:
+            seen = connection.scalar(sa.select(facts.c.value).where(facts.c.name == "clock"))
+        self._latest = self._written = float(seen or 0.0)
+        self.now()
+
+    def now(self) -> float:
+        """The time."""
+        with self._lock:
+            self._latest = max(self._latest, self._wall())
+            due = self._latest - self._written > _WRITE
+            if due:
+                self._written = self._latest
+            latest = self._latest
+        if due:
+            self._remember(latest)
+        return latest
+
+    def _remember(self, latest: float) -> None:
+        with self._engine.begin() as connection:
+            seen = connection.scalar(sa.select(facts.c.value).where(facts.c.name == "clock").with_for_update())
+            if float(seen or 0.0) < latest:
+                connection.execute(sa.update(facts).where(facts.c.name == "clock").values(value=repr(latest)))
