@@ -18,6 +18,9 @@ _HOME = {
     "Guarantee": "guarantee",
     "InvalidBudget": "errors",
     "InvalidInput": "errors",
+    "Ledger": "ledger",
+    "LedgerCorrupt": "errors",
+    "LedgerRefused": "errors",
     "Levels": "columns",
     "MissingBounds": "errors",
     "MissingExtra": "errors",
@@ -44,6 +47,9 @@ __all__ = [
     "Guarantee",
     "InvalidBudget",
     "InvalidInput",
+    "Ledger",
+    "LedgerCorrupt",
+    "LedgerRefused",
     "Levels",
     "MissingBounds",
     "MissingExtra",
@@ -74,12 +80,15 @@ if TYPE_CHECKING:
         DiscreetError,
         InvalidBudget,
         InvalidInput,
+        LedgerCorrupt,
+        LedgerRefused,
         MissingBounds,
         MissingExtra,
         NotFitted,
         UnsupportedRelease,
     )
     from discreet.guarantee import Guarantee
+    from discreet.ledger import Ledger
     from discreet.planning import plan
     from discreet.release import Release
     from discreet.uplift import Uplift

@@ -24,6 +24,10 @@ class BudgetExceeded(DiscreetError, ValueError):
     """More privacy was asked for than is left."""
 
 
+class LedgerRefused(DiscreetError, PermissionError):
+    """Something that a ledger does not allow: a frozen data set, a missing second curator, a request out of turn."""
+
+
 class NotFitted(DiscreetError, AttributeError):
     """A result was asked for before ``fit``."""
 
@@ -34,3 +38,7 @@ class MissingExtra(DiscreetError, ImportError):
 
 class UnsupportedRelease(DiscreetError, ValueError):
     """A release file of a kind or version that this version of discreet cannot read."""
+
+
+class LedgerCorrupt(DiscreetError, RuntimeError):
+    """A ledger whose log does not verify, or that this version of discreet cannot read; nothing is charged to it."""

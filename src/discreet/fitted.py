@@ -13,12 +13,15 @@ import narwhals as nw
 
 from discreet.bounds import Bounds
 from discreet.budget import Budget, Shares
+from discreet.effect_release import EffectRelease
 from discreet.errors import InvalidInput, MissingBounds, NotFitted
 from discreet.gate import Gate
 from discreet.guarantee import Guarantee
+from discreet.ledger.fits import on_ledger
 from discreet.records import ArrayRecords, Records
 from discreet.release import Release
 from discreet.tables import FileRecords
+from discreet.uplift_release import UpliftRelease
 
 # Told (pass, rows done, rows in all).
 Progress = Callable[[str, int, int], None]
@@ -26,6 +29,7 @@ Progress = Callable[[str, int, int], None]
 COUNT = 0.02
 
 
+@on_ledger(Release, EffectRelease, UpliftRelease, one_gate=True)
 def fit(self: Any, Y: Any, T: Any, *, X: Any = None, progress: Progress | None = None) -> Any:
     """Estimate from arrays or frames.
 
@@ -42,6 +46,7 @@ def fit(self: Any, Y: Any, T: Any, *, X: Any = None, progress: Progress | None =
     return self._fit(ArrayRecords.of(Y, T, X, bounds=self.bounds, propensity=self.propensity), progress)
 
 
+@on_ledger(Release, EffectRelease, UpliftRelease, one_gate=True)
 def fit_table(
     self: Any,
     table: Any,

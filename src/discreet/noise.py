@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.charging import charge_first
 from discreet.errors import InvalidInput
 
 IntArray = NDArray[np.int64]
@@ -44,6 +45,7 @@ def discrete_gaussian(sums: IntArray, sigma: float) -> IntArray:
     The draw is mu-GDP for mu = L2 diameter / sigma, up to ``accounting.lattice_slack``, and exactly mu**2/2-zCDP.
     """
     sums, scale = _checked(sums, sigma, "sigma")
+    charge_first()
     generator = _generator.get()
     if generator is not None:
         return _rounded(sums, generator.normal(0.0, scale, sums.shape))
@@ -65,6 +67,7 @@ def discrete_laplace(sums: IntArray, scale: float) -> IntArray:
     The draw is exactly epsilon-DP for epsilon = L1 diameter / scale.
     """
     sums, scale = _checked(sums, scale, "scale")
+    charge_first()
     generator = _generator.get()
     if generator is not None:
         return _rounded(sums, generator.laplace(0.0, scale, sums.shape))
@@ -87,6 +90,7 @@ def published_gaussian(size: int | tuple[int, ...], sd: float) -> NDArray[np.flo
     """
     if not 0 <= sd < math.inf:
         raise InvalidInput("sd must be a finite number that is not negative; check how the noise was calibrated.")
+    charge_first()
     generator = _generator.get()
     # Fresh entropy of the operating system: nobody can ask for these numbers again.
     return (generator if generator is not None else np.random.default_rng()).normal(0.0, sd, size)
@@ -125,6 +129,7 @@ def published_gamma(size: int, scale: float) -> NDArray[np.float64]:
 def _published(scale: float) -> np.random.Generator:
     if not 0 <= scale < math.inf:
         raise InvalidInput("scale must be a finite number that is not negative; check how the noise was calibrated.")
+    charge_first()
     generator = _generator.get()
     return generator if generator is not None else np.random.default_rng()
 

@@ -30,6 +30,7 @@ from discreet.fitted import Progress
 from discreet.gate import Gate, Query
 from discreet.geometry import Cells
 from discreet.guarantee import Guarantee, Neighbours
+from discreet.ledger.fits import on_ledger
 from discreet.noise import published_laplace
 from discreet.papers.claims import claimed_guarantee, warn_of_claim
 from discreet.papers.rows import gather, in_own_unit
@@ -103,6 +104,7 @@ class ADUM(BaseEstimator):  # type: ignore[misc]
         self.outcome_bound = outcome_bound
         self.means = means
 
+    @on_ledger(SegmentRelease)
     def fit(self, Y: Any, T: Any, *, X: Any, progress: Progress | None = None) -> ADUM:
         """Estimate from arrays or frames: `discreet.ATE.fit` says what they may be."""
         fitted.check(self)
@@ -111,6 +113,7 @@ class ADUM(BaseEstimator):  # type: ignore[misc]
         fit: ADUM = fitted.fit(self, Y, T, X=X, progress=progress)
         return fit
 
+    @on_ledger(SegmentRelease)
     def fit_table(
         self,
         table: Any,

@@ -28,6 +28,7 @@ from discreet.errors import InvalidInput, MissingBounds
 from discreet.gate import Gate, Query
 from discreet.geometry import MeanSquare
 from discreet.guarantee import Guarantee
+from discreet.ledger.fits import on_ledger
 from discreet.noise import published_gaussian
 from discreet.papers.averages import average
 from discreet.papers.claims import claimed_guarantee, warn_of_claim
@@ -108,7 +109,9 @@ def private_bootstrap(
     if budget.delta is None:
         raise InvalidInput("budget needs a delta for Theorem 4.3: add delta=1e-5 or the like.")
     warn_of_claim(
-        "private_bootstrap", "It rests on the claim of PrivATE, which fails, and counts resampled records once."
+        "private_bootstrap",
+        "It rests on the claim of PrivATE, which fails, and counts resampled records once.",
+        stacklevel=3,
     )
     sd = gamma * noise_factor(len(scores), budget.epsilon / replicates, budget.delta / replicates)
     noisy = means + published_gaussian(replicates, sd)
@@ -165,6 +168,7 @@ class SubsampledDifference(BaseEstimator):  # type: ignore[misc]
         self.groups = groups
         self.random_state = random_state
 
+    @on_ledger(Release)
     def fit(self, Y: Any, T: Any, *, X: Any = None) -> SubsampledDifference:
         """Estimate from arrays or frames; covariates are checked against the bounds and ignored."""
         if not isinstance(self.bounds, Bounds):

@@ -12,12 +12,13 @@ class UnprovedClaim(UserWarning):
     """A method was fitted whose privacy rests on its authors' claim."""
 
 
-def warn_of_claim(method: str, measured: str) -> None:
+def warn_of_claim(method: str, measured: str, stacklevel: int = 4) -> None:
     """Warn that the guarantee of a method is its authors' alone; ``measured`` says what is known about it.
 
-    Call it from ``fit`` itself, so that the warning points at the line that called ``fit``.
+    Call it from ``fit`` itself, so that the warning points at the line that called ``fit``, past what lets a ledger
+    charge it.
     """
-    warnings.warn(f"{method}: the guarantee is claimed, not proved. {measured}", UnprovedClaim, stacklevel=3)
+    warnings.warn(f"{method}: the guarantee is claimed, not proved. {measured}", UnprovedClaim, stacklevel=stacklevel)
 
 
 def claimed_guarantee(

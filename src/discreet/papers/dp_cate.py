@@ -28,6 +28,7 @@ from discreet.budget import Budget
 from discreet.columns import Float
 from discreet.errors import InvalidBudget, InvalidInput, NotFitted
 from discreet.guarantee import Guarantee, Neighbours
+from discreet.ledger.fits import on_ledger
 from discreet.noise import published_gaussian
 from discreet.papers.answers import AnswersRelease
 from discreet.papers.claims import claimed_guarantee, warn_of_claim
@@ -141,6 +142,7 @@ class DPCATE(BaseEstimator):  # type: ignore[misc]
         self.normalised = normalised
         self.random_state = random_state
 
+    @on_ledger(AnswersRelease)
     def fit(self, Y: Any, T: Any, *, X: Any = None, queries: Any = None) -> DPCATE:
         """Estimate from arrays or frames, and answer the queries.
 

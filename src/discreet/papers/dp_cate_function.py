@@ -33,6 +33,7 @@ from discreet.errors import InvalidBudget, InvalidInput, NotFitted
 from discreet.gate import Gate, Query
 from discreet.geometry import Statistic
 from discreet.guarantee import Guarantee, Neighbours, parallel
+from discreet.ledger.fits import on_ledger
 from discreet.papers.answers import AnswersRelease, FunctionRelease
 from discreet.papers.claims import claimed_guarantee, warn_of_claim
 from discreet.papers.dp_cate import check_common, known_propensity, rng_of
@@ -172,6 +173,7 @@ class DPCATEFunction(BaseEstimator):  # type: ignore[misc]
         self.propensity = propensity
         self.random_state = random_state
 
+    @on_ledger()
     def fit(self, Y: Any, T: Any, *, X: Any = None) -> DPCATEFunction:
         """Fit both stages to arrays or frames; claimed calibration: nothing is released before `effect` is asked."""
         fitted.check(self)

@@ -16,6 +16,7 @@ from discreet.columns import Float
 from discreet.errors import InvalidBudget, InvalidInput, MissingBounds, NotFitted
 from discreet.fitted import Progress
 from discreet.guarantee import Guarantee
+from discreet.ledger.fits import on_ledger
 from discreet.papers.claims import warn_of_claim
 from discreet.papers.effects import LearnerRelease
 from discreet.papers.learners_ebm import MEASURED
@@ -31,6 +32,7 @@ _NO_INTERVAL = "The paper gives no interval: noise and shrinkage in the models b
 _CONSTANT = "Treatment and covariates add up in one model, so that the effect is the same for everyone (section 4.2)."
 
 
+@on_ledger(LearnerRelease)
 def fit(self: Any, Y: Any, T: Any, *, X: Any, progress: Progress | None = None) -> Any:
     """Estimate from arrays or frames.
 

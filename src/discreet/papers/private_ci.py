@@ -32,6 +32,7 @@ from discreet.gate import Gate, Query
 from discreet.geometry import MeanSquare
 from discreet.guarantee import Guarantee, Neighbours, parallel
 from discreet.intervals import Uncertainty
+from discreet.ledger.fits import on_ledger
 from discreet.papers.averages import average
 from discreet.papers.claims import claimed_guarantee, warn_of_claim
 from discreet.papers.nuisances import Surfaces, check_finite, check_models, check_row_wise, private_models, train
@@ -156,6 +157,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         self.delta2 = delta2
         self.random_state = random_state
 
+    @on_ledger(Release)
     def fit(self, Y: Any, T: Any, *, X: Any = None, progress: Progress | None = None) -> PrivATE:
         """Estimate from arrays or frames: `discreet.ATE.fit` says what they may be."""
         # What is wrong with the parameters comes first, then the warning, and only then the records.
@@ -165,6 +167,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         fit: PrivATE = fitted.fit(self, Y, T, X=X, progress=progress)
         return fit
 
+    @on_ledger(Release)
     def fit_table(
         self,
         table: Any,

@@ -27,6 +27,7 @@ from discreet.errors import InvalidBudget, InvalidInput, MissingBounds, NotFitte
 from discreet.gate import Gate, Query
 from discreet.geometry import Interval, Statistic
 from discreet.guarantee import Guarantee, parallel
+from discreet.ledger.fits import on_ledger
 from discreet.noise import published_gaussian
 from discreet.papers.claims import claimed_guarantee, warn_of_claim
 from discreet.papers.iptw import iptw, iptw_bound, iptw_scores
@@ -137,6 +138,7 @@ class PropensityIPTW(BaseEstimator):  # type: ignore[misc]
         self.shuffle = shuffle
         self.random_state = random_state
 
+    @on_ledger(PointRelease)
     def fit(self, Y: Any, T: Any, *, X: Any) -> PropensityIPTW:
         """Estimate from arrays or frames.
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from discreet.bounds import Bounds, Range
+from discreet.charging import charge_first
 from discreet.columns import Float, IntArray
 from discreet.errors import InvalidInput
 from discreet.fitted import Progress
@@ -125,6 +126,8 @@ def gather(records: Records, progress: Progress | None = None) -> Chunk:
             progress("reading", sum(len(part.t) for part in parts), records.n)
 
     records.sum(keep, on_rows)
+    # From here on what happens, failures included, may depend on the records in ways that no gate bounds.
+    charge_first()
     known = [part.e for part in parts if part.e is not None]
     return Chunk(
         y=np.concatenate([part.y for part in parts]),

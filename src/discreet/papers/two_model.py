@@ -28,6 +28,7 @@ from discreet.fitted import Progress
 from discreet.gate import Gate, Query
 from discreet.geometry import Statistic
 from discreet.guarantee import Guarantee, Neighbours
+from discreet.ledger.fits import on_ledger
 from discreet.noise import published_gamma
 from discreet.papers.claims import claimed_guarantee, warn_of_claim
 from discreet.papers.functional import (
@@ -117,6 +118,7 @@ class TwoModel(BaseEstimator):  # type: ignore[misc]
         self.neighbours = neighbours
         self.gradient_norm = gradient_norm
 
+    @on_ledger(TwoModelRelease)
     def fit(self, Y: Any, T: Any, *, X: Any, progress: Progress | None = None) -> TwoModel:
         """Estimate from arrays or frames: `discreet.ATE.fit` says what they may be."""
         fitted.check(self)

@@ -1,0 +1,270 @@
+"""A data set's account as people and pages see it: cap, spent, reserved, left."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.accounting import ClaimedEvent, Event, GaussianEvent, event_from_dict, profile_of
+from discreet.budget import Budget
+from discreet.guarantee import Neighbours
+from discreet.ledger.book import DataSet, Proposal, Request
+from discreet.ledger.costs import Composition, Cost, Total, admits, gaussian_limit, within_quota
+
+# Composing distributions takes a tenth of a second each: beyond this many the plain sum is all that is said.
+_MOST_EVENTS = 60
+_HALVINGS = 40
+_BAR = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quota:
+    """One analyst's cap, and what the analyst has spent of it."""
+
+    cap: Budget
+    spent: Total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """A snapshot of one data set.
+
+    Parameters
+    ----------
+    dataset, version, neighbours, unit, frozen
+        What it is, and what is protected.
+    cap, composition
+        What may be spent, and how costs add up.
+    spent
+        All that counts, in the worst stratum; ``reserved`` is the part of it that has not been charged yet.
+    strata
+        Totals by stratum, where there are any.
+    quotas
+        Caps and spending of analysts, where there are any.
+    requests
+        How many requests are in which state.
+    proposals
+        Caps that wait for a second curator.
+    """
+
+    dataset: str
+    version: str
+    neighbours: Neighbours
+    unit: str
+    frozen: bool
+    cap: Budget
+    composition: Composition
+    spent: Total
+    reserved: Total
+    strata: dict[str, Total]
+    quotas: dict[str, Quota]
+    requests: dict[str, int]
+    claimed: int
+    proposals: tuple[Proposal, ...]
+    _events: tuple[tuple[Event, ...], ...]
+    _totals: tuple[tuple[Cost, ...], ...]
+
+    @classmethod
+    def of(cls, data: DataSet, proposals: Iterable[Proposal] = ()) -> Account:
+        """The account of a data set."""
+        parts = data.strata or (None,)
+        totals = {part: Total.of(data.costs(part)) for part in parts}
+        states = [request.state for request in data.requests.values()]
+        counted = list(data.counted())
+        return cls(
+            dataset=data.name,
+            version=data.version,
+            neighbours=data.neighbours,
+            unit=data.unit,
+            frozen=data.frozen,
+            cap=data.cap,
+            composition=data.composition,
+            spent=max(totals.values(), key=lambda total: total.epsilon),
+            reserved=Total.of(request.cost for request in counted if request.state == "reserved"),
+            strata={part: total for part, total in totals.items() if part is not None},
+            quotas={name: Quota(cap=cap, spent=data.quota_total(name)) for name, cap in data.quotas.items()},
+            requests={state: states.count(state) for state in sorted(set(states))},
+            claimed=sum(request.outcome.get("status") == "claimed" for request in counted),
+            proposals=tuple(each for each in proposals if each.open and each.dataset == data.name),
+            _events=tuple(
+                tuple(event for request in counted if request.stratum in (None, part) for event in _events(request))
+                for part in parts
+            ),
+            _totals=tuple(tuple(data.costs(part)) for part in parts),
+        )
+
+    @property
+    def left(self) -> tuple[float, float]:
+        """Cap less spent, by plain addition: epsilon and delta. Gaussian requests may get more; see `largest`."""
+        delta = (self.cap.delta or 0.0) - self.spent.delta
+        return max(0.0, self.cap.epsilon - self.spent.epsilon), max(0.0, delta)
+
+    @property
+    def composed(self) -> float:
+        """Epsilon of all that counts, at the cap's delta, composed as tightly as the recorded events allow.
+
+        For people: what was asked was chosen along the way, so that not this number but filters enforce the cap.
+        """
+        plain = self.spent.epsilon
+        if any(sum(not isinstance(event, GaussianEvent) for event in part) > _MOST_EVENTS for part in self._events):
+            return plain
+        delta = self.cap.delta or 0.0
+        tight = max((profile_of(part).epsilon_at(delta) if part else 0.0) for part in self._events)
+        return min(tight, plain) if self.spent.delta <= delta else tight
+
+    def fits(self, cost: Cost, *, analyst: str | None = None, stratum: str | None = None) -> bool:
+        """Whether a request would be admitted now, freezing apart."""
+        if self.quotas:
+            if analyst not in self.quotas:
+                return False
+            quota = self.quotas[analyst]
+            if not within_quota(quota.cap, _plus(quota.spent, cost)):
+                return False
+        parts: Iterable[str | None] = self.strata or (None,)
+        totals = [
+            Total.of([*costs, cost] if stratum in (None, part) else costs)
+            for part, costs in zip(parts, self._totals, strict=True)
+        ]
+        if all(admits(self.cap, self.composition, total) for total in totals):
+            return True
+        first = self.composition == "either" and not any(self._totals)
+        return first and all(admits(self.cap, "plain", total) for total in totals)
+
+    def largest(
+        self,
+        delta: float | None = None,
+        *,
+        one_gate: bool = True,
+        analyst: str | None = None,
+        stratum: str | None = None,
+    ) -> float:
+        """Largest epsilon, rounded down, that a request with this delta may still have; 0 where none fits.
+
+        Parameters
+        ----------
+        delta
+            Of the request; None for a pure one.
+        one_gate
+            Whether the estimator is one of discreet's own, which spend their budget in one gate.
+        analyst, stratum
+            Who asks, and about which part.
+        """
+
+        def fits(epsilon: float) -> bool:
+            cost = Cost.of(Budget(epsilon=epsilon, delta=delta), one_gate=one_gate)
+            return self.fits(cost, analyst=analyst, stratum=stratum)
+
+        if fits(self.cap.epsilon):
+            return self.cap.epsilon
+        low, high = 0.0, self.cap.epsilon
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if middle > 0 and fits(middle) else (low, middle)
+        return low if low > 1e-9 * self.cap.epsilon else 0.0
+
+    @property
+    def shares(self) -> tuple[float, float, float]:
+        """Parts of the cap that are spent, reserved and left, for bars: by whichever way of adding up leaves more."""
+        spent = self._share(self.spent)
+        reserved = spent - self._share(_minus(self.spent, self.reserved))
+        return max(0.0, spent - reserved), reserved, 1.0 - spent
+
+    def _share(self, total: Total) -> float:
+        if not total.requests:
+            return 0.0
+        delta = self.cap.delta or 0.0
+        plain = max(total.epsilon / self.cap.epsilon, total.delta / delta if delta else 0.0)
+        limit = gaussian_limit(self.cap, self.composition)
+        gaussian = (total.mu / limit) ** 2 if limit and total.mu < math.inf else math.inf
+        return min(1.0, plain if self.composition != "gaussian" else gaussian, gaussian)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON, for pages and services."""
+        spent, reserved, left = self.shares
+        return {
+            "dataset": self.dataset,
+            "version": self.version,
+            "neighbours": self.neighbours,
+            "unit": self.unit,
+            "frozen": self.frozen,
+            "composition": self.composition,
+            "cap": _plain(self.cap),
+            "spent": {"epsilon": self.spent.epsilon, "delta": self.spent.delta},
+            "composed": self.composed,
+            "shares": {"spent": spent, "reserved": reserved, "left": left},
+            "strata": {name: {"epsilon": t.epsilon, "delta": t.delta} for name, t in self.strata.items()},
+            "analysts": {
+                name: {"cap": _plain(q.cap), "spent": {"epsilon": q.spent.epsilon, "delta": q.spent.delta}}
+                for name, q in self.quotas.items()
+            },
+            "requests": self.requests,
+            "claimed": self.claimed,
+        }
+
+    def __str__(self) -> str:
+        spent, reserved, left = self.shares
+        lines = [
+            f"{self.dataset} (version {self.version}): cap {self.cap}; {self.neighbours}, {self.unit}"
+            + (" [FROZEN]" if self.frozen else ""),
+            f"  {bar(spent, reserved)} {spent + reserved:.0%} spent or reserved, {left:.0%} left",
+            f"  composed: epsilon = {self.composed:.4g}"
+            + (f" at delta = {self.cap.delta:.3g}" if self.cap.delta else ""),
+            f"  plain sum: epsilon = {self.spent.epsilon:.4g}, delta = {self.spent.delta:.3g}",
+        ]
+        lines += [
+            f"  stratum {name}: epsilon = {t.epsilon:.4g}, delta = {t.delta:.3g}" for name, t in self.strata.items()
+        ]
+        lines += [
+            f"  analyst {name}: epsilon = {q.spent.epsilon:.4g}, delta = {q.spent.delta:.3g} of {q.cap}"
+            for name, q in self.quotas.items()
+        ]
+        lines += [f"  requests: {', '.join(f'{count} {state}' for state, count in self.requests.items()) or 'none'}"]
+        if self.claimed:
+            lines += [f"  {self.claimed} of them rest on published claims: the cap holds as far as these do."]
+        lines += [
+            f"  proposal {p.id} by {p.curator}: cap {p.cap} for {p.analyst or 'the data set'}" for p in self.proposals
+        ]
+        return "\n".join(lines)
+
+
+def bar(spent: float, reserved: float, width: int = _BAR) -> str:
+    """A bar of text: spent, reserved, left."""
+    full = min(width, math.ceil(width * spent - 1e-9))
+    held = min(width - full, math.ceil(width * reserved - 1e-9))
+    return "█" * full + "▒" * held + "·" * (width - full - held)
+
+
+def _events(request: Request) -> tuple[Event, ...]:
+    """What is known of a request: its recorded events, or the most that it may spend."""
+    recorded = request.outcome.get("events")
+    if recorded:
+        return tuple(event_from_dict(event) for event in recorded)
+    name, cost = f"request {request.id}", request.cost
+    if cost.mu is not None:
+        return (GaussianEvent(name=name, diameter=cost.mu, sigma=1.0, dimension=1, lattice=False),)
+    return (ClaimedEvent(name=name, epsilon=cost.epsilon, delta=cost.delta),)
+
+
+def _plus(total: Total, cost: Cost) -> Total:
+    return Total(
+        epsilon=total.epsilon + cost.epsilon,
+        delta=total.delta + cost.delta,
+        mu=math.hypot(total.mu, cost.strength),
+        requests=total.requests + 1,
+    )
+
+
+def _minus(total: Total, part: Total) -> Total:
+    known = total.mu < math.inf and part.mu < math.inf
+    return Total(
+        epsilon=max(0.0, total.epsilon - part.epsilon),
+        delta=max(0.0, total.delta - part.delta),
+        mu=math.sqrt(max(0.0, total.mu**2 - part.mu**2)) if known else math.inf,
+        requests=total.requests - part.requests,
+    )
+
+
+def _plain(budget: Budget) -> dict[str, float | None]:
+    return {"epsilon": budget.epsilon, "delta": budget.delta}

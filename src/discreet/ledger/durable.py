@@ -1,0 +1,421 @@
+"""The ledger: a log on disk, what it adds up to, and the few things that may be written to it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
+
+from discreet.budget import Budget
+from discreet.errors import InvalidInput, LedgerCorrupt
+from discreet.guarantee import Guarantee, Neighbours
+from discreet.ledger.accounts import Account
+from discreet.ledger.book import Book, DataSet, Proposal, Request, State
+from discreet.ledger.chain import Entry, Head, canonical, follow, sha256, verify_entries
+from discreet.ledger.costs import Cost, check_composition
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+Seen = TypeVar("Seen")
+
+_LONGEST = 200
+
+
+class Ledger:
+    """Durable budgets of data sets, which no sequence of requests, crash or race can overspend.
+
+    Parameters
+    ----------
+    url
+        Where it is kept: "sqlite:///budget.db" (made when it does not exist; four slashes for an absolute path), or
+        "postgresql://user@host/database".
+
+    Privacy
+    -------
+    All releases that are charged to a data set together satisfy its cap, however analysts choose what to ask, with the
+    exceptions that docs/proofs/ledger.md names: claimed releases count with what they claim. A charge is on disk before
+    noise is drawn, and nothing is ever refunded after. Nothing in the ledger but the releases depends on records.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._connect()
+
+    def _connect(self) -> None:
+        # Imported when first used: estimators know of ledgers, and most of them never see one.
+        from discreet.ledger.store import Store
+
+        self._store, self._book, self._lock, self._process = Store(self._url), Book(), RLock(), os.getpid()
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._store.close()
+
+    # What curators do.
+
+    def open(
+        self,
+        dataset: str,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        neighbours: Neighbours = "replace-one",
+        unit: str = "one record",
+        strata: Iterable[str] = (),
+        version: str = "1",
+        composition: str = "either",
+        analysts: Mapping[str, Budget] | None = None,
+        curator: str = "curator",
+    ) -> None:
+        """Open a data set with a cap; opening it again in the same words changes nothing.
+
+        Parameters
+        ----------
+        dataset
+            Its name.
+        epsilon, delta
+            The cap on all that is ever released about it. Without a delta only pure releases fit.
+        neighbours, unit
+            What is protected; requests under another relation are refused.
+        strata
+            Names of disjoint parts, where a fit may be charged to one of them. Which part a record is in must be public
+            and must not depend on what the record says: requests on different strata then count side by side.
+        version
+            Of the records. Identical requests are answered from stored releases until a curator renews it.
+        composition
+            "either" (default): Gaussian requests add up in squares and others plainly, half of delta for each way.
+            "gaussian": squares only, all of delta. "plain": epsilons and deltas are added, all of delta.
+        analysts
+            Caps of single analysts. Where there are any, nobody else may ask.
+        curator
+            Who opens it.
+        """
+        cap = Budget(epsilon=epsilon, delta=delta)
+        if neighbours not in get_args(Neighbours):
+            raise InvalidInput("neighbours must be 'replace-one' or 'add-remove'; say which data sets are compared.")
+        parts = [_name(part, "strata") for part in ([strata] if isinstance(strata, str) else strata)]
+        if len(set(parts)) < len(parts):
+            raise InvalidInput("strata names a part twice: name each once.")
+        body = {
+            "epsilon": cap.epsilon,
+            "delta": cap.delta,
+            "neighbours": neighbours,
+            "unit": _name(unit, "unit"),
+            "strata": parts,
+            "version": _name(version, "version"),
+            "composition": check_composition(composition, cap),
+        }
+        found = self._read(lambda book: book.datasets.get(dataset))
+        if found is None or found.opening != body:
+            self._write("open", dataset, curator, body)
+        for analyst, quota in (analysts or {}).items():
+            if found is None or analyst not in found.quotas:
+                self.allow(dataset, analyst, epsilon=quota.epsilon, delta=quota.delta, curator=curator)
+
+    def allow(
+        self, dataset: str, analyst: str | None, *, epsilon: float, delta: float | None = None, curator: str
+    ) -> None:
+        """Give an analyst a cap, or lower one; the data set's own where ``analyst`` is None. `propose` raises one."""
+        self._write("allow", dataset, curator, _cap(analyst, epsilon, delta))
+
+    def propose(
+        self, dataset: str, *, epsilon: float, delta: float | None = None, analyst: str | None = None, curator: str
+    ) -> int:
+        """Propose another cap, of the data set or of an analyst; the number is what another curator approves."""
+        return self._write("propose", dataset, curator, _cap(analyst, epsilon, delta)).seq
+
+    def approve(self, proposal: int, *, curator: str) -> None:
+        """Approve what another curator has proposed."""
+        found = self._read(lambda book: book.proposals.get(proposal))
+        if found is None:
+            raise InvalidInput(f"there is no proposal {proposal} in this ledger: check its number.")
+        self._write("approve", found.dataset, curator, {"proposal": proposal})
+
+    def freeze(self, dataset: str, *, curator: str, reason: str = "") -> None:
+        """Stop everything new on a data set, requests that were reserved and not yet charged included."""
+        self._write("freeze", dataset, curator, {"reason": _text(reason)})
+
+    def unfreeze(self, dataset: str, *, curator: str, reason: str = "") -> None:
+        """Let requests go on."""
+        self._write("unfreeze", dataset, curator, {"reason": _text(reason)})
+
+    def renew(self, dataset: str, version: str, *, curator: str) -> None:
+        """Say that the records have changed: no stored release answers a request about another version.
+
+        The budget is not renewed: records that stay in the data set are still the same people's.
+        """
+        self._write("renew", dataset, curator, {"version": _name(version, "version")})
+
+    # What a request goes through.
+
+    def reserve(
+        self,
+        dataset: str,
+        cost: Cost,
+        *,
+        analyst: str | None = None,
+        stratum: str | None = None,
+        neighbours: Neighbours = "replace-one",
+        about: Mapping[str, Any] | None = None,
+        same: str | None = None,
+    ) -> int:
+        """Set a cost aside, or refuse; the number is the request's.
+
+        Parameters
+        ----------
+        dataset, analyst, stratum
+            What is asked, and by whom.
+        cost
+            What it may cost.
+        neighbours
+            The relation that its guarantee will be about.
+        about
+            Public description, plain JSON, for the log.
+        same
+            Whatever identifies identical requests, from public facts alone; see `stored`.
+        """
+
+        def body(book: Book) -> dict[str, Any]:
+            data = book.dataset(dataset)
+            if data.neighbours != neighbours:
+                raise InvalidInput(
+                    f"data set {dataset!r} needs neighbours={data.neighbours!r}, under which its budget is counted."
+                )
+            return {
+                "cost": cost.to_dict(),
+                "analyst": None if analyst is None else _name(analyst, "analyst"),
+                "stratum": stratum,
+                "about": dict(about or {}),
+                "key": _key(data, stratum, same),
+                "plain": book.plan(dataset, cost, analyst, stratum),
+            }
+
+        # Refused on what is on disk now, without waiting for a turn to write.
+        self._read(body)
+        return self._write("reserve", dataset, analyst or "analyst", body).seq
+
+    def charge(self, request: int) -> None:
+        """Count a reserved request as spent for good. It is on disk when this returns; draw only then."""
+        found = self.request(request)
+        self._write("charge", found.dataset, found.analyst or "analyst", {"request": request})
+
+    def settle(self, request: int, release: Any = None, guarantee: Guarantee | None = None) -> None:
+        """Keep what a charged request released.
+
+        Parameters
+        ----------
+        request
+            Its number.
+        release
+            The release, which has ``to_dict`` and ``guarantee``; None where it is not kept here.
+        guarantee
+            What it promises, where there is no release.
+        """
+        found = self.request(request)
+        promise: Guarantee | None = guarantee if release is None else release.guarantee
+        outcome: dict[str, Any] = {} if promise is None else promise.to_dict()
+        outcome["kind"] = None if release is None else type(release).__name__
+        text = None if release is None else canonical(release.to_dict())
+        body = {"request": request, "release": None if text is None else sha256(text), "outcome": outcome}
+
+        def keep(connection: Connection) -> None:
+            if text is not None:
+                self._store.put_release(connection, request, text)
+
+        self._write("settle", found.dataset, found.analyst or "analyst", body, also=keep)
+
+    def fail(self, request: int) -> None:
+        """Say that a charged request will release nothing. It stays charged: noise may have been drawn."""
+        found = self.request(request)
+        self._write("fail", found.dataset, found.analyst or "analyst", {"request": request})
+
+    def cancel(self, request: int, *, actor: str | None = None) -> None:
+        """Give back what was reserved and never charged; refused once it is charged.
+
+        It is safe at any time: a fit whose reservation was cancelled cannot charge it any more, and draws nothing.
+        """
+        found = self.request(request)
+        self._write("cancel", found.dataset, actor or found.analyst or "analyst", {"request": request})
+
+    def stored(self, dataset: str, same: str, *, stratum: str | None = None) -> Request | None:
+        """The settled request that an identical one on unchanged records is answered from, for free."""
+
+        def look(book: Book) -> Request | None:
+            data = book.dataset(dataset)
+            key = _key(data, stratum, same)
+            return None if key is None else data.stored(key)
+
+        found = self._read(look)
+        return None if found is None else replace(found)
+
+    def answer(self, request: int, *, analyst: str | None = None) -> dict[str, Any]:
+        """A stored release, with a line in the log that says who got it again."""
+        body = {"request": request, "analyst": analyst}
+        self._write("answer", self.request(request).dataset, analyst or "analyst", body)
+        return self.release(request)
+
+    # What can be looked at.
+
+    def datasets(self) -> tuple[str, ...]:
+        """Names of all data sets."""
+        return self._read(lambda book: tuple(book.datasets))
+
+    def account(self, dataset: str) -> Account:
+        """A data set's cap, what is spent and what is left."""
+        return self._read(lambda book: Account.of(book.dataset(dataset), book.proposals.values()))
+
+    def request(self, number: int) -> Request:
+        """A request by its number."""
+        return self._read(lambda book: replace(book.request(number)))
+
+    def requests(
+        self, dataset: str | None = None, *, state: State | None = None, analyst: str | None = None
+    ) -> tuple[Request, ...]:
+        """Requests in the order in which they were made."""
+
+        def look(book: Book) -> tuple[Request, ...]:
+            return tuple(
+                replace(request)
+                for request in book.requests.values()
+                if dataset in (None, request.dataset)
+                and state in (None, request.state)
+                and analyst in (None, request.analyst)
+            )
+
+        return self._read(look)
+
+    def proposals(self) -> tuple[Proposal, ...]:
+        """Caps that wait for a second curator."""
+        return self._read(lambda book: tuple(replace(each) for each in book.proposals.values() if each.open))
+
+    def release(self, request: int) -> dict[str, Any]:
+        """A stored release, as plain JSON."""
+        found = self.request(request)
+        with self._store.reading() as connection:
+            text = self._store.release(connection, request)
+        if found.release is None:
+            raise InvalidInput(f"request {request} has no stored release: it is {found.state}.")
+        if text is None or sha256(text) != found.release:
+            raise LedgerCorrupt(f"the release of request {request} was changed: restore the ledger from a copy.")
+        plain: dict[str, Any] = json.loads(text)
+        return plain
+
+    @property
+    def head(self) -> Head:
+        """Number and hash of the last line. Keep it elsewhere: it shows later that no line is missing."""
+        return self._read(lambda book: book.head)
+
+    def log(self, after: int = 0) -> list[Entry]:
+        """Lines of the log."""
+        with self._store.reading() as connection:
+            return list(self._store.entries(connection, after))
+
+    def export(self, path: str | Path) -> Head:
+        """Write the log to a file, one line of canonical JSON each, and return its head."""
+        entries = self.log()
+        Path(path).write_text("".join(f"{entry.line}\n" for entry in entries), encoding="utf-8")
+        return verify_entries(entries)
+
+    def verify(self, anchor: Head | None = None) -> Head:
+        """Read everything again from the start, and refuse a log or a release that was changed.
+
+        Parameters
+        ----------
+        anchor
+            A head that was kept elsewhere. Without one, the loss of the last lines cannot be seen.
+        """
+        book = Book()
+        with self._store.reading() as connection:
+            entries = list(self._store.entries(connection))
+            verify_entries(entries, anchor)
+            for entry in entries:
+                book.enter(entry, written=True)
+            for number, request in book.requests.items():
+                text = self._store.release(connection, number)
+                if (None if text is None else sha256(text)) != request.release:
+                    raise LedgerCorrupt(f"the release of request {number} was changed: restore it from a copy.")
+        return book.head
+
+    def __str__(self) -> str:
+        """All accounts as readable text."""
+        accounts = [str(self.account(name)) for name in self.datasets()]
+        return "\n\n".join(accounts) or "No data set is open."
+
+    def __repr__(self) -> str:
+        return f"<Ledger with {len(self.datasets())} data sets>"
+
+    def _read(self, look: Callable[[Book], Seen]) -> Seen:
+        self._after_fork()
+        with self._lock:
+            with self._store.reading() as connection:
+                self._catch_up(connection)
+            return look(self._book)
+
+    def _write(
+        self,
+        action: str,
+        dataset: str,
+        actor: str,
+        body: Mapping[str, Any] | Callable[[Book], Mapping[str, Any]],
+        also: Callable[[Connection], None] | None = None,
+    ) -> Entry:
+        """Write one line, if it follows from all others, and have it on disk."""
+        self._after_fork()
+        _name(dataset, "dataset")
+        _name(actor, "curator")
+        with self._lock:
+            ahead = False
+            try:
+                with self._store.writing() as connection:
+                    self._catch_up(connection)
+                    made = body(self._book) if callable(body) else body
+                    time = datetime.now(UTC).isoformat(timespec="seconds")
+                    entry = follow(self._book.head, time=time, actor=actor, action=action, dataset=dataset, body=made)
+                    self._book.enter(entry)
+                    ahead = True
+                    self._store.append(connection, entry)
+                    if also is not None:
+                        also(connection)
+            except BaseException:
+                if ahead:
+                    # What is in memory may not be on disk: read it again.
+                    self._book = Book()
+                raise
+            return entry
+
+    def _catch_up(self, connection: Connection) -> None:
+        for entry in self._store.entries(connection, self._book.head.seq):
+            self._book.enter(entry, written=True)
+
+    def _after_fork(self) -> None:
+        # Connections do not survive a fork.
+        if self._process != os.getpid():
+            self._connect()
+
+
+def _key(data: DataSet, stratum: str | None, same: str | None) -> str | None:
+    if same is None:
+        return None
+    return sha256(canonical({"dataset": data.name, "version": data.version, "stratum": stratum, "same": same}))
+
+
+def _cap(analyst: str | None, epsilon: float, delta: float | None) -> dict[str, Any]:
+    cap = Budget(epsilon=epsilon, delta=delta)
+    who = None if analyst is None else _name(analyst, "analyst")
+    return {"analyst": who, "epsilon": cap.epsilon, "delta": cap.delta}
+
+
+def _name(value: object, argument: str) -> str:
+    if not isinstance(value, str) or not value.strip() or len(value) > _LONGEST or not value.isprintable():
+        raise InvalidInput(f"{argument} must be a printable text of 1 to {_LONGEST} characters: choose a short name.")
+    return value
+
+
+def _text(value: object) -> str:
+    return "" if value == "" else _name(value, "reason")

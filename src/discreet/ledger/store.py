@@ -1,0 +1,224 @@
+"""Where the log is kept: SQLite or PostgreSQL, in tables that can only grow.
+
+A line is on disk before the call that wrote it returns. Writers take turns, so that what one reads before it writes is
+all there is.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import (
+    Column,
+    Connection,
+    Engine,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    create_engine,
+    event,
+    insert,
+    inspect,
+    select,
+)
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+
+from discreet.errors import InvalidInput, LedgerCorrupt, MissingExtra
+from discreet.ledger.chain import Entry, canonical, sha256
+
+# How long a writer waits for its turn, in seconds.
+_PATIENCE = 60
+_SQLITE, _POSTGRESQL = "sqlite", "postgresql"
+# Any number will do, as long as nobody else locks by it.
+_LOCK = 0x6469736372656574
+
+_tables = MetaData()
+_schema = Table("ledger_schema", _tables, Column("version", Integer, primary_key=True))
+_log = Table(
+    "ledger_log",
+    _tables,
+    Column("seq", Integer, primary_key=True, autoincrement=False),
+    Column("time", String(40), nullable=False),
+    Column("actor", Text, nullable=False),
+    Column("action", String(20), nullable=False),
+    Column("dataset", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("previous", String(64), nullable=False),
+    Column("hash", String(64), nullable=False, unique=True),
+)
+_release = Table(
+    "ledger_release",
+    _tables,
+    Column("request", Integer, primary_key=True, autoincrement=False),
+    Column("digest", String(64), nullable=False),
+    Column("text", Text, nullable=False),
+)
+
+
+def _first_schema(connection: Connection) -> None:
+    """Log and releases, which refuse to be changed."""
+    _tables.create_all(connection, tables=[_log, _release])
+    for table in (_log.name, _release.name):
+        for statement in _append_only(table, connection.dialect.name):
+            connection.exec_driver_sql(statement)
+
+
+# In order; a database has the version of the last one that it went through. Never edit one that was published: add one.
+_MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first_schema,)
+
+
+def _append_only(table: str, dialect: str) -> Iterator[str]:
+    if dialect == _SQLITE:
+        for verb in ("UPDATE", "DELETE"):
+            yield (
+                f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
+                f"BEGIN SELECT RAISE(ABORT, 'the ledger only grows'); END"
+            )
+        return
+    yield (
+        "CREATE OR REPLACE FUNCTION ledger_only_grows() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE EXCEPTION 'the ledger only grows'; END $$"
+    )
+    yield (
+        f"CREATE TRIGGER {table}_only_grows BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "
+        "FOR EACH STATEMENT EXECUTE FUNCTION ledger_only_grows()"
+    )
+
+
+class Store:
+    """The tables of one ledger.
+
+    Parameters
+    ----------
+    url
+        "sqlite:///budget.db" (three slashes: a relative path, four: an absolute one), or a URL of PostgreSQL.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._engine = _engine(url)
+        with self.writing() as connection:
+            _migrate(connection)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that is alone in writing; it is on disk when the block has ended."""
+        with _refusing(), self._engine.connect() as plain:
+            connection = plain.execution_options(discreet_writing=True)
+            with connection.begin():
+                if connection.dialect.name == _POSTGRESQL:
+                    # Whatever the server's default is: a charge must survive a power cut.
+                    connection.exec_driver_sql("SET LOCAL synchronous_commit TO on")
+                    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
+                yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that reads."""
+        with _refusing(), self._engine.connect() as connection, connection.begin():
+            yield connection
+
+    def append(self, connection: Connection, entry: Entry) -> None:
+        """Write one line."""
+        plain = {name: getattr(entry, name) for name in _log.columns.keys()}  # noqa: SIM118
+        connection.execute(insert(_log).values(plain | {"body": canonical(dict(entry.body))}))
+
+    def entries(self, connection: Connection, after: int = 0) -> Iterator[Entry]:
+        """Lines after a number, in order."""
+        for row in connection.execute(select(_log).where(_log.c.seq > after).order_by(_log.c.seq)).mappings():
+            try:
+                body = json.loads(row["body"])
+            except ValueError:
+                body = None
+            if not isinstance(body, dict) or canonical(body) != row["body"]:
+                raise LedgerCorrupt(f"line {row['seq']} of the log was changed: restore the ledger from a copy.")
+            yield Entry(**(dict(row) | {"body": body}))
+
+    def put_release(self, connection: Connection, request: int, text: str) -> str:
+        """Keep a release, and return its digest."""
+        digest = sha256(text)
+        connection.execute(insert(_release).values(request=request, digest=digest, text=text))
+        return digest
+
+    def release(self, connection: Connection, request: int) -> str | None:
+        """The text of a release; None where there is none."""
+        found = connection.execute(select(_release.c.text).where(_release.c.request == request)).scalar_one_or_none()
+        return None if found is None else str(found)
+
+
+def _engine(url: str) -> Engine:
+    made = _url(url)
+    try:
+        if made.get_backend_name() == _SQLITE:
+            engine = create_engine(made, connect_args={"timeout": _PATIENCE, "check_same_thread": False})
+            event.listen(engine, "connect", _durable_sqlite)
+            event.listen(engine, "begin", _begin_sqlite)
+            return engine
+        # A request may wait for its turn behind others, but not forever.
+        options = f"-c lock_timeout={_PATIENCE}s"
+        return create_engine(made, pool_pre_ping=True, pool_timeout=_PATIENCE, connect_args={"options": options})
+    except ModuleNotFoundError:
+        raise MissingExtra("PostgreSQL needs psycopg: install it with pip install 'discreet[postgresql]'.") from None
+
+
+def _url(url: str) -> URL:
+    advice = "give 'sqlite:///budget.db' or 'postgresql://user@host/database'."
+    try:
+        made = make_url(url)
+        backend = made.get_backend_name()
+    except (ArgumentError, NoSuchModuleError, AttributeError):
+        raise InvalidInput(f"url is not the address of a database: {advice}") from None
+    if backend == _POSTGRESQL:
+        return made.set(drivername="postgresql+psycopg")
+    if backend != _SQLITE:
+        raise InvalidInput(f"a ledger is kept in SQLite or PostgreSQL: {advice}")
+    if not made.database or made.database == ":memory:":
+        raise InvalidInput(f"a ledger in memory would forget what was spent: {advice}")
+    return made
+
+
+def _durable_sqlite(connection: Any, _: object) -> None:
+    # SQLAlchemy says when transactions begin; the driver must not.
+    connection.isolation_level = None
+    # One file, and a commit is on disk, its directory included, before it returns.
+    connection.execute("PRAGMA synchronous = EXTRA")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    writing = connection.get_execution_options().get("discreet_writing", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+
+def _migrate(connection: Connection) -> None:
+    # Inside a writer's transaction, so that two processes do not both set a new database up.
+    if not inspect(connection).has_table(_schema.name):
+        _schema.create(connection)
+        found = 0
+    else:
+        found = max(connection.execute(select(_schema.c.version)).scalars(), default=0)
+    if found > len(_MIGRATIONS):
+        raise LedgerCorrupt(
+            f"this ledger has version {found}, and this discreet knows versions up to {len(_MIGRATIONS)}: update it."
+        )
+    for version, step in enumerate(_MIGRATIONS[found:], found + 1):
+        step(connection)
+        connection.execute(insert(_schema).values(version=version))
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    try:
+        yield
+    except DBAPIError:
+        # The driver's own words may hold an address with a password.
+        raise LedgerCorrupt(
+            "the ledger's database does not answer as it should: nothing new was charged for certain; check that it "
+            "exists, that you may write to it, and that it is not locked."
+        ) from None
