@@ -72,10 +72,12 @@ ORDER = [
     "audit",
     "demo",
     "reproduce",
+    "serve",
     "console",
     "cli_audit",
     "cli_effects",
     "cli_uplift",
+    "cli_serve",
     "cli",
 ]
 # The front door imports everything, lazily.

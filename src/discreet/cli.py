@@ -10,6 +10,7 @@ import typer
 
 from discreet.cli_audit import add_audit
 from discreet.cli_effects import add_effects
+from discreet.cli_serve import add_serve
 from discreet.cli_uplift import add_uplift
 from discreet.console import check_extra as _check_extra
 from discreet.console import check_level as _check_level
@@ -128,6 +129,7 @@ def ate(
 add_effects(app)
 add_uplift(app)
 add_audit(app)
+add_serve(app)
 
 
 @_command(plans, "ate")

@@ -25,6 +25,11 @@ def asks(made: Any) -> bool:
     return isinstance(made, (*_WITH_INTERVALS, FunctionRelease, AnswersRelease))
 
 
+def secret(made: Any) -> bool:
+    """Whether asking it writes to the database."""
+    return isinstance(made, AnswersRelease)
+
+
 def answers(service: Service, release: str, rows: list[dict[str, Any]], alpha: float = 0.05) -> list[dict[str, float]]:
     """Effects for people, with intervals where the release has any."""
     made = service.shelf.get(service.engine, release)

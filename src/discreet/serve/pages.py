@@ -6,6 +6,7 @@ import csv
 import hmac
 import io
 import json
+import math
 import re
 from typing import Any
 
@@ -128,6 +129,7 @@ def plan_page(request: Request, dataset: str) -> Response:
     given.setdefault("epsilon", "1")
     given.setdefault("delta", "1e-6")
     part = _planned(request, found, given)
+    part["slide"] = f"{math.log10(_float(given['epsilon'], 100.0) or 1.0):.2f}"
     context: dict[str, Any] = {"dataset": found, "given": given, "kinds": TITLES, "unit": forms.unit_of(found.bounds)[1]}
     if "hx-request" in request.headers:
         return page(request, "planned.html", **context, **part)
@@ -187,9 +189,9 @@ def _local(target: str) -> str:
     return target if _LOCAL.fullmatch(target) else "/"
 
 
-def _float(text: str) -> float | None:
+def _float(text: str, most: float = 1.0) -> float | None:
     try:
         value = float(text)
     except ValueError:
         return None
-    return value if 0 < value < 1 else None
+    return value if 0 < value < most else None

@@ -29,6 +29,7 @@ _KINDS: dict[str, Any] = {
 }
 # Releases that are kept in memory: an effect function takes a few hundred kilobytes.
 _MOST = 64
+_OWNERS = 10_000
 _FACTS = ("id", "job", "dataset", "person", "kind", "title", "published", "created")
 
 
@@ -37,6 +38,7 @@ class Shelf:
 
     def __init__(self) -> None:
         self._loaded: OrderedDict[str, Any] = OrderedDict()
+        self._owners: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
 
     def get(self, engine: sa.Engine, name: str) -> Any:
@@ -55,6 +57,21 @@ class Shelf:
             if len(self._loaded) > _MOST:
                 self._loaded.popitem(last=False)
         return loaded
+
+    def peek(self, name: str) -> Any:
+        """A release that is in memory, or None."""
+        return self._loaded.get(name)
+
+    def remember(self, person: str, name: str) -> None:
+        """Somebody owns a release: that never ends, and need not be looked up again."""
+        with self._lock:
+            if len(self._owners) > _OWNERS:
+                self._owners.clear()
+            self._owners.add((person, name))
+
+    def knows(self, person: str, name: str) -> bool:
+        """Whether somebody is known to own a release that is in memory."""
+        return (person, name) in self._owners and name in self._loaded
 
 
 def from_plain(plain: dict[str, Any]) -> Any:

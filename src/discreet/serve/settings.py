@@ -35,6 +35,8 @@ class Settings:
         Sign-ins by address a minute; requests that change something, a person a minute; all others, a person a second.
     work : bool
         Whether this server works on jobs, too.
+    data : str
+        The directory below which all files of records lie.
     """
 
     database: str = "sqlite:///discreet.db"
@@ -49,6 +51,7 @@ class Settings:
     spends: float = 120.0
     asks: float = 2_000.0
     work: bool = True
+    data: str = "."
 
     def __post_init__(self) -> None:
         if not self.database.startswith(("sqlite:", "postgresql")):
