@@ -38,9 +38,7 @@ def add_serve(app: typer.Typer) -> None:
             home = Path(tempfile.mkdtemp(prefix="discreet-demo-"))
             database = database or f"sqlite:///{home / 'discreet.db'}"
             data = home if data == Path() else data
-        settings = Settings(
-            database=database or "sqlite:///discreet.db", https=https, data=str(data.resolve())
-        )
+        settings = Settings(database=database or "sqlite:///discreet.db", https=https, data=str(data.resolve()))
         if curator is not None:
             typer.echo(_first_token(settings, curator))
             return
@@ -99,7 +97,7 @@ def _check() -> None:
         import fastapi  # noqa: F401
         import jinja2  # noqa: F401
         import matplotlib  # noqa: F401
-        import multipart  # noqa: F401
+        import python_multipart  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError:
         raise MissingExtra(

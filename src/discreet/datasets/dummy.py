@@ -1,4 +1,4 @@
-"""Made-up records that look like a study's, from its public bounds alone: to try programs on before any budget is spent."""
+"""Made-up records of a study's shape, from its public bounds alone: to try programs on before anything is spent."""
 
 from __future__ import annotations
 

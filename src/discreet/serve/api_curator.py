@@ -127,9 +127,7 @@ def add_token(request: Request, identity: Curator, person: Name, new: NewToken) 
     """Make a token, which is shown this once."""
     service = service_of(request)
     scopes = None if new.scopes is None else frozenset(new.scopes)
-    made = people.add_token(
-        service.engine, service.clock, person=person, label=new.label, scopes=scopes, days=new.days
-    )
+    made = people.add_token(service.engine, service.clock, person=person, label=new.label, scopes=scopes, days=new.days)
     return {"token": made}
 
 

@@ -99,7 +99,7 @@ def register(
         raise InvalidInput(f"n_about must be at least {MIN_ROWS}: it is what analysts plan with.")
     where = sources.located(source, root)
     facts: Any = {"outcome": outcome, "treatment": treatment, "bounds": bounds, "propensity": propensity}
-    row = {
+    row: dict[str, Any] = {
         "id": dataset,
         "title": title.strip(),
         "about": about.strip(),

@@ -77,9 +77,7 @@ def register(service: Service, identity: Identity, new: NewDataset) -> Dataset:
         claimed=new.admits_claimed,
     )
     # A data set without an account cannot be asked: should the server stop between these lines, nothing is lost.
-    service.ledger.open(
-        new.id, epsilon=cap.epsilon, delta=cap.delta, neighbours=neighbours, curator=identity.person
-    )
+    service.ledger.open(new.id, epsilon=cap.epsilon, delta=cap.delta, neighbours=neighbours, curator=identity.person)
     return catalogue.find(service.engine, identity, new.id)
 
 

@@ -69,7 +69,7 @@ def prepare(settings: Settings, *, n: int = 20_000) -> dict[str, str]:
             continue
         study = draw(design, n, seed)
         pq.write_table(_table(study.X, study.T, study.Y, outcome), home / file)
-        shared = {"source": file, "outcome": outcome, "treatment": TREATMENT, "bounds": BOUNDS.to_dict()}
+        shared: Any = {"source": file, "outcome": outcome, "treatment": TREATMENT, "bounds": BOUNDS.to_dict()}
         curating.register(service, curator, curating.NewDataset(**facts, **shared))
         curating.allow(service, curator, facts["id"], "analyst", Budget(epsilon=4.0, delta=1e-5))
     if "clinic-stays" not in there:

@@ -45,7 +45,8 @@ def asked(given: Mapping[str, Any], bounds: Bounds) -> Asked:
     out.pop("n", None)
     if out["kind"] == "uplift" and "delta" not in out:
         out["delta"] = None
-    return _checked(Asked, out)
+    made: Asked = _checked(Asked, out)
+    return made
 
 
 def planned(given: Mapping[str, Any], bounds: Bounds) -> Planned:
@@ -60,7 +61,8 @@ def planned(given: Mapping[str, Any], bounds: Bounds) -> Planned:
         except ValueError:
             raise InvalidInput(_PROBLEMS["width"]) from None
     out.setdefault("epsilon", None)
-    return _checked(Planned, out)
+    made: Planned = _checked(Planned, out)
+    return made
 
 
 def unit_of(bounds: Bounds) -> tuple[float, str]:

@@ -1,7 +1,7 @@
 """DP-CATE's function, asked one query after the other: every answer is in the database before it is given.
 
-What is kept here is **secret**: a function that was fitted to records, without noise. A query that was asked before gets
-the same answer, by whichever server and after whatever crash; a new one gets noise that fits all earlier noise.
+What is kept here is **secret**: a function that was fitted to records, without noise. A query that was asked before
+gets the same answer, by whichever server and after whatever crash; a new one gets noise that fits all earlier noise.
 """
 
 from __future__ import annotations
@@ -82,9 +82,7 @@ def _restored(connection: sa.Connection, release: str, found: Any) -> SecretFunc
     asked, secret = _held.get(release, (-1, None))
     if secret is not None and asked == found["asked"]:
         return secret
-    calls = connection.scalars(
-        sa.select(answers.c.call).where(answers.c.release == release).order_by(answers.c.number)
-    )
+    calls = connection.scalars(sa.select(answers.c.call).where(answers.c.release == release).order_by(answers.c.number))
     return SecretFunction.restored(json.loads(found["head"]), [json.loads(call) for call in calls])
 
 

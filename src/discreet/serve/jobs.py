@@ -104,7 +104,7 @@ def _progress(service: Service, row: Any, state: str) -> int:
     if state != "running" or row["started"] is None:
         return {"queued": 0, "running": 5}.get(state, 100)
     ticks = max(service.clock.now() - row["started"], 0.0) / service.settings.first_tick
-    return min(95, 10 + 20 * math.floor(math.log2(1.0 + ticks)) + row["progress"] // 10)
+    return min(95, 10 + 20 * math.floor(math.log2(1.0 + ticks)) + int(row["progress"]) // 10)
 
 
 def stop(service: Service, identity: Identity, name: str) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def stop(service: Service, identity: Identity, name: str) -> dict[str, Any]:
         connection.execute(sa.update(jobs).where(jobs.c.id == name).values(stop=True))
         reservation = connection.scalar(sa.select(jobs.c.reservation).where(jobs.c.id == name))
     if taken:
-        budgets.cancel(service, reservation)
+        budgets.cancel(service, str(reservation))
     return find(service, identity, name)
 
 
@@ -150,8 +150,8 @@ def end(service: Service, connection: sa.Connection, row: dict[str, Any], **valu
     """End a job that is ours, to be seen at the next point of the schedule; whether it was ours."""
     now = service.clock.now()
     spent = max(now - row["started"], 1e-3) / service.settings.first_tick
-    # After one tick, two, four and so on: few bits of how long it took can be seen.
-    visible = row["started"] + service.settings.first_tick * 2.0 ** max(math.ceil(math.log2(spent)), 0)
+    # After one tick, then after 1.4 times as long each time: few bits of how long it took can be seen.
+    visible = row["started"] + service.settings.first_tick * 2.0 ** (max(math.ceil(2.0 * math.log2(spent)), 0) / 2.0)
     mine = (jobs.c.id == row["id"]) & (jobs.c.worker == service.name) & (jobs.c.state == "running")
     found = connection.execute(sa.update(jobs).where(mine).values(visible=visible, **values))
     return bool(found.rowcount)

@@ -39,9 +39,9 @@ def health(request: Request) -> Response:
 
 
 @router.get("/login")
-def login_form(request: Request, next: str = "/") -> Response:
+def login_form(request: Request) -> Response:
     """The form that a token goes into."""
-    return _login_page(request, next)
+    return _login_page(request, request.query_params.get("next", "/"))
 
 
 @router.post("/login")
@@ -130,7 +130,12 @@ def plan_page(request: Request, dataset: str) -> Response:
     given.setdefault("delta", "1e-6")
     part = _planned(request, found, given)
     part["slide"] = f"{math.log10(_float(given['epsilon'], 100.0) or 1.0):.2f}"
-    context: dict[str, Any] = {"dataset": found, "given": given, "kinds": TITLES, "unit": forms.unit_of(found.bounds)[1]}
+    context: dict[str, Any] = {
+        "dataset": found,
+        "given": given,
+        "kinds": TITLES,
+        "unit": forms.unit_of(found.bounds)[1],
+    }
     if "hx-request" in request.headers:
         return page(request, "planned.html", **context, **part)
     return page(request, "plan.html", **context, **part)

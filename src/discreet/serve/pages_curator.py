@@ -148,7 +148,9 @@ def _add_person(request: Request, form: dict[str, str]) -> Response:
     service, _ = service_of(request), may_curate(request)
     try:
         person = form.get("person", "").strip()
-        people.add_person(service.engine, service.clock, person=person, name=form.get("name", ""), role=form.get("role", ""))
+        people.add_person(
+            service.engine, service.clock, person=person, name=form.get("name", ""), role=form.get("role", "")
+        )
         made = people.add_token(service.engine, service.clock, person=person, label="first token")
     except DiscreetError as error:
         return _people(request, problem=str(error))

@@ -187,5 +187,3 @@ async def _in_thread(function: Any, *args: Any) -> Response:
 
     answer: Response = await run_sync(function, *args)
     return answer
-
-

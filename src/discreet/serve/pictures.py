@@ -30,7 +30,9 @@ def drawn(release: Any) -> tuple[list[tuple[str, str]], bytes | None]:
 
 def _figures(release: Any) -> list[tuple[str, Any]]:
     if isinstance(release, Release):
-        return [("The estimate with its 80 % and 95 % intervals, and where the uncertainty comes from.", _interval(release))]
+        return [
+            ("The estimate with its 80 % and 95 % intervals, and where the uncertainty comes from.", _interval(release))
+        ]
     if isinstance(release, EffectRelease):
         ranked = sorted(release.importance, key=lambda name: -release.importance[name])[:_MOST]
         along = [
@@ -43,7 +45,10 @@ def _figures(release: Any) -> list[tuple[str, Any]]:
     if isinstance(release, UpliftRelease):
         labels, words = release.partition.labels(), "effect of treatment (95 % intervals)"
         return [
-            ("The effect in each segment, with 95 % intervals.", segments_figure(labels, release.effects, release.interval(), words)),
+            (
+                "The effect in each segment, with 95 % intervals.",
+                segments_figure(labels, release.effects, release.interval(), words),
+            ),
             ("What treating the segments that gain most first is worth.", gains_figure(release.uplift_curve(), "95 %")),
         ]
     return []

@@ -128,7 +128,7 @@ def _plan(
 
 
 def picture(points: list[tuple[float, float]], made: Plan, unit: str) -> dict[str, Any]:
-    """Where the marks of the picture stand: width against epsilon, with the chosen point and the width without noise."""
+    """Where the marks of the picture stand: width against epsilon, the chosen point, and the width without noise."""
     width, height, left, right, top, bottom = 640.0, 300.0, 56.0, 16.0, 18.0, 44.0
     ceiling = max(2.4 * made.width, 2.0 * made.without_privacy)
 

@@ -42,15 +42,17 @@ def described(made: Any) -> dict[str, Any]:
         }
     if isinstance(made, EffectRelease | UpliftRelease):
         low, high = made.ate_interval()
-        functional = isinstance(made, EffectRelease)
-        finding = effect_report.finding(made) if functional else effect_report.segments_finding(made)
         numbers = [("average effect", f"{made.ate():.4g}"), ("95 % interval", f"{low:.4g} to {high:.4g}")]
         numbers += [("records", made.records)]
+        if isinstance(made, EffectRelease):
+            finding, table = effect_report.finding(made), None
+        else:
+            finding, table = effect_report.segments_finding(made), made.shown()
         return shared | {
             "finding": finding,
             "estimate": minus(f"{made.ate():.3g}"),
             "interval": minus(f"{low:.3g} to {high:.3g}"),
-            "table": None if functional else made.shown(),
+            "table": table,
             "numbers": numbers,
             "methods": made.methods(),
         }

@@ -28,7 +28,7 @@ TEXTS: dict[str, tuple[int, str]] = {
 
 # What became of a job, told in the same words whatever the records are.
 FAILURES = {
-    "source": "The source of this data set is not what a curator registered, or cannot be reached. Nothing was charged.",
+    "source": "The source of this data set is not what a curator registered, or is out of reach. Nothing was charged.",
     "budget": "The budget that was left when the request came has been spent since. Nothing was charged.",
     "frozen": "The data set was frozen before the request was begun. Nothing was charged.",
     "stopped": "The request was stopped before anything was computed. Nothing was charged.",

@@ -24,7 +24,7 @@ class Settings:
     grid : float
         Seconds. Answers to requests that may be refused leave at multiples of it, whatever they took.
     first_tick : float
-        Seconds after its start at which a job may first be seen to have ended; then after twice that, and so on.
+        Seconds after its start at which a job may first be seen to have ended; then after 1.4 times that, and so on.
     lease : float
         Seconds after which a job whose server fell silent is taken up by another.
     body_limit, upload_limit : int

@@ -66,9 +66,7 @@ def fingerprint(source: str) -> str:
 def records_in(source: str, *, outcome: str, treatment: str, bounds: Bounds, propensity: float | str | None) -> int:
     """The number of records, once all of them were found fit for use."""
     if not is_database(source):
-        return FileRecords.of(
-            source, outcome=outcome, treatment=treatment, bounds=bounds, propensity=propensity
-        ).n
+        return FileRecords.of(source, outcome=outcome, treatment=treatment, bounds=bounds, propensity=propensity).n
     table = table_of(source, _wanted(outcome, treatment, bounds, propensity))
     X = table.select(list(bounds.names)) if bounds.p else None
     known = table[propensity] if isinstance(propensity, str) else propensity
@@ -89,18 +87,18 @@ def table_of(source: str, columns: Sequence[str]) -> Any:
     engine = sa.create_engine(url.replace("postgresql://", "postgresql+psycopg://", 1))
     # Names are quoted by SQLAlchemy; nothing of them is read as SQL.
     made = sa.table(table, *(sa.column(column) for column in columns), schema=schema or None)
-    batches: list[Any] = []
+    columns_: list[list[Any]] = [[] for _ in columns]
     try:
         with engine.connect().execution_options(yield_per=_ROWS) as connection:
             for part in connection.execute(sa.select(*made.c)).partitions():
-                batches.append([list(column) for column in zip(*part, strict=True)])
+                for column, values in zip(columns_, zip(*part, strict=True), strict=True):
+                    column.extend(values)
     except sa.exc.SQLAlchemyError:
         raise InvalidInput("source cannot be read: check the address, the table, and the columns' names.") from None
     finally:
         engine.dispose()
-    joined = [[value for batch in batches for value in batch[j]] for j in range(len(columns))]
     try:
-        return pa.table({column: pa.array(values) for column, values in zip(columns, joined, strict=True)})
+        return pa.table({column: pa.array(values) for column, values in zip(columns, columns_, strict=True)})
     except (pa.ArrowException, ValueError, TypeError, OverflowError):
         raise InvalidInput("source has a column that mixes kinds of values: convert it first.") from None
 
