@@ -24,6 +24,7 @@ from discreet.serve.limits import Buckets
 from discreet.serve.people import Identity, by_session, by_token
 from discreet.serve.refusals import Refusal
 from discreet.serve.service import Service
+from discreet.serve.views import error_page
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -188,7 +189,7 @@ def refused(scope: Scope, refusal: Refusal) -> Response:
         target = urlencode({"next": scope["path"]}) if scope["method"] == "GET" and scope["path"] != "/" else ""
         return RedirectResponse("/login" + (f"?{target}" if target else ""), status_code=303)
     if page:
-        return Response(refusal.text, status_code=refusal.status, media_type="text/plain")
+        return error_page(Request(scope), refusal.status, refusal.text)
     headers_ = {"www-authenticate": "Bearer"} if refusal.status == 401 else None
     return JSONResponse({"error": refusal.code, "text": refusal.text}, refusal.status, headers_)
 

@@ -17,7 +17,7 @@ from discreet.serve.catalogue import Dataset
 from discreet.serve.requests import Cut, Kind, chosen
 
 # Epsilons of the picture.
-LOW, HIGH, POINTS = 0.05, 10.0, 25
+LOW, HIGH, POINTS = 0.05, 10.0, 33
 _NOTES = {
     "cate": "The width is that of the average effect. At a single point a function is wider.",
     "dp-cate": "The width is that of the average effect. This function has no interval of its own.",
