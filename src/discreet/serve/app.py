@@ -23,6 +23,7 @@ from discreet.serve.settings import Settings
 from discreet.serve.views import error_page
 from discreet.serve.worker import Worker
 
+ROUTERS = (api.router, api_curator.router, pages.router, pages_request.router, pages_curator.router)
 _ABOUT = """
 Treatment effects from sensitive records, published under differential privacy.
 
@@ -64,8 +65,8 @@ def create_app(settings: Settings) -> Any:
     )
     app.state.service = service
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
-    for routes in (api, api_curator, pages, pages_request, pages_curator):
-        app.include_router(routes.router)
+    for router in ROUTERS:
+        app.include_router(router)
     app.add_exception_handler(Refusal, _refused)
     app.add_exception_handler(DiscreetError, _invalid)
     app.add_exception_handler(RequestValidationError, _malformed)

@@ -106,7 +106,7 @@ def curves(made: Any) -> list[dict[str, Any]]:
 
 def _curve(made: EffectRelease, name: str) -> dict[str, Any]:
     curve = made.curve(name, points=61)
-    width, height, left, right, top, bottom = 480.0, 240.0, 52.0, 14.0, 14.0, 38.0
+    width, height, left, right, top, bottom = 340.0, 200.0, 46.0, 12.0, 12.0, 30.0
     low, high = min(float(np.min(curve.low)), 0.0), max(float(np.max(curve.high)), 0.0)
     room = 0.06 * (high - low) or 1.0
     low, high = low - room, high + room
@@ -126,7 +126,7 @@ def _curve(made: EffectRelease, name: str) -> dict[str, Any]:
     lower = " ".join(f"L{a} {c}" for a, _, c, _ in reversed(marks))
     ends = [(x(k), str(level)) for k, level in enumerate(curve.values)] if levels else []
     if not levels:
-        ends = [(x(k), f"{curve.values[k]:.3g}") for k in (0, steps // 4, steps // 2, 3 * steps // 4, steps - 1)]
+        ends = [(x(k), f"{curve.values[k]:.3g}") for k in (0, steps // 2, steps - 1)]
     return {
         "name": name,
         "share": made.importance[name],
