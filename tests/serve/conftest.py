@@ -43,7 +43,9 @@ class Site:
         return self.client.put(path, json=json, headers=self.headers(person))
 
     def ask(self, dataset="clinic", person="analyst", **asked):
-        return self.post(f"/api/v1/datasets/{dataset}/requests", {"kind": "ate", "delta": 1e-7} | asked, person)
+        return self.post(
+            f"/api/v1/datasets/{dataset}/requests", {"kind": "difference-in-means", "delta": 1e-7} | asked, person
+        )
 
     def wait(self, job, person="analyst"):
         """The job when it has ended."""
@@ -98,8 +100,7 @@ def populate(settings, folder):
         curating.allow(service, curator(), name, "analyst", Budget(epsilon=50.0, delta=1e-4))
     curating.allow(service, curator(), "clinic", "colleague", Budget(epsilon=1.0, delta=1e-5))
     tokens = {person: people.add_token(service.engine, service.clock, person=person) for person in names}
-    service.engine.dispose()
-    service.ledger.close()
+    service.close()
     return tokens
 
 

@@ -194,15 +194,30 @@ def test_signing_in_leads_nowhere_else(site, target):
 
 @pytest.mark.parametrize(
     "name",
-    ["' OR '1'='1", "clinic'; DROP TABLE serve_people; --", "clinic\" OR \"\"=\"", "%25", "..%2f..%2fetc%2fpasswd", "clinic%00"],
+    [
+        "' OR '1'='1",
+        "clinic'; DROP TABLE serve_people; --",
+        'clinic" OR ""="',
+        "%25",
+        "..%2f..%2fetc%2fpasswd",
+        "clinic%00",
+    ],
 )
 def test_names_are_never_read_as_sql_or_paths(site, name):
-    for path in ("/api/v1/datasets/{}", "/api/v1/requests/{}", "/api/v1/releases/{}", "/datasets/{}", "/releases/{}/release.json"):
+    for path in (
+        "/api/v1/datasets/{}",
+        "/api/v1/requests/{}",
+        "/api/v1/releases/{}",
+        "/datasets/{}",
+        "/releases/{}/release.json",
+    ):
         assert site.get(path.format(name)).status_code == 404
     assert site.get("/api/v1/datasets").status_code == 200
 
 
-@pytest.mark.parametrize("path", ["../app.py", "%2e%2e/app.py", "..%2fapp.py", "//etc/passwd", "....//app.py", "..\\app.py"])
+@pytest.mark.parametrize(
+    "path", ["../app.py", "%2e%2e/app.py", "..%2fapp.py", "//etc/passwd", "....//app.py", "..\\app.py"]
+)
 def test_static_files_do_not_lead_out_of_their_directory(site, path):
     answer = site.client.get(f"/static/{path}", follow_redirects=False)
     assert answer.status_code in (303, 404)
@@ -210,7 +225,12 @@ def test_static_files_do_not_lead_out_of_their_directory(site, path):
 
 
 def test_every_answer_has_security_headers(site):
-    for answer in (site.client.get("/login"), site.client.get("/static/app.js"), site.get("/api/v1/me"), site.get("/nowhere")):
+    for answer in (
+        site.client.get("/login"),
+        site.client.get("/static/app.js"),
+        site.get("/api/v1/me"),
+        site.get("/nowhere"),
+    ):
         policy = answer.headers["content-security-policy"]
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
@@ -280,7 +300,9 @@ def test_a_database_of_a_newer_version_is_refused(tmp_path):
         connect(f"sqlite:///{tmp_path}/newer.db")
 
 
-@pytest.mark.parametrize("url", ["mysql://x/y", "file.db", "sqlite:////no/such/place/x.db", "postgresql://127.0.0.1:1/x"])
+@pytest.mark.parametrize(
+    "url", ["mysql://x/y", "file.db", "sqlite:////no/such/place/x.db", "postgresql://127.0.0.1:1/x"]
+)
 def test_a_database_that_cannot_be_opened_is_refused_in_one_sentence(url):
     with pytest.raises(InvalidInput, match="--database"):
         connect(Settings(database=url).database)

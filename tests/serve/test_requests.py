@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -12,11 +13,12 @@ import sqlalchemy as sa
 from discreet.errors import InvalidInput
 from discreet.release import Release
 from discreet.serve import budgets, catalogue, functions, jobs, releases, worker
+from discreet.serve.people import Identity
 from discreet.serve.refusals import FAILURES, TEXTS
 from discreet.serve.schema import answers
 from discreet.serve.schema import jobs as table
 from discreet.serve.service import Service
-from tests.serve.conftest import ROW, curator, populate, quick
+from tests.serve.conftest import ROW, populate, quick
 
 
 def spent(site, dataset="clinic"):
@@ -31,7 +33,7 @@ def state(site, job):
 
 def test_a_request_becomes_a_release_with_its_guarantee(site):
     before = spent(site)
-    made = site.ask(epsilon=0.5)
+    made = site.ask(kind="ate", epsilon=0.5)
     assert made.status_code == 202
     found = site.wait(made.json()["job"])
     assert (found["state"], found["charged"], found["progress"]) == ("done", True, 100)
@@ -93,7 +95,9 @@ def test_analysts_see_neither_others_requests_nor_data_sets_that_are_closed_to_t
 def test_a_number_of_records_that_is_private_appears_nowhere(site):
     dataset = catalogue.by_id(site.service.engine, "trial")
     assert dataset.n == 1500
-    texts = [site.get(path).text for path in ("/api/v1/datasets", "/api/v1/datasets/trial", "/datasets", "/datasets/trial")]
+    texts = [
+        site.get(path).text for path in ("/api/v1/datasets", "/api/v1/datasets/trial", "/datasets", "/datasets/trial")
+    ]
     plan = site.post("/api/v1/datasets/trial/plan", {"epsilon": 1.0, "delta": 1e-6})
     assert plan.status_code == 422
     assert "1500" not in "".join(texts).replace("The clinic", "") or "1,500" not in site.get("/datasets/trial").text
@@ -119,7 +123,7 @@ def test_nothing_that_analysts_see_names_where_the_records_are(site):
         ({"epsilon": -1}, "cannot be read"),
         ({"epsilon": "many"}, "cannot be read"),
         ({"epsilon": 1, "delta": 1}, "cannot be read"),
-        ({"epsilon": 1, "delta": None}, "delta"),
+        ({"epsilon": 1, "kind": "ate", "delta": None}, "delta"),
         ({"epsilon": 1, "kind": "everything"}, "cannot be read"),
         ({"epsilon": 1, "covariates": ["age", "height"]}, "public schema"),
         ({"epsilon": 1, "kind": "cate", "covariates": []}, "at least one"),
@@ -209,7 +213,7 @@ def test_a_failure_after_charging_is_charged_and_says_so_and_nothing_else(site, 
     def broken(*_args, **_kwargs):
         raise InvalidInput(secret)
 
-    monkeypatch.setattr("discreet.ate.ATE.fit_table", broken)
+    monkeypatch.setattr("discreet.ate.DifferenceInMeans.fit_table", broken)
     job = site.ask(epsilon=0.21).json()["job"]
     found = site.wait(job)
     assert (found["state"], found["failure"], found["charged"]) == ("failed", "failed-charged", True)
@@ -219,8 +223,6 @@ def test_a_failure_after_charging_is_charged_and_says_so_and_nothing_else(site, 
 
 
 def test_a_source_that_changed_or_disappeared_is_told_before_anything_is_charged(tmp_path, site):
-    from pathlib import Path
-
     file = Path(site.settings.data) / "trial.parquet"
     kept, before = file.read_bytes(), spent(site, "trial")
     table_ = pq.read_table(file)
@@ -239,8 +241,14 @@ def test_a_source_that_changed_or_disappeared_is_told_before_anything_is_charged
 def test_that_a_job_has_ended_shows_at_points_of_the_schedule_only(site):
     now = site.service.clock.now()
     tick = site.service.settings.first_tick
-    base = {name: None for name in table.c.keys()}
-    row = base | {"kind": "ate", "request": "{}", "state": "done", "started": now - tick, "release": "r", "progress": 99}
+    row = dict.fromkeys(column.name for column in table.c) | {
+        "kind": "ate",
+        "request": "{}",
+        "state": "done",
+        "started": now - tick,
+        "release": "r",
+        "progress": 99,
+    }
     early = jobs.seen(site.service, row | {"visible": now + 60})
     assert (early["state"], early["release"]) == ("running", None)
     assert jobs.seen(site.service, row | {"visible": now - 1})["release"] == "r"
@@ -347,15 +355,11 @@ def test_jobs_survive_servers_that_fall_silent(tmp_path):
     settings = quick(f"sqlite:///{tmp_path}/jobs.db", tmp_path, lease=0.2, work=False)
     populate(settings, tmp_path)
     first, second = Service.of(settings), Service.of(settings)
-    identity = next(
-        each
-        for each in [curator("analyst")]
-    )
-    analyst = type(identity)(
+    analyst = Identity(
         person="analyst", name="", role="analyst", scopes=frozenset({"read", "request"}), token="", expires=1e18
     )
     dataset = catalogue.find(first.engine, analyst, "clinic")
-    asked = [jobs.Asked(kind="ate", epsilon=epsilon, delta=1e-7) for epsilon in (0.3, 0.4)]
+    asked = [jobs.Asked(kind="difference-in-means", epsilon=epsilon, delta=1e-7) for epsilon in (0.3, 0.4)]
     names = [jobs.submit(first, analyst, dataset, each)["job"] for each in asked]
     claimed = [jobs.claim(first) for _ in names]
     assert [row["id"] for row in claimed] == names

@@ -148,7 +148,7 @@ def picture(request: Request, identity: Reader, release: Name) -> Response:
     """The picture of a release, as PNG."""
     service = service_of(request)
     releases.find(service.engine, identity, release)
-    return Response(releases.png_of(service.engine, release), media_type="image/png")
+    return Response(releases.png_of(service.engine, service.shelf, release), media_type="image/png")
 
 
 @router.post("/releases/{release}/publish", tags=["releases"], responses=refusals("no-release"))

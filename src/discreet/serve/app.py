@@ -50,7 +50,7 @@ def create_app(settings: Settings) -> Any:
         yield
         if worker is not None:
             worker.end()
-        service.engine.dispose()
+        service.close()
 
     app = FastAPI(
         title="discreet",

@@ -30,21 +30,20 @@ class Clock:
         with reading(engine).begin() as connection:
             seen = connection.scalar(sa.select(facts.c.value).where(facts.c.name == "clock"))
         self._latest = self._written = float(seen or 0.0)
-        self.now()
 
     def now(self) -> float:
-        """The time."""
+        """The time. It writes nothing, so that it can be asked inside a transaction."""
         with self._lock:
             self._latest = max(self._latest, self._wall())
-            due = self._latest - self._written > _WRITE
-            if due:
-                self._written = self._latest
-            latest = self._latest
-        if due:
-            self._remember(latest)
-        return latest
+            return self._latest
 
-    def _remember(self, latest: float) -> None:
+    def remember(self, *, at_once: bool = False) -> None:
+        """Write the latest time down, if that is due; never inside a transaction, which it would wait for."""
+        latest = self.now()
+        with self._lock:
+            if not at_once and latest - self._written < _WRITE:
+                return
+            self._written = latest
         with self._engine.begin() as connection:
             seen = connection.scalar(sa.select(facts.c.value).where(facts.c.name == "clock").with_for_update())
             if float(seen or 0.0) < latest:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.bounds import Bounds
 from discreet.budget import Budget
-from discreet.errors import InvalidInput, LedgerCorrupt, LedgerRefused
+from discreet.errors import DiscreetError, InvalidInput, LedgerCorrupt
 from discreet.ledger import Head
 from discreet.serve import budgets, catalogue
 from discreet.serve.catalogue import Dataset
@@ -124,9 +124,11 @@ def log(service: Service, after: int = 0) -> list[dict[str, Any]]:
 def verified(service: Service, anchor: str | None = None) -> dict[str, Any]:
     """Whether the whole log and all stored releases are what they were."""
     try:
-        head = service.ledger.verify(Head.parse(anchor) if anchor else None)
+        kept = Head.parse(anchor) if anchor else None
+    except (DiscreetError, ValueError):
+        raise Refusal("malformed") from None
+    try:
+        head = service.ledger.verify(kept)
     except LedgerCorrupt as error:
         return {"intact": False, "head": None, "text": str(error)}
-    except (ValueError, InvalidInput, LedgerRefused):
-        raise Refusal("malformed") from None
     return {"intact": True, "head": str(head), "text": f"All {head.seq} lines follow from each other."}

@@ -75,8 +75,7 @@ def prepare(settings: Settings, *, n: int = 20_000) -> dict[str, str]:
     if "clinic-stays" not in there:
         curating.allow(service, curator, "clinic-stays", "colleague", Budget(epsilon=2.0, delta=1e-5))
     made = {person: people.add_token(service.engine, service.clock, person=person, label="demo") for person in PEOPLE}
-    service.engine.dispose()
-    service.ledger.close()
+    service.close()
     return made
 
 

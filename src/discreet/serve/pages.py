@@ -11,6 +11,7 @@ import re
 from typing import Any
 
 import sqlalchemy as sa
+from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 
@@ -52,11 +53,11 @@ async def login(request: Request) -> Response:
     given, expected = str(form.get("csrf", "")), request.cookies.get(_LOGIN, "")
     if not expected or not hmac.compare_digest(given.encode(), expected.encode()):
         return _login_page(request, str(form.get("next", "/")), "The page was out of date. Please repeat.", 403)
-    identity = people.by_token(service.engine, service.clock, str(form.get("token", "")).strip())
+    identity = await run_sync(people.by_token, service.engine, service.clock, str(form.get("token", "")).strip())
     if identity is None:
         words = "This token is not in force: check that it is complete, or ask a curator for a new one."
         return _login_page(request, str(form.get("next", "/")), words, 401)
-    secret, _ = people.open_session(service.engine, service.clock, identity)
+    secret, _ = await run_sync(people.open_session, service.engine, service.clock, identity)
     answer = RedirectResponse(_local(str(form.get("next", "/"))), status_code=303)
     https = service.settings.https
     answer.set_cookie(

@@ -120,7 +120,7 @@ def release_png(request: Request, release: str) -> Response:
     """The picture."""
     service, identity = service_of(request), may_read(request)
     facts = releases.find(service.engine, identity, release)
-    drawn = releases.png_of(service.engine, release)
+    drawn = releases.png_of(service.engine, service.shelf, release)
     return download(drawn, f"{facts['dataset']}-{facts['kind']}-{release}.png", "image/png")
 
 
@@ -153,11 +153,12 @@ def explore_page(request: Request, release: str) -> Response:
 @router.post("/releases/{release}/upload")
 async def upload(request: Request, release: str) -> Response:
     """Effects for the rows of a CSV file, as a CSV file."""
-    form = await request.form(max_files=1, max_fields=10)
-    file = form.get("file")
-    if not isinstance(file, UploadFile):
-        raise Refusal("malformed")
-    return await _in_thread(_answer_file, request, release, await file.read())
+    async with request.form(max_files=1, max_fields=10) as form:
+        file = form.get("file")
+        if not isinstance(file, UploadFile):
+            raise Refusal("malformed")
+        body = await file.read()
+    return await _in_thread(_answer_file, request, release, body)
 
 
 def _answer_file(request: Request, release: str, body: bytes) -> Response:

@@ -154,7 +154,13 @@ def by_token(engine: sa.Engine, clock: Clock, given: str) -> Identity | None:
     # Where there is no such token something is compared all the same, so that both take as long.
     digest = row["digest"] if row is not None else _digest("")
     right = hmac.compare_digest(digest, _digest(parts[2]))
-    return _identity(row, clock) if row is not None and right else None
+    if row is None or not right:
+        return None
+    found = _identity(row, clock)
+    if found is None and row["revoked"] is None:
+        # It has expired, and must stay so: the time at which that was seen outlives this process.
+        clock.remember(at_once=True)
+    return found
 
 
 def open_session(engine: sa.Engine, clock: Clock, identity: Identity) -> tuple[str, str]:
@@ -174,7 +180,10 @@ def by_session(engine: sa.Engine, clock: Clock, secret: str) -> Identity | None:
         return None
     with reading(engine).begin() as connection:
         found = connection.execute(sa.select(sessions).where(sessions.c.digest == _digest(secret))).mappings().first()
-    if found is None or found["expires"] <= clock.now():
+    if found is None:
+        return None
+    if found["expires"] <= clock.now():
+        clock.remember(at_once=True)
         return None
     row = _token_row(engine, found["token"])
     return None if row is None else _identity(row, clock, found["csrf"])

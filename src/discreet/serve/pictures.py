@@ -20,28 +20,43 @@ _STYLE = re.compile(r' style="([^"]*)"')
 _MOST = 12
 
 
-def drawn(release: Any) -> tuple[list[tuple[str, str]], bytes | None]:
-    """Captions and drawings of a release, and its first picture as PNG; nothing for releases without a picture."""
+def drawn(release: Any) -> list[tuple[str, str]]:
+    """Captions and drawings of a release; none for releases without a picture."""
     figures = _figures(release)
     with _drawing:
-        pictures = [(caption, _without_styles(svg(figure, caption))) for caption, figure in figures]
-        return pictures, _png(figures[0][1]) if figures else None
+        return [(caption, _without_styles(svg(figure, caption))) for caption, figure in figures]
 
 
-def _figures(release: Any) -> list[tuple[str, Any]]:
+def png(release: Any) -> bytes | None:
+    """The first picture of a release, to download."""
+    figures = _figures(release, first=True)
+    if not figures:
+        return None
+    out = io.BytesIO()
+    with _drawing:
+        figures[0][1].savefig(
+            out, format="png", dpi=180, facecolor="white", bbox_inches="tight", metadata={"Software": None}
+        )
+    return out.getvalue()
+
+
+def _figures(release: Any, first: bool = False) -> list[tuple[str, Any]]:
     if isinstance(release, Release):
         return [
-            ("The estimate with its 80 % and 95 % intervals, and where the uncertainty comes from.", _interval(release))
+            (
+                "The estimate with its 80 % and 95 % intervals, and where the uncertainty comes from.",
+                release_figure(release),
+            )
         ]
     if isinstance(release, EffectRelease):
-        ranked = sorted(release.importance, key=lambda name: -release.importance[name])[:_MOST]
+        ranked = sorted(release.importance, key=lambda name: -release.importance[name])[: 1 if first else _MOST]
         along = [
             (f"The effect along {name}, the other covariates averaged; bands are 95 % and 80 % intervals.", name)
             for name in ranked
         ]
         figures = [(caption, effect_figure(release, name)) for caption, name in along]
         shares = ("What the effect goes with: each covariate's share of its variance.", release.importance)
-        return [*figures, (shares[0], importance_figure(shares[1]))] if release.varies else figures
+        return [*figures, (shares[0], importance_figure(shares[1]))] if release.varies and not first else figures
     if isinstance(release, UpliftRelease):
         labels, words = release.partition.labels(), "effect of treatment (95 % intervals)"
         return [
@@ -52,16 +67,6 @@ def _figures(release: Any) -> list[tuple[str, Any]]:
             ("What treating the segments that gain most first is worth.", gains_figure(release.uplift_curve(), "95 %")),
         ]
     return []
-
-
-def _interval(release: Release) -> Any:
-    return release_figure(release)
-
-
-def _png(figure: Any) -> bytes:
-    out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=180, facecolor="white", bbox_inches="tight", metadata={"Software": None})
-    return out.getvalue()
 
 
 def _without_styles(text: str) -> str:

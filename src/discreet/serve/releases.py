@@ -16,6 +16,7 @@ from discreet.papers import answers as paper_answers
 from discreet.papers.answers import AnswersRelease, FunctionRelease
 from discreet.release import Release
 from discreet.serve.people import Identity
+from discreet.serve.pictures import png
 from discreet.serve.refusals import Refusal
 from discreet.serve.schema import grants, reading, releases
 from discreet.uplift_release import UpliftRelease
@@ -94,7 +95,6 @@ def store(
     title: str,
     made: Any,
     pictures: list[tuple[str, str]],
-    png: bytes | None,
     created: float,
 ) -> None:
     """Keep a release."""
@@ -108,7 +108,7 @@ def store(
         "title": title,
         "plain": json.dumps(made.to_dict(), allow_nan=False),
         "pictures": json.dumps(pictures),
-        "png": png,
+        "png": None,
         "published": False,
         "created": created,
     }
@@ -145,12 +145,16 @@ def pictures_of(engine: sa.Engine, name: str) -> list[tuple[str, str]]:
     return [(caption, drawing) for caption, drawing in json.loads(found or "[]")]
 
 
-def png_of(engine: sa.Engine, name: str) -> bytes:
-    """The picture to download."""
+def png_of(engine: sa.Engine, shelf: Shelf, name: str) -> bytes:
+    """The picture to download, drawn when it is first wanted."""
     with reading(engine).begin() as connection:
         found = connection.scalar(sa.select(releases.c.png).where(releases.c.id == name))
     if found is None:
-        raise Refusal("no-release", "This release has no picture: download its JSON file instead.")
+        found = png(shelf.get(engine, name))
+        if found is None:
+            raise Refusal("no-release", "This release has no picture: download its JSON file instead.")
+        with engine.begin() as connection:
+            connection.execute(sa.update(releases).where(releases.c.id == name).values(png=found))
     return bytes(found)
 
 

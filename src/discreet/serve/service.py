@@ -35,3 +35,8 @@ class Service:
         """Open the database that the settings name."""
         engine = connect(settings.database)
         return cls(settings=settings, engine=engine, clock=Clock(engine), ledger=Ledger(settings.database))
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self.engine.dispose()
+        self.ledger.close()

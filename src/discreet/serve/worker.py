@@ -44,6 +44,7 @@ class Worker:
     def _run(self) -> None:
         while not self._over.is_set():
             try:
+                self._service.clock.remember()
                 jobs.recover(self._service)
                 while not self._over.is_set() and (row := jobs.claim(self._service)) is not None:
                     work(self._service, row)
@@ -103,7 +104,7 @@ def _work(service: Service, row: dict[str, Any], heart: _Heart) -> None:
         else:
             made, secret = estimator.fit_table(table, progress=heart.told, **facts).release_, None
     heart.listen()
-    pictures, png = drawn(made)
+    pictures = drawn(made)
     name = new_id()
     budgets.settle(service, row["reservation"], made)
     with service.engine.begin() as connection:
@@ -118,7 +119,6 @@ def _work(service: Service, row: dict[str, Any], heart: _Heart) -> None:
             title=f"{TITLES[asked.kind]} of {dataset.treatment} on {dataset.outcome}",
             made=made,
             pictures=pictures,
-            png=png,
             created=service.clock.now(),
         )
         if secret is not None:
