@@ -7,16 +7,19 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: help demo test lint evidence bench docs clean
+.PHONY: help demo serve-demo test lint evidence bench docs clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(VENV)/.stamp-plots ## two studies, from records to published effects
 	$(BIN)/discreet demo
 
+serve-demo: $(VENV)/.stamp-serve ## the curator's service with two generated data sets
+	$(BIN)/discreet serve --demo
+
 test: lint ## style, types and all fast tests
-	tests/with-postgres.sh $(BIN)/python -m pytest -n 2
+	tests/with-chromium.sh tests/with-postgres.sh $(BIN)/python -m pytest -n 2
 
 lint: $(VENV)/.stamp-dev ## style and types
 	$(BIN)/ruff check .

@@ -74,12 +74,14 @@ ORDER = [
     "audit",
     "demo",
     "reproduce",
+    "serve",
     "console",
     "cli_sources",
     "cli_audit",
     "cli_effects",
     "cli_ledger",
     "cli_uplift",
+    "cli_serve",
     "cli",
 ]
 # The front door imports everything, lazily.

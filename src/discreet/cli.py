@@ -11,6 +11,7 @@ import typer
 from discreet.cli_audit import add_audit
 from discreet.cli_effects import add_effects
 from discreet.cli_ledger import add_ledger
+from discreet.cli_serve import add_serve
 from discreet.cli_sources import Select, Source, Spark, Table, reading
 from discreet.cli_uplift import add_uplift
 from discreet.console import (
@@ -157,6 +158,7 @@ add_effects(app)
 add_uplift(app)
 add_audit(app)
 add_ledger(app)
+add_serve(app)
 
 
 @_command(plans, "ate")

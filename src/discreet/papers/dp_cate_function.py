@@ -341,6 +341,9 @@ class DPCATEFunction(BaseEstimator):  # type: ignore[misc]
     def _answers(self, secret: SecretFunction) -> AnswersRelease:
         if not secret.answers:
             raise NotFitted("nothing has been answered yet, so that there is nothing to publish; call effect first.")
+        return self._release_of(secret)
+
+    def _release_of(self, secret: SecretFunction) -> AnswersRelease:
         about = self._about
         guarantee = claimed_guarantee(
             "DP-CATE, functional queries",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
@@ -20,6 +20,16 @@ from discreet.papers.gaussian_process import Block
 from discreet.papers.gaussian_process import Path as ProcessPath
 from discreet.papers.query_state import Journal
 from discreet.papers.rkhs import Function
+
+
+class Keeper(Protocol):
+    """Where answers are remembered before they are given: a state file, or a transaction of a database."""
+
+    def append(self, line: dict[str, Any]) -> None:
+        """Remember one call."""
+
+    def close(self) -> None:
+        """Let others go on with it."""
 
 
 class SecretFunction:
@@ -43,7 +53,7 @@ class SecretFunction:
         self._numbers, self._outputs = np.empty(0), np.empty(0)
         self._answers: dict[bytes, float] = {}
         self._calls: list[dict[str, Any]] = []
-        self._journal: Journal | None = None
+        self._journal: Keeper | None = None
         self._seeded = False
         self._lock, self._process = threading.Lock(), os.getpid()
 
@@ -114,19 +124,29 @@ class SecretFunction:
         """Write a secret state file, and go on with it: later answers are appended before they are given."""
         with self._lock:
             if self._journal is not None:
-                raise InvalidInput(f"the state is kept in {str(self._journal.path)!r} already: go on with that file.")
-            head = {
-                "function": self._function.to_dict(),
-                "r": self._r,
-                "as_printed": self._as_printed,
-                "about": about,
-            }
-            self._journal = Journal.create(path, head, self._calls)
+                raise InvalidInput("the state is kept in a file or a database already: go on with that one.")
+            self._journal = Journal.create(path, self.head(about), self._calls)
+
+    def head(self, about: dict[str, Any]) -> dict[str, Any]:
+        """All but the answers, as plain JSON: **secret**, because the function is in it without noise."""
+        return {"function": self._function.to_dict(), "r": self._r, "as_printed": self._as_printed, "about": about}
+
+    def go_on_in(self, journal: Keeper) -> None:
+        """Have further answers remembered there before they are given."""
+        with self._lock:
+            self._journal = journal
 
     @classmethod
     def load(cls, path: str | Path) -> tuple[SecretFunction, dict[str, Any]]:
         """Go on from a state file, which nobody else may hold; and what was saved about it."""
         journal, head, calls = Journal.open(path)
+        made = cls.restored(head, calls)
+        made._journal = journal
+        return made, head["about"]
+
+    @classmethod
+    def restored(cls, head: dict[str, Any], calls: list[dict[str, Any]]) -> SecretFunction:
+        """Go on from what `head` gave and all calls that were remembered since."""
         made = cls(Function.from_dict(head["function"]), float(head["r"]), as_printed=head["as_printed"])
         owners = [call["queries"][place] for call in calls for place in call["fresh"]]
         at = [call["answers"][place] for call in calls for place in call["fresh"]]
@@ -135,8 +155,7 @@ class SecretFunction:
             made._outputs = made._path.coordinates(np.array(at))
         for call in calls:
             made._remember(call)
-        made._journal = journal
-        return made, head["about"]
+        return made
 
     def close(self) -> None:
         """Let go of the state file; afterwards nothing new is answered."""

@@ -1,0 +1,161 @@
+"""The programming interface for curators: data sets, caps, approvals, access, the log."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request
+from pydantic import BaseModel, ConfigDict, Field
+
+from discreet.serve import budgets, catalogue, curating, people
+from discreet.serve.api import Name, refusals
+from discreet.serve.curating import Cap, NewDataset
+from discreet.serve.people import Identity
+from discreet.serve.refusals import Refusal
+from discreet.serve.views import may_curate, service_of
+
+router = APIRouter(prefix="/api/v1/curator", tags=["curators"], responses=refusals("method"))
+Curator = Annotated[Identity, Depends(may_curate)]
+
+
+class NewPerson(BaseModel):
+    """Somebody who may use the service."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    person: str = Field(max_length=40, description="Short name: lower-case letters, digits, hyphens.")
+    name: str = Field(max_length=80)
+    role: people.Role
+
+
+class NewToken(BaseModel):
+    """A token to make."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    label: str = Field(default="", max_length=80)
+    scopes: list[str] | None = Field(default=None, max_length=5)
+    days: float = Field(default=90.0, gt=0, le=people.LONGEST)
+
+
+class Reason(BaseModel):
+    """Why a switch is turned."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    frozen: bool
+    reason: str = Field(default="", max_length=200)
+
+
+@router.post("/datasets", status_code=201)
+def register(request: Request, identity: Curator, new: NewDataset) -> dict[str, Any]:
+    """Register a data set by reference: every record is checked once, now."""
+    return curating.register(service_of(request), identity, new).public()
+
+
+@router.post("/datasets/{dataset}/recheck", responses=refusals("no-dataset"))
+def recheck(request: Request, identity: Curator, dataset: Name) -> dict[str, Any]:
+    """Check a source that has changed, so that it can be used again."""
+    service = service_of(request)
+    curating.recheck(service, identity, catalogue.find(service.engine, identity, dataset))
+    return catalogue.find(service.engine, identity, dataset).public()
+
+
+@router.put("/datasets/{dataset}/cap", responses=refusals("no-dataset"))
+def set_cap(request: Request, identity: Curator, dataset: Name, cap: Cap) -> dict[str, Any]:
+    """Lower a cap, or propose a higher one to another curator."""
+    service = service_of(request)
+    found = catalogue.find(service.engine, identity, dataset)
+    return {"proposal": budgets.set_cap(service, identity, found.id, cap.budget())}
+
+
+@router.put("/datasets/{dataset}/analysts/{person}", responses=refusals("no-dataset"))
+def allow(request: Request, identity: Curator, dataset: Name, person: Name, cap: Cap) -> dict[str, Any]:
+    """Let an analyst use a data set up to a cap; a higher cap than before waits for another curator."""
+    service = service_of(request)
+    found = catalogue.find(service.engine, identity, dataset)
+    return {"proposal": curating.allow(service, identity, found.id, person, cap.budget())}
+
+
+@router.delete("/datasets/{dataset}/analysts/{person}", responses=refusals("no-dataset"))
+def deny(request: Request, identity: Curator, dataset: Name, person: Name) -> dict[str, Any]:
+    """Close a data set to an analyst; what was released to them stays theirs."""
+    service = service_of(request)
+    found = catalogue.find(service.engine, identity, dataset)
+    catalogue.grant(service.engine, found.id, person, allowed=False)
+    return {"analysts": catalogue.granted(service.engine, found.id)}
+
+
+@router.post("/datasets/{dataset}/freeze", responses=refusals("no-dataset"))
+def freeze(request: Request, identity: Curator, dataset: Name, reason: Reason) -> dict[str, Any]:
+    """Stop everything new on a data set, or let it go on."""
+    service = service_of(request)
+    found = catalogue.find(service.engine, identity, dataset)
+    curating.freeze(service, identity, found.id, frozen=reason.frozen, reason=reason.reason)
+    return {"frozen": service.ledger.account(found.id).frozen}
+
+
+@router.get("/approvals")
+def approvals(request: Request, identity: Curator) -> list[dict[str, Any]]:
+    """Caps that wait for a second curator."""
+    return curating.approvals(service_of(request))
+
+
+@router.post("/approvals/{proposal}", responses=refusals("twice", "nothing-here"))
+def approve(request: Request, identity: Curator, proposal: int) -> dict[str, Any]:
+    """Approve what another curator has proposed."""
+    budgets.approve(service_of(request), identity, proposal)
+    return {"approved": proposal}
+
+
+@router.get("/people")
+def everybody(request: Request, identity: Curator) -> list[dict[str, Any]]:
+    """All people."""
+    return people.everybody(service_of(request).engine)
+
+
+@router.post("/people", status_code=201)
+def add_person(request: Request, identity: Curator, new: NewPerson) -> dict[str, Any]:
+    """Add somebody."""
+    service = service_of(request)
+    people.add_person(service.engine, service.clock, person=new.person, name=new.name, role=new.role)
+    return {"person": new.person}
+
+
+@router.post("/people/{person}/tokens", status_code=201)
+def add_token(request: Request, identity: Curator, person: Name, new: NewToken) -> dict[str, Any]:
+    """Make a token, which is shown this once."""
+    service = service_of(request)
+    scopes = None if new.scopes is None else frozenset(new.scopes)
+    made = people.add_token(service.engine, service.clock, person=person, label=new.label, scopes=scopes, days=new.days)
+    return {"token": made}
+
+
+@router.get("/tokens")
+def tokens(request: Request, identity: Curator) -> list[dict[str, Any]]:
+    """All tokens, without their secrets."""
+    return people.tokens_of(service_of(request).engine)
+
+
+@router.delete("/tokens/{token}", responses=refusals("nothing-here"))
+def revoke(request: Request, identity: Curator, token: Name) -> dict[str, Any]:
+    """End a token and its sessions."""
+    service = service_of(request)
+    if not people.revoke(service.engine, service.clock, token):
+        raise Refusal("nothing-here")
+    service.forget_identities()
+    return {"revoked": token}
+
+
+@router.get("/log")
+def log(request: Request, identity: Curator, after: Annotated[int, Query(ge=0, le=10**9)] = 0) -> list[dict[str, Any]]:
+    """The ledger's log, every line with the hash of the one before."""
+    return curating.log(service_of(request), after)
+
+
+@router.get("/log/verification")
+def verification(
+    request: Request, identity: Curator, anchor: Annotated[str | None, Query(max_length=100)] = None
+) -> dict[str, Any]:
+    """Read the whole log again and check it, against a head that was kept elsewhere if there is one."""
+    return curating.verified(service_of(request), anchor)

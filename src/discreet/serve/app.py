@@ -1,0 +1,110 @@
+"""The application: routes behind the door, refusals in fixed words, and a worker beside them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException
+
+from discreet import __version__
+from discreet.errors import DiscreetError
+from discreet.serve import api, api_curator, pages, pages_curator, pages_request
+from discreet.serve.door import Door
+from discreet.serve.refusals import Refusal
+from discreet.serve.service import Service
+from discreet.serve.settings import Settings
+from discreet.serve.views import error_page
+from discreet.serve.worker import Worker
+
+ROUTERS = (api.router, api_curator.router, pages.router, pages_request.router, pages_curator.router)
+_ABOUT = """
+Treatment effects from sensitive records, published under differential privacy.
+
+Analysts plan for free, ask for releases, and read them; nothing here ever shows a record. Send a token as
+`Authorization: Bearer ...`. What is refused is refused in fixed words that depend on nothing but the request.
+"""
+
+
+def create_app(settings: Settings) -> Any:
+    """The service as an ASGI application.
+
+    Parameters
+    ----------
+    settings : Settings
+        How it is set up.
+    """
+    service = Service.of(settings)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        worker = Worker(service) if settings.work else None
+        if worker is not None:
+            worker.start()
+        yield
+        if worker is not None:
+            worker.end()
+        service.close()
+
+    app = FastAPI(
+        title="discreet",
+        version=__version__,
+        description=_ABOUT,
+        openapi_url="/api/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+        # Paths differ by a slash only where they differ.
+        redirect_slashes=False,
+    )
+    app.state.service = service
+    app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
+    for router in ROUTERS:
+        app.include_router(router)
+    app.add_exception_handler(Refusal, _refused)
+    app.add_exception_handler(DiscreetError, _invalid)
+    app.add_exception_handler(RequestValidationError, _malformed)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_middleware(Door, service=service)
+    return app
+
+
+def from_environment() -> Any:
+    """The application with the settings that a parent process wrote down."""
+    return create_app(Settings.from_environment())
+
+
+def _answer(request: Request, status: int, code: str, text: str, **more: Any) -> Response:
+    if request.url.path.startswith("/api"):
+        return JSONResponse({"error": code, "text": text} | more, status)
+    return error_page(request, status, text)
+
+
+async def _refused(request: Request, error: Any) -> Response:
+    return _answer(request, error.status, error.code, error.text)
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    """Routes see public facts and requests only, so that what they refuse may be quoted."""
+    return _answer(request, 422, "invalid", str(error))
+
+
+async def _malformed(request: Request, error: Any) -> Response:
+    where = sorted({".".join(str(part) for part in problem["loc"][1:4])[:80] for problem in error.errors()})
+    return _answer(request, *_fixed("malformed"), where=where)
+
+
+async def _http(request: Request, error: Any) -> Response:
+    code = {404: "nothing-here", 405: "method"}.get(error.status_code, "malformed")
+    return _answer(request, *_fixed(code))
+
+
+def _fixed(code: str) -> tuple[int, str, str]:
+    refusal = Refusal(code)
+    return refusal.status, refusal.code, refusal.text

@@ -1,0 +1,197 @@
+"""Data sets: registered by curators by reference, used by analysts by name."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from discreet.bounds import Bounds
+from discreet.errors import InvalidInput
+from discreet.guarantee import Neighbours
+from discreet.records import MIN_ROWS
+from discreet.serve import sources
+from discreet.serve.clock import Clock
+from discreet.serve.people import Identity, slug
+from discreet.serve.refusals import Refusal
+from discreet.serve.schema import datasets, grants, people, reading
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """A data set as the service knows it; ``source`` and ``n`` are not for analysts unless ``n`` is public."""
+
+    id: str
+    title: str
+    about: str
+    source: str
+    outcome: str
+    treatment: str
+    bounds: Bounds
+    propensity: float | str | None
+    n: int
+    n_public: bool
+    n_about: int | None
+    claimed: bool
+    fingerprint: str
+    version: int
+    curator: str
+    created: float
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Where the number of records is private, a release must hide whether a record is there at all."""
+        return "replace-one" if self.n_public else "add-remove"
+
+    @property
+    def public_n(self) -> int | None:
+        """The number of records as far as it is public: exact, or what the curator said about it."""
+        return self.n if self.n_public else self.n_about
+
+    def public(self) -> dict[str, Any]:
+        """What analysts may know."""
+        return {
+            "id": self.id,
+            "title": self.title,
+            "about": self.about,
+            "outcome": self.outcome,
+            "treatment": self.treatment,
+            "bounds": self.bounds.to_dict(),
+            "known_propensity": self.propensity,
+            "records": self.public_n,
+            "records_are": "public" if self.n_public else "private",
+            "neighbours": self.neighbours,
+            "admits_claimed": self.claimed,
+            "version": self.version,
+        }
+
+
+def register(
+    engine: sa.Engine,
+    clock: Clock,
+    identity: Identity,
+    *,
+    root: str,
+    dataset: str,
+    title: str,
+    about: str = "",
+    source: str,
+    outcome: str,
+    treatment: str,
+    bounds: Bounds,
+    propensity: float | str | None = None,
+    n_public: bool = True,
+    n_about: int | None = None,
+    claimed: bool = False,
+) -> int:
+    """Check every record once, before anyone can ask, and remember where they are; returns their number.
+
+    From then on a request cannot be refused because of a record, unless the source changes.
+    """
+    slug(dataset, "id")
+    if not title.strip() or len(title) > 120 or len(about) > 2_000:
+        raise InvalidInput("title must have between 1 and 120 characters, and about at most 2,000: shorten them.")
+    if not bounds.named:
+        raise InvalidInput("bounds must name their covariates: declare each column under its name.")
+    if n_about is not None and n_about < MIN_ROWS:
+        raise InvalidInput(f"n_about must be at least {MIN_ROWS}: it is what analysts plan with.")
+    where = sources.located(source, root)
+    facts: Any = {"outcome": outcome, "treatment": treatment, "bounds": bounds, "propensity": propensity}
+    row: dict[str, Any] = {
+        "id": dataset,
+        "title": title.strip(),
+        "about": about.strip(),
+        "source": where,
+        "outcome": outcome,
+        "treatment": treatment,
+        "bounds": json.dumps(bounds.to_dict()),
+        "propensity": None if propensity is None else json.dumps(propensity),
+        "n": sources.records_in(where, **facts),
+        "n_public": n_public,
+        "n_about": n_about,
+        "claimed": claimed,
+        "fingerprint": sources.fingerprint(where),
+        "version": 1,
+        "curator": identity.person,
+        "created": clock.now(),
+    }
+    try:
+        with engine.begin() as connection:
+            connection.execute(sa.insert(datasets).values(row))
+    except sa.exc.IntegrityError:
+        raise InvalidInput("id is the name of another data set already: choose another.") from None
+    return int(row["n"])
+
+
+def recheck(engine: sa.Engine, dataset: Dataset) -> None:
+    """Check a source that has changed, so that it can be used again; earlier releases are no longer its own."""
+    facts: Any = {"outcome": dataset.outcome, "treatment": dataset.treatment, "bounds": dataset.bounds}
+    n = sources.records_in(dataset.source, propensity=dataset.propensity, **facts)
+    changed = {"n": n, "fingerprint": sources.fingerprint(dataset.source), "version": dataset.version + 1}
+    same = (datasets.c.id == dataset.id) & (datasets.c.version == dataset.version)
+    with engine.begin() as connection:
+        connection.execute(sa.update(datasets).where(same).values(changed))
+
+
+def unchanged(dataset: Dataset) -> bool:
+    """Whether the source is still what was checked."""
+    try:
+        return sources.fingerprint(dataset.source) == dataset.fingerprint
+    except OSError:
+        return False
+
+
+def grant(engine: sa.Engine, dataset: str, person: str, *, allowed: bool = True) -> None:
+    """Let an analyst use a data set, or no longer."""
+    here = (grants.c.dataset == dataset) & (grants.c.person == person)
+    with engine.begin() as connection:
+        known = connection.scalar(sa.select(people.c.role).where(people.c.id == person))
+        if known != "analyst":
+            raise InvalidInput("person must be an analyst whom the service knows: add the person first.")
+        connection.execute(sa.delete(grants).where(here))
+        if allowed:
+            connection.execute(sa.insert(grants).values(dataset=dataset, person=person))
+
+
+def granted(engine: sa.Engine, dataset: str) -> list[str]:
+    """The analysts who may use a data set."""
+    with reading(engine).begin() as connection:
+        found = connection.scalars(sa.select(grants.c.person).where(grants.c.dataset == dataset))
+        return sorted(found)
+
+
+def listed(engine: sa.Engine, identity: Identity) -> list[Dataset]:
+    """The data sets that somebody may use; all of them for a curator."""
+    wanted = sa.select(datasets).order_by(datasets.c.created, datasets.c.id)
+    if not identity.curator:
+        mine = sa.select(grants.c.dataset).where(grants.c.person == identity.person)
+        wanted = wanted.where(datasets.c.id.in_(mine))
+    with reading(engine).begin() as connection:
+        return [_dataset(row) for row in connection.execute(wanted).mappings()]
+
+
+def find(engine: sa.Engine, identity: Identity, dataset: str) -> Dataset:
+    """A data set that somebody may use; one that does not exist is refused in the same words as one that is closed."""
+    wanted = sa.select(datasets, grants.c.person.label("mine")).select_from(
+        datasets.outerjoin(grants, (grants.c.dataset == datasets.c.id) & (grants.c.person == identity.person))
+    )
+    with reading(engine).begin() as connection:
+        row = connection.execute(wanted.where(datasets.c.id == dataset)).mappings().first()
+    if row is None or not (identity.curator or row["mine"] is not None):
+        raise Refusal("no-dataset")
+    return _dataset({name: value for name, value in row.items() if name != "mine"})
+
+
+def by_id(engine: sa.Engine, dataset: str) -> Dataset | None:
+    """A data set, for the service itself."""
+    with reading(engine).begin() as connection:
+        row = connection.execute(sa.select(datasets).where(datasets.c.id == dataset)).mappings().first()
+    return None if row is None else _dataset(row)
+
+
+def _dataset(row: Any) -> Dataset:
+    known = None if row["propensity"] is None else json.loads(row["propensity"])
+    made = {"bounds": Bounds.from_dict(json.loads(row["bounds"])), "propensity": known}
+    return Dataset(**(dict(row) | made))

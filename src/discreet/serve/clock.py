@@ -1,0 +1,50 @@
+"""Time that never goes backwards: a clock that is set back must not bring expired tokens to life again."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import sqlalchemy as sa
+
+from discreet.serve.schema import facts, reading
+
+# The latest time seen is written down this often; a restart can fall back by no more.
+_WRITE = 60.0
+
+
+class Clock:
+    """Seconds since 1970, at least as late as any that this database has seen.
+
+    Parameters
+    ----------
+    engine : Engine
+        Where the latest time is remembered.
+    wall : callable, optional
+        The system's clock.
+    """
+
+    def __init__(self, engine: sa.Engine, wall: Callable[[], float] = time.time) -> None:
+        self._engine, self._wall, self._lock = engine, wall, threading.Lock()
+        with reading(engine).begin() as connection:
+            seen = connection.scalar(sa.select(facts.c.value).where(facts.c.name == "clock"))
+        self._latest = self._written = float(seen or 0.0)
+
+    def now(self) -> float:
+        """The time. It writes nothing, so that it can be asked inside a transaction."""
+        with self._lock:
+            self._latest = max(self._latest, self._wall())
+            return self._latest
+
+    def remember(self, *, at_once: bool = False) -> None:
+        """Write the latest time down, if that is due; never inside a transaction, which it would wait for."""
+        latest = self.now()
+        with self._lock:
+            if not at_once and latest - self._written < _WRITE:
+                return
+            self._written = latest
+        with self._engine.begin() as connection:
+            seen = connection.scalar(sa.select(facts.c.value).where(facts.c.name == "clock").with_for_update())
+            if float(seen or 0.0) < latest:
+                connection.execute(sa.update(facts).where(facts.c.name == "clock").values(value=repr(latest)))

@@ -1,0 +1,134 @@
+"""What curators do, for pages and for the programming interface alike."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from discreet.bounds import Bounds
+from discreet.budget import Budget
+from discreet.errors import DiscreetError, InvalidInput, LedgerCorrupt
+from discreet.ledger import Head
+from discreet.serve import budgets, catalogue
+from discreet.serve.catalogue import Dataset
+from discreet.serve.people import Identity
+from discreet.serve.refusals import Refusal
+from discreet.serve.service import Service
+
+LINES = 200
+
+
+class NewDataset(BaseModel):
+    """A data set by reference, and what is public about it."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    id: str = Field(max_length=40, description="Short name: lower-case letters, digits, hyphens.")
+    title: str = Field(max_length=120, description="What people call it.")
+    about: str = Field(default="", max_length=2_000, description="A sentence or two for analysts.")
+    source: str = Field(
+        max_length=1_000, description="CSV or Parquet files below the data directory, or postgresql://...#table."
+    )
+    outcome: str = Field(max_length=200, description="Column of the outcome.")
+    treatment: str = Field(max_length=200, description="Column of the treatment.")
+    bounds: dict[str, Any] = Field(description="As Bounds.to_dict writes them: declared, never computed from records.")
+    propensity: float | str | None = Field(default=None, description="Probability of treatment by design, or a column.")
+    epsilon: float = Field(gt=0, le=1_000, description="Cap on all that is ever released about it.")
+    delta: float | None = Field(default=None, ge=0, lt=1, description="The cap's delta.")
+    records_are_public: bool = Field(default=True, description="Whether the number of records is public.")
+    records_about: int | None = Field(default=None, ge=10, description="What analysts plan with, where it is not.")
+    admits_claimed: bool = Field(default=False, description="Whether methods may be used that are claimed, not proved.")
+
+
+class Cap(BaseModel):
+    """A cap on what is spent."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    epsilon: float = Field(gt=0, le=1_000)
+    delta: float | None = Field(default=None, ge=0, lt=1)
+
+    def budget(self) -> Budget:
+        """The same as a budget."""
+        return Budget(epsilon=self.epsilon, delta=self.delta)
+
+
+def register(service: Service, identity: Identity, new: NewDataset) -> Dataset:
+    """Check the records, open an account in the ledger, and list the data set."""
+    cap = Budget(epsilon=new.epsilon, delta=new.delta)
+    neighbours: Any = "replace-one" if new.records_are_public else "add-remove"
+    catalogue.register(
+        service.engine,
+        service.clock,
+        identity,
+        root=service.settings.data,
+        dataset=new.id,
+        title=new.title,
+        about=new.about,
+        source=new.source,
+        outcome=new.outcome,
+        treatment=new.treatment,
+        bounds=Bounds.from_dict(new.bounds),
+        propensity=new.propensity,
+        n_public=new.records_are_public,
+        n_about=new.records_about,
+        claimed=new.admits_claimed,
+    )
+    # A data set without an account cannot be asked: should the server stop between these lines, nothing is lost.
+    service.ledger.open(new.id, epsilon=cap.epsilon, delta=cap.delta, neighbours=neighbours, curator=identity.person)
+    return catalogue.find(service.engine, identity, new.id)
+
+
+def allow(service: Service, identity: Identity, dataset: str, analyst: str, cap: Budget) -> int | None:
+    """Let an analyst use a data set up to a cap; a higher cap than before waits for another curator."""
+    catalogue.grant(service.engine, dataset, analyst)
+    return budgets.set_quota(service, identity, dataset, analyst, cap)
+
+
+def freeze(service: Service, identity: Identity, dataset: str, *, frozen: bool, reason: str = "") -> None:
+    """Stop everything new on a data set, or let it go on."""
+    if len(reason) > 200 or not reason.isprintable():
+        raise InvalidInput("reason must be printable text of at most 200 characters: shorten it.")
+    switch = service.ledger.freeze if frozen else service.ledger.unfreeze
+    switch(dataset, curator=identity.person, reason=reason)
+
+
+def recheck(service: Service, identity: Identity, dataset: Dataset) -> None:
+    """Check a changed source, and let no earlier release answer for it."""
+    catalogue.recheck(service.engine, dataset)
+    service.ledger.renew(dataset.id, str(dataset.version + 1), curator=identity.person)
+
+
+def approvals(service: Service) -> list[dict[str, Any]]:
+    """Caps that wait for a second curator."""
+    return [
+        {
+            "id": proposal.id,
+            "dataset": proposal.dataset,
+            "analyst": proposal.analyst,
+            "epsilon": proposal.cap.epsilon,
+            "delta": proposal.cap.delta,
+            "curator": proposal.curator,
+        }
+        for proposal in service.ledger.proposals()
+    ]
+
+
+def log(service: Service, after: int = 0) -> list[dict[str, Any]]:
+    """Lines of the ledger's log."""
+    return [json.loads(entry.line) for entry in service.ledger.log(after)]
+
+
+def verified(service: Service, anchor: str | None = None) -> dict[str, Any]:
+    """Whether the whole log and all stored releases are what they were."""
+    try:
+        kept = Head.parse(anchor) if anchor else None
+    except (DiscreetError, ValueError):
+        raise Refusal("malformed") from None
+    try:
+        head = service.ledger.verify(kept)
+    except LedgerCorrupt as error:
+        return {"intact": False, "head": None, "text": str(error)}
+    return {"intact": True, "head": str(head), "text": f"All {head.seq} lines follow from each other."}

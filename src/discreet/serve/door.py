@@ -1,0 +1,230 @@
+"""What every request passes before any route sees it: size, identity, forgery, frequency, time and headers.
+
+Nothing is let through by a route's own doing: a path is closed unless it stands in ``OPEN``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import math
+import re
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+from urllib.parse import urlencode
+
+from anyio.to_thread import run_sync
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+
+from discreet.serve.limits import Buckets
+from discreet.serve.people import Identity, by_session, by_token
+from discreet.serve.refusals import Refusal
+from discreet.serve.service import Service
+from discreet.serve.views import error_page
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+OPEN = ("/health", "/login")
+STATIC = "/static/"
+COOKIE, SECURE_COOKIE = "discreet", "__Host-discreet"
+HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+}
+_SAFE = {"GET", "HEAD", "OPTIONS"}
+# A revoked token is refused by other server processes after this many seconds at most.
+_REMEMBER = 2.0
+_MOST = 5_000
+# Answered from public numbers and releases alone, as fast as possible.
+_FREE = re.compile(r"/(effects|plan|upload)$")
+_log = logging.getLogger("discreet.serve")
+
+
+class Door:
+    """The application behind its checks."""
+
+    def __init__(self, app: App, service: Service) -> None:
+        settings = service.settings
+        self._app, self._service = app, service
+        self._logins = Buckets(settings.logins / 60.0, settings.logins)
+        self._spends = Buckets(settings.spends / 60.0, settings.spends)
+        self._asks = Buckets(settings.asks, settings.asks)
+        self._known: dict[tuple[str, str], tuple[Identity | None, float]] = {}
+        service.forget_identities = self._known.clear
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        send = self._timed(scope, _with_headers(scope, send, self._service.settings.https))
+        try:
+            await self._enter(scope, receive, send)
+        except Refusal as refusal:
+            await refused(scope, refusal)(scope, receive, send)
+        except Exception as error:
+            # The message may quote records, so that only its kind is noted.
+            _log.error("%s %s: %s", scope["method"], _route(scope), type(error).__name__)
+            await refused(scope, Refusal("unexpected"))(scope, receive, send)
+
+    async def _enter(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path, unsafe = scope["path"], scope["method"] not in _SAFE
+        headers = Headers(scope=scope)
+        if unsafe and headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
+            raise Refusal("forged")
+        if unsafe:
+            receive = await self._whole(path, headers, receive)
+        if path.startswith(STATIC) or path == "/health":
+            await self._app(scope, receive, send)
+            return
+        if path in OPEN:
+            if unsafe and not self._logins.take(_address(scope)):
+                raise Refusal("too-many")
+            await self._app(scope, receive, send)
+            return
+        identity = await self._identity(headers)
+        if identity is None:
+            raise Refusal("bad-token" if "authorization" in headers else "sign-in")
+        if not (self._spends if unsafe and not _FREE.search(path) else self._asks).take(identity.person):
+            raise Refusal("too-many")
+        if unsafe and identity.csrf is not None:
+            receive = await _unforged(scope, receive, identity.csrf)
+        scope.setdefault("state", {})["identity"] = identity
+        await self._app(scope, receive, send)
+
+    async def _identity(self, headers: Headers) -> Identity | None:
+        """By a bearer token, or by a session's cookie; remembered for a moment."""
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        if "authorization" in headers:
+            if scheme.lower() != "bearer":
+                return None
+            key = ("token", given.strip())
+        else:
+            name = SECURE_COOKIE if self._service.settings.https else COOKIE
+            key = ("session", Request({"type": "http", "headers": headers.raw}).cookies.get(name, ""))
+        if not key[1]:
+            return None
+        known, until = self._known.get(key, (None, 0.0))
+        if until > time.monotonic():
+            return known
+        look = by_token if key[0] == "token" else by_session
+        found = await run_sync(look, self._service.engine, self._service.clock, key[1])
+        if len(self._known) > _MOST:
+            self._known.clear()
+        self._known[key] = (found, time.monotonic() + _REMEMBER)
+        return found
+
+    async def _whole(self, path: str, headers: Headers, receive: Receive) -> Receive:
+        """The body, read at once up to its limit."""
+        limit = self._service.settings.upload_limit if path.endswith("/upload") else self._service.settings.body_limit
+        stated = headers.get("content-length", "0")
+        if not stated.isdigit() or int(stated) > limit:
+            raise Refusal("too-large")
+        body = bytearray()
+        while True:
+            message = await receive()
+            if message["type"] != "http.request":
+                break
+            body += message.get("body", b"")
+            if len(body) > limit:
+                raise Refusal("too-large")
+            if not message.get("more_body"):
+                break
+        return _replay(bytes(body), receive)
+
+    def _timed(self, scope: Scope, send: Send) -> Send:
+        """Hold answers back until the next point of a public grid, where what is asked may be refused."""
+        grid = self._service.settings.grid
+        if scope["method"] in _SAFE or _FREE.search(scope["path"]) or grid <= 0:
+            return send
+        started = time.monotonic()
+
+        async def held(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                elapsed = time.monotonic() - started
+                await asyncio.sleep(math.ceil(elapsed / grid) * grid - elapsed)
+            await send(message)
+
+        return held
+
+
+async def _unforged(scope: Scope, receive: Receive, csrf: str) -> Receive:
+    """Whether a form came from a page of this service: it carries what only such a page knows."""
+    headers = Headers(scope=scope)
+    given = headers.get("x-csrf-token")
+    if given is None and headers.get("content-type", "").startswith(
+        ("application/x-www-form-urlencoded", "multipart/form-data")
+    ):
+        body = (await receive())["body"]
+        try:
+            async with Request(scope, _replay(body, receive)).form(max_files=1, max_fields=200) as form:
+                given = str(form.get("csrf", ""))
+        except Exception:
+            raise Refusal("malformed") from None
+        receive = _replay(body, receive)
+    if given is None or not hmac.compare_digest(given.encode(), csrf.encode()):
+        raise Refusal("forged")
+    return receive
+
+
+def refused(scope: Scope, refusal: Refusal) -> Response:
+    """The answer to a request that got no further than the door."""
+    page = not scope["path"].startswith("/api")
+    if page and refusal.code in {"sign-in", "bad-token"}:
+        headers = Headers(scope=scope)
+        if "hx-request" in headers:
+            return Response(status_code=401, headers={"hx-redirect": "/login"})
+        target = urlencode({"next": scope["path"]}) if scope["method"] == "GET" and scope["path"] != "/" else ""
+        return RedirectResponse("/login" + (f"?{target}" if target else ""), status_code=303)
+    if page:
+        return error_page(Request(scope), refusal.status, refusal.text)
+    headers_ = {"www-authenticate": "Bearer"} if refusal.status == 401 else None
+    return JSONResponse({"error": refusal.code, "text": refusal.text}, refusal.status, headers_)
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    sent = False
+
+    async def again() -> MutableMapping[str, Any]:
+        nonlocal sent
+        if sent:
+            return await receive()
+        sent = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again
+
+
+def _with_headers(scope: Scope, send: Send, https: bool) -> Send:
+    extra = HEADERS | ({"strict-transport-security": "max-age=31536000"} if https else {})
+    extra["cache-control"] = "public, max-age=3600" if scope["path"].startswith(STATIC) else "no-store"
+    raw = [(name.encode(), value.encode()) for name, value in extra.items()]
+
+    async def headed(message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message.get("headers", []), *raw]
+        await send(message)
+
+    return headed
+
+
+def _route(scope: Scope) -> str:
+    route = scope.get("route")
+    return getattr(route, "path", "(no route)")
+
+
+def _address(scope: Scope) -> str:
+    client = scope.get("client")
+    return client[0] if client else "unknown"

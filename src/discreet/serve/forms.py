@@ -1,0 +1,109 @@
+"""Requests and plans as forms write them: text in, checked models out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from discreet.bounds import Bounds, Range
+from discreet.errors import InvalidInput
+from discreet.serve.plans import Planned
+from discreet.serve.requests import Asked
+
+_PROBLEMS = {
+    "epsilon": "epsilon must be a number above 0 and at most 100: smaller is more private.",
+    "delta": "delta must be a number from 0 to 1, far below one over the number of records: 1e-6 is usual.",
+    "width": "± must be a positive number, in the outcome's unit.",
+    "n": "n must be a whole number of at least 10: it is the number of records that you expect.",
+    "by": "segments must be a number of cuts, a choice of the list, or edges: choose again.",
+}
+
+
+def fields(given: Mapping[str, Any], bounds: Bounds) -> dict[str, Any]:
+    """What a form says about a request, without empty fields."""
+    out: dict[str, Any] = {"kind": str(given.get("kind") or "ate")}
+    for name in ("epsilon", "delta", "n"):
+        text = str(given.get(name) or "").strip()
+        if text:
+            out[name] = text
+    names = [name for j, name in enumerate(bounds.names) if given.get(f"use-{j}")]
+    if names and len(names) < bounds.p:
+        out["covariates"] = names
+    cuts = {name: _cut(str(given.get(f"by-{j}") or "")) for j, name in enumerate(bounds.names)}
+    if out["kind"] == "uplift":
+        out["by"] = {name: cut for name, cut in cuts.items() if cut is not None}
+    if out["kind"] == "dp-cate" and given.get("calibration") == "claimed":
+        out["calibration"] = "claimed"
+    return out
+
+
+def asked(given: Mapping[str, Any], bounds: Bounds) -> Asked:
+    """The request of a form."""
+    out = fields(given, bounds)
+    out.pop("n", None)
+    if out["kind"] == "uplift" and "delta" not in out:
+        out["delta"] = None
+    made: Asked = _checked(Asked, out)
+    return made
+
+
+def planned(given: Mapping[str, Any], bounds: Bounds) -> Planned:
+    """The plan that a form asks about: at an epsilon, or for an interval of plus or minus something."""
+    out = fields(given, bounds)
+    out.pop("calibration", None)
+    half = str(given.get("half") or "").strip()
+    if half and given.get("solve"):
+        out.pop("epsilon", None)
+        try:
+            out["width"] = 2.0 * float(half) * unit_of(bounds)[0]
+        except ValueError:
+            raise InvalidInput(_PROBLEMS["width"]) from None
+    out.setdefault("epsilon", None)
+    made: Planned = _checked(Planned, out)
+    return made
+
+
+def unit_of(bounds: Bounds) -> tuple[float, str]:
+    """Size and name of the unit in which people say how wide an interval may be."""
+    return (0.01, "points") if bounds.outcome == (0.0, 1.0) else (1.0, "in the outcome's unit")
+
+
+def person(given: Mapping[str, Any], bounds: Bounds) -> dict[str, Any]:
+    """One person's covariates from a form, by position: names of columns are nobody's field names."""
+    out: dict[str, Any] = {}
+    for j, (name, spec) in enumerate(zip(bounds.names, bounds.columns, strict=True)):
+        text = str(given.get(f"x-{j}") or "").strip()
+        if isinstance(spec, Range):
+            try:
+                out[name] = float(text)
+            except ValueError:
+                raise InvalidInput(f"{name} must be a number from {spec.low:g} to {spec.high:g}: write one.") from None
+        else:
+            places = {str(k): level for k, level in enumerate(spec.levels)}
+            if text not in places:
+                raise InvalidInput(f"{name} must be one of the levels of the list: choose one.")
+            out[name] = places[text]
+    return out
+
+
+def _cut(text: str) -> Any:
+    if text in ("", "none"):
+        return None
+    if text in ("auto", "levels"):
+        return text
+    if "," in text:
+        try:
+            return [float(edge) for edge in text.split(",")]
+        except ValueError:
+            raise InvalidInput(_PROBLEMS["by"]) from None
+    return int(text) if text.isdigit() else text
+
+
+def _checked(model: Any, out: dict[str, Any]) -> Any:
+    try:
+        return model(**out)
+    except ValidationError as error:
+        first = str(error.errors()[0]["loc"][0]) if error.errors()[0]["loc"] else ""
+        raise InvalidInput(_PROBLEMS.get(first, "the form has a value that cannot be used: check it.")) from None

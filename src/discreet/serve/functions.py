@@ -1,0 +1,110 @@
+"""DP-CATE's function, asked one query after the other: every answer is in the database before it is given.
+
+What is kept here is **secret**: a function that was fitted to records, without noise. A query that was asked before
+gets the same answer, by whichever server and after whatever crash; a new one gets noise that fits all earlier noise.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+
+import pyarrow as pa
+import sqlalchemy as sa
+
+from discreet.papers import DPCATEFunction
+from discreet.papers.nuisances import design
+from discreet.papers.queries import encode_queries
+from discreet.papers.secret_function import SecretFunction
+from discreet.serve.refusals import Refusal
+from discreet.serve.schema import answers, functions, reading
+from discreet.serve.service import Service
+from discreet.tables import FileRecords, _batches
+
+# Queries that are answered in all: each new one costs time that grows with their number.
+MOST_ANSWERS = 2_000
+_held: dict[str, tuple[int, SecretFunction]] = {}
+_lock = threading.Lock()
+
+
+def fitted(estimator: DPCATEFunction, table: Any, *, outcome: str, treatment: str) -> tuple[Any, dict[str, Any] | None]:
+    """A release, and what has to be kept secret for further answers: nothing where the whole function is released."""
+    if isinstance(table, str):
+        table = _in_memory(table, estimator, outcome, treatment)
+    X = table.select(list(estimator.bounds.names))
+    estimator.fit(table[outcome], table[treatment], X=X)
+    if estimator.calibration == "proved":
+        return estimator.release_, None
+    return estimator._release_of(estimator.secret_), estimator.secret_.head(estimator._about)
+
+
+def keep(connection: sa.Connection, release: str, head: dict[str, Any]) -> None:
+    """Begin to answer."""
+    connection.execute(sa.insert(functions).values(release=release, head=json.dumps(head), asked=0))
+
+
+def is_kept(service: Service, release: str) -> bool:
+    """Whether a release answers from a secret function."""
+    with reading(service.engine).begin() as connection:
+        return connection.scalar(sa.select(functions.c.asked).where(functions.c.release == release)) is not None
+
+
+def ask(service: Service, release: str, X: Any, bounds: Any) -> Any:
+    """Effects for rows of covariates; they are durable when this returns, and the same for ever."""
+    rows = design(encode_queries(X, bounds, "rows"), bounds)
+    with _lock, service.engine.begin() as connection:
+        wanted = sa.select(functions).where(functions.c.release == release)
+        found = connection.execute(wanted.with_for_update()).mappings().first()
+        if found is None:
+            raise Refusal("no-release")
+        secret = _restored(connection, release, found)
+        secret.go_on_in(_Keeper(connection, release, found["asked"]))
+        # Until the transaction has ended well, nobody knows whether this object and the database agree.
+        _held.pop(release, None)
+        if len(secret.answers) + len(rows) > MOST_ANSWERS:
+            raise Refusal("too-large", f"This function gives {MOST_ANSWERS:,} answers in all: ask for fewer.")
+        effects = secret.ask(rows)
+        asked = connection.scalar(sa.select(functions.c.asked).where(functions.c.release == release))
+    with _lock:
+        _held[release] = (int(asked or 0), secret)
+    return effects
+
+
+def answered(service: Service, release: str) -> tuple[float, ...]:
+    """All answers so far."""
+    with _lock, service.engine.begin() as connection:
+        found = connection.execute(sa.select(functions).where(functions.c.release == release)).mappings().first()
+        return () if found is None else _restored(connection, release, found).answers
+
+
+def _restored(connection: sa.Connection, release: str, found: Any) -> SecretFunction:
+    asked, secret = _held.get(release, (-1, None))
+    if secret is not None and asked == found["asked"]:
+        return secret
+    calls = connection.scalars(sa.select(answers.c.call).where(answers.c.release == release).order_by(answers.c.number))
+    return SecretFunction.restored(json.loads(found["head"]), [json.loads(call) for call in calls])
+
+
+class _Keeper:
+    """A transaction in which answers are remembered."""
+
+    def __init__(self, connection: sa.Connection, release: str, asked: int) -> None:
+        self._connection, self._release, self._asked = connection, release, asked
+
+    def append(self, line: dict[str, Any]) -> None:
+        """Remember one call, if the transaction ends well; otherwise nothing was answered."""
+        self._asked += 1
+        row = {"release": self._release, "number": self._asked, "call": json.dumps(line, allow_nan=False)}
+        self._connection.execute(sa.insert(answers).values(row))
+        same = functions.c.release == self._release
+        self._connection.execute(sa.update(functions).where(same).values(asked=self._asked))
+
+    def close(self) -> None:
+        """The transaction's owner ends it."""
+
+
+def _in_memory(path: str, estimator: DPCATEFunction, outcome: str, treatment: str) -> Any:
+    facts: Any = {"outcome": outcome, "treatment": treatment, "propensity": None, "bounds": estimator.bounds}
+    wanted = FileRecords(n=0, path=path, covariates=estimator.bounds.names, **facts)._wanted()
+    return pa.Table.from_batches(list(_batches(path, wanted))).rename_columns(list(wanted))

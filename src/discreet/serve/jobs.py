@@ -1,0 +1,180 @@
+"""The queue of requests: in the database, so that neither a restart nor a crash forgets one.
+
+A job is queued, then running, then done, failed or stopped. Its budget is reserved when it is queued. A running job
+belongs to one server for the length of a lease that the server renews; when the lease runs out another server decides
+by the ledger: what was charged has failed and stays charged, anything else is queued again.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import sqlalchemy as sa
+
+from discreet.serve import budgets, releases
+from discreet.serve.catalogue import Dataset
+from discreet.serve.people import Identity, new_id
+from discreet.serve.refusals import FAILURES, Refusal
+from discreet.serve.requests import TITLES, Asked, estimator_for, key_of
+from discreet.serve.schema import jobs, reading
+from discreet.serve.service import Service
+
+OPEN = ("queued", "running")
+
+
+def submit(service: Service, identity: Identity, dataset: Dataset, asked: Asked) -> dict[str, Any]:
+    """Queue a request whose budget fits, or answer it from a release that exists already.
+
+    Nothing here touches a record, and whether it is refused follows from the request, public facts and the ledger.
+    """
+    estimator_for(dataset, asked)
+    key = key_of(dataset, asked)
+    stored = releases.identical(service.engine, identity, key)
+    if stored is not None:
+        return {"release": stored, "job": None, "charged": False}
+    name = new_id()
+    reservation = budgets.reserve(service, identity, dataset, asked, name)
+    row = {
+        "id": name,
+        "dataset": dataset.id,
+        "person": identity.person,
+        "kind": asked.kind,
+        "request": json.dumps(asked.plain()),
+        "key": key,
+        "state": "queued",
+        "progress": 0,
+        "created": service.clock.now(),
+        "stop": False,
+        "reservation": reservation,
+    }
+    with service.engine.begin() as connection:
+        connection.execute(sa.insert(jobs).values(row))
+    service.wake.set()
+    return {"release": None, "job": name, "charged": True}
+
+
+def find(service: Service, identity: Identity, name: str) -> dict[str, Any]:
+    """A job as its owner, or a curator, may see it now."""
+    wanted = sa.select(jobs).where(jobs.c.id == name)
+    if not identity.curator:
+        wanted = wanted.where(jobs.c.person == identity.person)
+    with reading(service.engine).begin() as connection:
+        row = connection.execute(wanted).mappings().first()
+    if row is None:
+        raise Refusal("no-job")
+    return seen(service, row)
+
+
+def listed(service: Service, identity: Identity, limit: int = 100) -> list[dict[str, Any]]:
+    """One's own jobs, or all of them for a curator, the newest first."""
+    wanted = sa.select(jobs).order_by(jobs.c.created.desc(), jobs.c.id).limit(limit)
+    if not identity.curator:
+        wanted = wanted.where(jobs.c.person == identity.person)
+    with reading(service.engine).begin() as connection:
+        return [seen(service, row) for row in connection.execute(wanted).mappings()]
+
+
+def seen(service: Service, row: Any) -> dict[str, Any]:
+    """What may be told about a job: that it has ended only shows at points of a public schedule."""
+    ended = row["state"] not in OPEN and (row["visible"] is None or row["visible"] <= service.clock.now())
+    state = row["state"] if ended or row["state"] in OPEN else "running"
+    failure = row["failure"] if ended else None
+    return {
+        "id": row["id"],
+        "dataset": row["dataset"],
+        "person": row["person"],
+        "kind": row["kind"],
+        "title": TITLES[row["kind"]],
+        "request": json.loads(row["request"]),
+        "state": state,
+        "progress": _progress(service, row, state),
+        "created": row["created"],
+        "stopping": bool(row["stop"]) and state in OPEN,
+        "failure": failure,
+        "text": FAILURES.get(failure or "", ""),
+        "charged": state == "done" or bool(failure and failure.endswith("-charged")),
+        "release": row["release"] if state == "done" else None,
+    }
+
+
+def _progress(service: Service, row: Any, state: str) -> int:
+    """Per cent, in steps that follow the public schedule: how fast work goes must tell nothing about the records."""
+    if state != "running" or row["started"] is None:
+        return {"queued": 0, "running": 5}.get(state, 100)
+    ticks = max(service.clock.now() - row["started"], 0.0) / service.settings.first_tick
+    return min(95, 10 + 20 * math.floor(math.log2(1.0 + ticks)) + int(row["progress"]) // 10)
+
+
+def stop(service: Service, identity: Identity, name: str) -> dict[str, Any]:
+    """Ask for the end of a job: at once if it has not begun, else as soon as it listens."""
+    found = find(service, identity, name)
+    if found["state"] not in OPEN:
+        raise Refusal("finished")
+    with service.engine.begin() as connection:
+        queued = (jobs.c.id == name) & (jobs.c.state == "queued")
+        ended = {"state": "stopped", "failure": "stopped"}
+        taken = connection.execute(sa.update(jobs).where(queued).values(ended)).rowcount
+        connection.execute(sa.update(jobs).where(jobs.c.id == name).values(stop=True))
+        reservation = connection.scalar(sa.select(jobs.c.reservation).where(jobs.c.id == name))
+    if taken:
+        budgets.cancel(service, str(reservation))
+    return find(service, identity, name)
+
+
+def claim(service: Service) -> dict[str, Any] | None:
+    """The oldest queued job, taken so that no other server takes it."""
+    oldest = sa.select(jobs.c.id).where(jobs.c.state == "queued").order_by(jobs.c.created).limit(1)
+    now = service.clock.now()
+    taken = {"state": "running", "worker": service.name, "started": now, "lease": now + service.settings.lease}
+    with service.engine.begin() as connection:
+        name = connection.scalar(oldest.with_for_update(skip_locked=True))
+        if name is None:
+            return None
+        mine = (jobs.c.id == name) & (jobs.c.state == "queued")
+        connection.execute(sa.update(jobs).where(mine).values(taken))
+        return dict(connection.execute(sa.select(jobs).where(jobs.c.id == name)).mappings().one())
+
+
+def renew(service: Service, name: str, progress: int) -> bool:
+    """Hold on to a job; whether it is still ours and wanted."""
+    mine = (jobs.c.id == name) & (jobs.c.worker == service.name) & (jobs.c.state == "running")
+    with service.engine.begin() as connection:
+        lease = service.clock.now() + service.settings.lease
+        kept = connection.execute(sa.update(jobs).where(mine).values(lease=lease, progress=progress)).rowcount
+        return bool(kept) and not connection.scalar(sa.select(jobs.c.stop).where(jobs.c.id == name))
+
+
+def end(service: Service, connection: sa.Connection, row: dict[str, Any], **values: Any) -> bool:
+    """End a job that is ours, to be seen at the next point of the schedule; whether it was ours."""
+    now = service.clock.now()
+    spent = max(now - row["started"], 1e-3) / service.settings.first_tick
+    # After one tick, then after 1.4 times as long each time: few bits of how long it took can be seen.
+    visible = row["started"] + service.settings.first_tick * 2.0 ** (max(math.ceil(2.0 * math.log2(spent)), 0) / 2.0)
+    mine = (jobs.c.id == row["id"]) & (jobs.c.worker == service.name) & (jobs.c.state == "running")
+    found = connection.execute(sa.update(jobs).where(mine).values(visible=visible, **values))
+    return bool(found.rowcount)
+
+
+def fail(service: Service, row: dict[str, Any], failure: str) -> None:
+    """End a job without a release."""
+    state = "stopped" if failure.startswith("stopped") else "failed"
+    with service.engine.begin() as connection:
+        end(service, connection, row, state=state, failure=failure)
+
+
+def recover(service: Service) -> int:
+    """Take up jobs whose server fell silent; how many there were."""
+    with reading(service.engine).begin() as connection:
+        late = (jobs.c.state == "running") & (jobs.c.lease < service.clock.now())
+        rows = [dict(row) for row in connection.execute(sa.select(jobs).where(late)).mappings()]
+    for row in rows:
+        charged = budgets.abandon(service, row["reservation"])
+        values: dict[str, Any] = {"state": "failed", "failure": "lost-charged", "visible": service.clock.now()}
+        if not charged:
+            values = {"state": "queued", "worker": None, "started": None, "lease": None, "progress": 0}
+        same = (jobs.c.id == row["id"]) & (jobs.c.worker == row["worker"]) & (jobs.c.state == "running")
+        with service.engine.begin() as connection:
+            connection.execute(sa.update(jobs).where(same).values(values))
+    return len(rows)

@@ -1,0 +1,170 @@
+"""What a request would cost and bring, from public numbers alone: free, and as often as anyone likes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from discreet.bounds import Bounds
+from discreet.errors import InvalidInput
+from discreet.partition import Partition
+from discreet.planning import Plan, plan
+from discreet.serve.catalogue import Dataset
+from discreet.serve.requests import Cut, Kind, chosen
+
+# Epsilons of the picture.
+LOW, HIGH, POINTS = 0.05, 10.0, 33
+_NOTES = {
+    "cate": "The width is that of the average effect. At a single point a function is wider.",
+    "dp-cate": "The width is that of the average effect. This function has no interval of its own.",
+    "uplift": "The width is that of one segment if all are equally large, before smoothing narrows it.",
+}
+
+
+class Planned(BaseModel):
+    """A question about a request that might be made."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    kind: Kind = Field(default="ate", description="What would be estimated.")
+    epsilon: float | None = Field(default=None, gt=0, le=100, description="Privacy budget; or leave it out.")
+    delta: float | None = Field(default=None, ge=0, lt=1, description="Chance that the budget may be missed.")
+    width: float | None = Field(default=None, gt=0, description="Width of the interval to find an epsilon for.")
+    n: int | None = Field(default=None, ge=10, le=10**12, description="Records to plan with, where n is private.")
+    alpha: float = Field(default=0.05, gt=0, lt=1, description="One minus the interval's level.")
+    outcome_sd: float | None = Field(default=None, gt=0, description="Standard deviation of the outcome, if known.")
+    covariates: list[str] | None = Field(default=None, max_length=200, description="Covariates that would be used.")
+    by: dict[str, Cut] | None = Field(default=None, max_length=6, description="Segments, for 'uplift'.")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A plan, and what has to be said about it."""
+
+    plan: Plan
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON."""
+        made = self.plan
+        return {
+            "epsilon": made.epsilon,
+            "delta": made.delta,
+            "n": made.n,
+            "alpha": made.alpha,
+            "width": made.width,
+            "plus_minus": made.width / 2,
+            "noise_sd": made.noise_sd,
+            "detectable_effect": made.detectable_effect,
+            "width_without_privacy": made.without_privacy,
+            "assumptions": list(made.assumptions),
+            "notes": list(self.notes),
+        }
+
+
+def answer(dataset: Dataset, asked: Planned) -> Answer:
+    """The plan that answers a question."""
+    facts = _facts(dataset, asked)
+    if (asked.epsilon is None) == (asked.width is None):
+        raise InvalidInput("plan takes either epsilon, or a width to find it for: give one of the two.")
+    made = _plan(*facts, asked.epsilon, asked.width)
+    return Answer(made, tuple(note for kind, note in _NOTES.items() if kind == asked.kind))
+
+
+def curve(dataset: Dataset, asked: Planned) -> list[tuple[float, float]]:
+    """Epsilons and the widths that they buy."""
+    facts = _facts(dataset, asked)
+    step = (HIGH / LOW) ** (1 / (POINTS - 1))
+    epsilons = [LOW * step**k for k in range(POINTS)]
+    return [(epsilon, _plan(*facts, epsilon, None).width) for epsilon in epsilons]
+
+
+Method = Literal["ate", "difference-in-means"]
+
+
+def _facts(dataset: Dataset, asked: Planned) -> tuple[Any, ...]:
+    n = dataset.n if dataset.n_public else (asked.n or dataset.n_about)
+    if n is None:
+        raise InvalidInput("n must be given: the number of records of this data set is private, so say what you guess.")
+    bounds = chosen(dataset.bounds, asked.covariates)
+    known = dataset.propensity if isinstance(dataset.propensity, float) else None
+    delta = asked.delta or None
+    method: Method = "difference-in-means" if asked.kind in ("difference-in-means", "uplift") else "ate"
+    if asked.kind == "uplift":
+        cuts = {name: 8 if cut == "auto" else cut for name, cut in (asked.by or {}).items()}
+        n = max(n // (Partition.of(cuts, bounds).count if cuts else 1), 10)
+    return method, n, bounds, delta, asked.alpha, known, asked.outcome_sd, dataset.neighbours
+
+
+@lru_cache(maxsize=20_000)
+def _plan(
+    method: Method,
+    n: int,
+    bounds: Bounds,
+    delta: float | None,
+    alpha: float,
+    propensity: float | None,
+    outcome_sd: float | None,
+    neighbours: Any,
+    epsilon: float | None,
+    width: float | None,
+) -> Plan:
+    return plan(
+        method,
+        n=n,
+        bounds=bounds,
+        epsilon=epsilon,
+        delta=delta,
+        alpha=alpha,
+        width=width,
+        propensity=propensity,
+        outcome_sd=outcome_sd,
+        neighbours=neighbours,
+    )
+
+
+def picture(points: list[tuple[float, float]], made: Plan, unit: str) -> dict[str, Any]:
+    """Where the marks of the picture stand: width against epsilon, the chosen point, and the width without noise."""
+    width, height, left, right, top, bottom = 640.0, 300.0, 56.0, 16.0, 18.0, 44.0
+    ceiling = max(2.4 * made.width, 2.0 * made.without_privacy)
+
+    def x(epsilon: float) -> float:
+        place = math.log(min(max(epsilon, LOW), HIGH) / LOW) / math.log(HIGH / LOW)
+        return round(left + place * (width - left - right), 1)
+
+    def y(value: float) -> float:
+        return round(top + (1 - value / ceiling) * (height - top - bottom), 1)
+
+    inside = [(epsilon, value) for epsilon, value in points if value <= ceiling]
+    outside = [point for point in points if point[1] > ceiling]
+    if outside and inside:
+        # The point where the line comes into the picture, on the segment that crosses its upper edge.
+        (e0, w0), (e1, w1) = outside[-1], inside[0]
+        part = (w0 - ceiling) / (w0 - w1)
+        inside.insert(0, (e0 * (e1 / e0) ** part, ceiling))
+    path = " ".join(f"{'L' if k else 'M'}{x(e)} {y(w)}" for k, (e, w) in enumerate(inside))
+    return {
+        "width": width,
+        "height": height,
+        "left": left,
+        "right": width - right,
+        "top": top,
+        "bottom": height - bottom,
+        "path": path,
+        "area": f"{path} L{x(HIGH)} {height - bottom} L{x(inside[0][0])} {height - bottom} Z" if inside else "",
+        "at": (x(made.epsilon), y(min(made.width, ceiling))),
+        "floor": y(made.without_privacy),
+        "x_ticks": [(x(e), f"{e:g}") for e in (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)],
+        "y_ticks": [(y(value), f"{value:.3g}") for value in _ticks(ceiling)],
+        "unit": unit,
+    }
+
+
+def _ticks(ceiling: float) -> list[float]:
+    step = 10.0 ** math.floor(math.log10(ceiling / 2))
+    step *= next(k for k in (1, 2, 5, 10) if ceiling / (step * k) <= 5)
+    return [step * k for k in range(int(ceiling / step) + 1)]

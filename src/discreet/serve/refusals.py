@@ -1,0 +1,50 @@
+"""What an analyst may be told when something is refused: fixed texts that depend on the request and nothing else."""
+
+from __future__ import annotations
+
+from discreet.errors import DiscreetError
+
+TEXTS: dict[str, tuple[int, str]] = {
+    "sign-in": (401, "Sign in first: this address needs a token that is in force."),
+    "bad-token": (401, "This token is not in force: check that it is complete, or ask a curator for a new one."),
+    "forbidden": (403, "Your token does not allow this: ask a curator for one with the scope that it needs."),
+    "forged": (403, "This form is out of date or came from elsewhere: load the page again and repeat."),
+    "nothing-here": (404, "There is nothing here that you may see: check the address."),
+    "no-dataset": (404, "There is no data set of this name that you may use: choose one from the list."),
+    "no-release": (404, "There is no release of this name that you may see: choose one from the list."),
+    "no-job": (404, "There is no request of this name that you may see: choose one from the list."),
+    "method": (405, "This address does not take such a request: see the description of the interface."),
+    "too-large": (413, "The request is larger than the service accepts: send less at a time."),
+    "too-many": (429, "Too many requests in a short time: wait a moment and repeat."),
+    "malformed": (422, "The request cannot be read: send what the description of the interface asks for."),
+    "budget": (409, "This would spend more than is left for you or for the data set: ask for less, or see a curator."),
+    "frozen": (409, "This data set is frozen: nothing is released from it until a curator lifts that."),
+    "finished": (409, "This request has ended already: there is nothing left to stop."),
+    "no-function": (409, "This release is no function of covariates: only such releases can be asked about people."),
+    "claimed": (409, "This method's privacy is claimed and not proved, and this data set does not admit such methods."),
+    "twice": (409, "Raising a cap takes two curators: the one who asked for it cannot approve it."),
+    "unexpected": (500, "Something went wrong that should not have: nothing more is said, and it has been noted."),
+}
+
+# What became of a job, told in the same words whatever the records are.
+FAILURES = {
+    "source": "The source of this data set is not what a curator registered, or is out of reach. Nothing was charged.",
+    "budget": "The budget that was left when the request came has been spent since. Nothing was charged.",
+    "frozen": "The data set was frozen before the request was begun. Nothing was charged.",
+    "stopped": "The request was stopped before anything was computed. Nothing was charged.",
+    "stopped-charged": "The request was stopped after its budget had been charged. It stays charged.",
+    "failed-charged": "The request failed after its budget had been charged. It stays charged, so that failures tell "
+    "nothing for free.",
+    "lost-charged": "The server stopped after the budget had been charged. It stays charged, because noise may have "
+    "been drawn.",
+}
+
+
+class Refusal(DiscreetError):
+    """A request that is refused, with a text of the list above, or one that depends on the request alone."""
+
+    def __init__(self, code: str, text: str | None = None) -> None:
+        self.code = code
+        self.status, fixed = TEXTS[code]
+        self.text = text or fixed
+        super().__init__(self.text)

@@ -1,0 +1,194 @@
+"""Releases: stored once, kept in memory while they are asked, and shown to whom they belong or to all."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from typing import Any
+
+import sqlalchemy as sa
+
+from discreet import effect_release, release, uplift_release
+from discreet.effect_release import EffectRelease
+from discreet.errors import InvalidInput, UnsupportedRelease
+from discreet.papers import answers as paper_answers
+from discreet.papers.answers import AnswersRelease, FunctionRelease
+from discreet.release import Release
+from discreet.serve.people import Identity
+from discreet.serve.pictures import png
+from discreet.serve.refusals import Refusal
+from discreet.serve.schema import grants, reading, releases
+from discreet.uplift_release import UpliftRelease
+
+_KINDS: dict[str, Any] = {
+    release.FORMAT: Release,
+    effect_release.FORMAT: EffectRelease,
+    uplift_release.FORMAT: UpliftRelease,
+    paper_answers.FORMAT: AnswersRelease,
+    paper_answers.FUNCTION_FORMAT: FunctionRelease,
+}
+# Releases that are kept in memory: an effect function takes a few hundred kilobytes.
+_MOST = 64
+_OWNERS = 10_000
+_FACTS = ("id", "job", "dataset", "person", "kind", "title", "published", "created")
+
+
+class Shelf:
+    """Loaded releases by id, the latest used last."""
+
+    def __init__(self) -> None:
+        self._loaded: OrderedDict[str, Any] = OrderedDict()
+        self._owners: set[tuple[str, str]] = set()
+        self._lock = threading.Lock()
+
+    def get(self, engine: sa.Engine, name: str) -> Any:
+        """A release; what is stored never changes, so that it is read once."""
+        with self._lock:
+            if name in self._loaded:
+                self._loaded.move_to_end(name)
+                return self._loaded[name]
+        with reading(engine).begin() as connection:
+            plain = connection.scalar(sa.select(releases.c.plain).where(releases.c.id == name))
+        if plain is None:
+            raise Refusal("no-release")
+        loaded = from_plain(json.loads(plain))
+        with self._lock:
+            self._loaded[name] = loaded
+            if len(self._loaded) > _MOST:
+                self._loaded.popitem(last=False)
+        return loaded
+
+    def peek(self, name: str) -> Any:
+        """A release that is in memory, or None."""
+        return self._loaded.get(name)
+
+    def remember(self, person: str, name: str) -> None:
+        """Somebody owns a release: that never ends, and need not be looked up again."""
+        with self._lock:
+            if len(self._owners) > _OWNERS:
+                self._owners.clear()
+            self._owners.add((person, name))
+
+    def knows(self, person: str, name: str) -> bool:
+        """Whether somebody is known to own a release that is in memory."""
+        return (person, name) in self._owners and name in self._loaded
+
+
+def from_plain(plain: dict[str, Any]) -> Any:
+    """A release from its plain JSON, whichever kind it is."""
+    kind = _KINDS.get(str(plain.get("format")))
+    if kind is None:
+        raise UnsupportedRelease("this is no release that the service knows: upgrade discreet.")
+    return kind.from_dict(plain)
+
+
+def store(
+    connection: sa.Connection,
+    *,
+    name: str,
+    job: str,
+    dataset: str,
+    person: str,
+    kind: str,
+    key: str,
+    title: str,
+    made: Any,
+    pictures: list[tuple[str, str]],
+    created: float,
+) -> None:
+    """Keep a release."""
+    row = {
+        "id": name,
+        "job": job,
+        "dataset": dataset,
+        "person": person,
+        "kind": kind,
+        "key": key,
+        "title": title,
+        "plain": json.dumps(made.to_dict(), allow_nan=False),
+        "pictures": json.dumps(pictures),
+        "png": None,
+        "published": False,
+        "created": created,
+    }
+    connection.execute(sa.insert(releases).values(row))
+
+
+def listed(engine: sa.Engine, identity: Identity, dataset: str | None = None) -> list[dict[str, Any]]:
+    """Releases that somebody may see, the newest first."""
+    wanted = sa.select(*(releases.c[name] for name in _FACTS)).order_by(releases.c.created.desc(), releases.c.id)
+    if not identity.curator:
+        wanted = wanted.where(_visible(identity))
+    if dataset is not None:
+        wanted = wanted.where(releases.c.dataset == dataset)
+    with reading(engine).begin() as connection:
+        return [dict(row) for row in connection.execute(wanted.limit(500)).mappings()]
+
+
+def find(engine: sa.Engine, identity: Identity, name: str) -> dict[str, Any]:
+    """What is known of a release that somebody may see; others are refused as if they did not exist."""
+    wanted = sa.select(*(releases.c[fact] for fact in _FACTS)).where(releases.c.id == name)
+    if not identity.curator:
+        wanted = wanted.where(_visible(identity))
+    with reading(engine).begin() as connection:
+        row = connection.execute(wanted).mappings().first()
+    if row is None:
+        raise Refusal("no-release")
+    return dict(row)
+
+
+def pictures_of(engine: sa.Engine, name: str) -> list[tuple[str, str]]:
+    """Captions and drawings."""
+    with reading(engine).begin() as connection:
+        found = connection.scalar(sa.select(releases.c.pictures).where(releases.c.id == name))
+    return [(caption, drawing) for caption, drawing in json.loads(found or "[]")]
+
+
+def png_of(engine: sa.Engine, shelf: Shelf, name: str) -> bytes:
+    """The picture to download, drawn when it is first wanted."""
+    with reading(engine).begin() as connection:
+        found = connection.scalar(sa.select(releases.c.png).where(releases.c.id == name))
+    if found is None:
+        found = png(shelf.get(engine, name))
+        if found is None:
+            raise Refusal("no-release", "This release has no picture: download its JSON file instead.")
+        with engine.begin() as connection:
+            connection.execute(sa.update(releases).where(releases.c.id == name).values(png=found))
+    return bytes(found)
+
+
+def identical(engine: sa.Engine, identity: Identity, key: str) -> str | None:
+    """A release that answers the same request on unchanged data, among those that somebody may see anyway."""
+    mine = (releases.c.key == key) & ((releases.c.person == identity.person) | releases.c.published)
+    with reading(engine).begin() as connection:
+        return connection.scalar(sa.select(releases.c.id).where(mine).order_by(releases.c.created).limit(1))
+
+
+def publish(engine: sa.Engine, identity: Identity, name: str) -> None:
+    """Show a release to everybody who may use its data set. It cannot be taken back: others may have read it."""
+    facts = find(engine, identity, name)
+    if facts["person"] != identity.person and not identity.curator:
+        raise Refusal("forbidden")
+    with engine.begin() as connection:
+        connection.execute(sa.update(releases).where(releases.c.id == name).values(published=True))
+
+
+def rows_of(given: list[dict[str, Any]], bounds: Any) -> Any:
+    """People as an Arrow table with exactly the declared covariates."""
+    import pyarrow as pa
+
+    names = bounds.names
+    for row in given:
+        if row.keys() != set(names):
+            raise InvalidInput(f"every row must name exactly the covariates {', '.join(names)}: check the rows.")
+    try:
+        return pa.table({name: pa.array([row[name] for row in given]) for name in names})
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        raise InvalidInput("every column must hold one kind of value, numbers or text: check the rows.") from None
+
+
+def _visible(identity: Identity) -> Any:
+    """Own releases, and published ones of data sets that are open to this person."""
+    granted = sa.select(grants.c.dataset).where(grants.c.person == identity.person)
+    return (releases.c.person == identity.person) | (releases.c.published & releases.c.dataset.in_(granted))

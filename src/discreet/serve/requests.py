@@ -1,0 +1,120 @@
+"""What analysts may ask for: checked against public facts alone, before anything is reserved."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from discreet import fitted
+from discreet.ate import ATE, DifferenceInMeans
+from discreet.bounds import Bounds
+from discreet.cate import CATE
+from discreet.errors import InvalidInput
+from discreet.partition import Partition
+from discreet.serve.catalogue import Dataset
+from discreet.serve.refusals import Refusal
+from discreet.uplift import MOST_SEGMENTS, Uplift
+
+Kind = Literal["ate", "difference-in-means", "cate", "uplift", "dp-cate"]
+TITLES: dict[str, str] = {
+    "ate": "Average effect",
+    "difference-in-means": "Difference of means",
+    "cate": "Effect as a function",
+    "uplift": "Effects by segment",
+    "dp-cate": "Effect function, one query at a time (DP-CATE)",
+}
+Cut = Annotated[int, Field(ge=2, le=64)] | Literal["auto", "levels"] | list[float] | list[list[str | float]]
+
+
+class Asked(BaseModel):
+    """A request for a release."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    kind: Kind = Field(description="What to estimate.")
+    epsilon: float = Field(gt=0, le=100, description="Privacy budget that the release spends.")
+    delta: float | None = Field(default=None, ge=0, lt=1, description="Chance that the budget may be missed.")
+    covariates: list[str] | None = Field(
+        default=None, max_length=200, description="Covariates to use; all declared ones if left out."
+    )
+    by: dict[str, Cut] | None = Field(
+        default=None, max_length=6, description="Segments of 'uplift': a number of cuts, 'auto', 'levels' or edges."
+    )
+    calibration: Literal["proved", "claimed"] = Field(
+        default="proved", description="Of 'dp-cate': proved, or as its authors claim, where the data set admits it."
+    )
+
+    def plain(self) -> dict[str, Any]:
+        """As plain JSON, what was left out left out."""
+        return self.model_dump(exclude_none=True)
+
+
+def key_of(dataset: Dataset, asked: Asked) -> str:
+    """The same for identical requests on unchanged data, and for no others."""
+    text = json.dumps([dataset.id, dataset.version, dataset.fingerprint, asked.plain()], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def chosen(bounds: Bounds, covariates: list[str] | None) -> Bounds:
+    """The bounds of the chosen covariates."""
+    if covariates is None:
+        return bounds
+    for name in covariates:
+        if name not in bounds.names:
+            raise InvalidInput("covariates must name columns of the public schema: choose from those.")
+    declared: Any = dict(zip(bounds.names, bounds.columns, strict=True))
+    return replace(bounds, covariates={name: spec for name, spec in declared.items() if name in set(covariates)})
+
+
+def estimator_for(dataset: Dataset, asked: Asked) -> Any:
+    """The estimator of a request, after everything about it was checked that public facts can tell."""
+    bounds = chosen(dataset.bounds, asked.covariates)
+    common: dict[str, Any] = {"epsilon": asked.epsilon, "delta": asked.delta, "bounds": bounds}
+    if asked.kind != "uplift" and asked.by is not None:
+        raise InvalidInput("by belongs to effects by segment: leave it out, or ask for kind 'uplift'.")
+    if asked.kind == "dp-cate":
+        made = _dp_cate(dataset, asked, common)
+    else:
+        common |= {"propensity": dataset.propensity, "neighbours": dataset.neighbours}
+        if asked.kind == "uplift":
+            _check_segments(asked, bounds)
+            made = Uplift(**common, by=asked.by or {})
+        else:
+            made = {"ate": ATE, "difference-in-means": DifferenceInMeans, "cate": CATE}[asked.kind](**common)
+    if asked.kind == "cate" and not bounds.p:
+        raise InvalidInput("covariates must name at least one column: an effect function needs something to go with.")
+    fitted.check(made)
+    return made
+
+
+def _check_segments(asked: Asked, bounds: Bounds) -> None:
+    if not asked.by:
+        raise InvalidInput("by must declare segments, for example {'age': 8}: name a covariate and its cuts.")
+    # How many parts "auto" makes is a rule that no edges break; whatever else is declared is checked here.
+    cuts = {name: 2 if cut == "auto" else cut for name, cut in asked.by.items()}
+    if Partition.of(cuts, bounds).count > MOST_SEGMENTS:
+        raise InvalidInput(f"by makes more than {MOST_SEGMENTS} segments: cut more coarsely.")
+
+
+def _dp_cate(dataset: Dataset, asked: Asked, common: dict[str, Any]) -> Any:
+    from discreet.papers import DPCATEFunction
+
+    if asked.calibration == "claimed" and not dataset.claimed:
+        raise Refusal("claimed")
+    if not dataset.n_public:
+        raise InvalidInput("kind 'dp-cate' needs a data set whose number of records is public: choose another kind.")
+    if isinstance(dataset.propensity, str):
+        raise InvalidInput("kind 'dp-cate' knows no probability of treatment by record: choose another kind.")
+    if not common["bounds"].p:
+        raise InvalidInput("covariates must name at least one column: an effect function needs something to go with.")
+    # Public rules: the published penalty pulls every effect to zero on a kernel that is divided by so large a number.
+    knee = common["bounds"].outcome_width / 8.0
+    common |= {"propensity": dataset.propensity, "loss": "huber", "knee": knee, "lam": 0.01, "scaling": "unit"}
+    split: Any = (
+        {"calibration": "proved", "split": "private"} if asked.calibration == "proved" else {"calibration": "paper"}
+    )
+    return DPCATEFunction(**common, **split, random_state=0)

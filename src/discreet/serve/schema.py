@@ -1,0 +1,197 @@
+"""Tables of the service, and how a database of an older version becomes one of this."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from discreet.errors import InvalidInput, MissingExtra
+
+VERSION = 1
+
+metadata = sa.MetaData()
+_text, _time = sa.Text, sa.Float
+
+
+def _column(name: str, kind: Any, **kwargs: Any) -> sa.Column[Any]:
+    return sa.Column(name, kind, **({"nullable": False} | kwargs))
+
+
+facts = sa.Table(
+    "serve_facts",
+    metadata,
+    sa.Column("name", _text, primary_key=True),
+    _column("value", _text),
+)
+people = sa.Table(
+    "serve_people",
+    metadata,
+    sa.Column("id", _text, primary_key=True),
+    _column("name", _text),
+    _column("role", _text),
+    _column("created", _time),
+)
+tokens = sa.Table(
+    "serve_tokens",
+    metadata,
+    sa.Column("id", _text, primary_key=True),
+    _column("person", _text, index=True),
+    _column("label", _text),
+    _column("digest", _text),
+    _column("scopes", _text),
+    _column("created", _time),
+    _column("expires", _time),
+    sa.Column("revoked", _time),
+)
+sessions = sa.Table(
+    "serve_sessions",
+    metadata,
+    sa.Column("digest", _text, primary_key=True),
+    _column("token", _text, index=True),
+    _column("csrf", _text),
+    _column("expires", _time),
+)
+datasets = sa.Table(
+    "serve_datasets",
+    metadata,
+    sa.Column("id", _text, primary_key=True),
+    _column("title", _text),
+    _column("about", _text),
+    _column("source", _text),
+    _column("outcome", _text),
+    _column("treatment", _text),
+    _column("bounds", _text),
+    sa.Column("propensity", _text),
+    _column("n", sa.BigInteger),
+    _column("n_public", sa.Boolean),
+    sa.Column("n_about", sa.BigInteger),
+    _column("claimed", sa.Boolean),
+    _column("fingerprint", _text),
+    _column("version", sa.Integer),
+    _column("curator", _text),
+    _column("created", _time),
+)
+grants = sa.Table(
+    "serve_grants",
+    metadata,
+    sa.Column("dataset", _text, primary_key=True),
+    sa.Column("person", _text, primary_key=True),
+)
+jobs = sa.Table(
+    "serve_jobs",
+    metadata,
+    sa.Column("id", _text, primary_key=True),
+    _column("dataset", _text, index=True),
+    _column("person", _text, index=True),
+    _column("kind", _text),
+    _column("request", _text),
+    _column("key", _text, index=True),
+    _column("state", _text, index=True),
+    _column("progress", sa.Integer),
+    _column("created", _time),
+    sa.Column("started", _time),
+    sa.Column("visible", _time),
+    sa.Column("worker", _text),
+    sa.Column("lease", _time),
+    _column("stop", sa.Boolean),
+    sa.Column("reservation", _text),
+    sa.Column("failure", _text),
+    sa.Column("release", _text),
+)
+releases = sa.Table(
+    "serve_releases",
+    metadata,
+    sa.Column("id", _text, primary_key=True),
+    _column("job", _text, unique=True),
+    _column("dataset", _text, index=True),
+    _column("person", _text, index=True),
+    _column("kind", _text),
+    _column("key", _text, index=True),
+    _column("title", _text),
+    _column("plain", _text),
+    _column("pictures", _text),
+    sa.Column("png", sa.LargeBinary),
+    _column("published", sa.Boolean),
+    _column("created", _time),
+)
+# Functions that answer one query after the other keep what has to stay secret, and every answer that they ever gave.
+functions = sa.Table(
+    "serve_functions",
+    metadata,
+    sa.Column("release", _text, primary_key=True),
+    _column("head", _text),
+    _column("asked", sa.Integer),
+)
+answers = sa.Table(
+    "serve_answers",
+    metadata,
+    sa.Column("release", _text, primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True),
+    _column("call", _text),
+)
+
+# What leads from each version to the next: statements, in order.
+MIGRATIONS: dict[int, tuple[str, ...]] = {}
+
+
+def connect(url: str) -> sa.Engine:
+    """An engine for the database, its tables in order."""
+    # The driver that the extra brings.
+    url = url.replace("postgresql://", "postgresql+psycopg://", 1)
+    try:
+        engine = sa.create_engine(url, pool_pre_ping=True)
+    except ModuleNotFoundError:
+        raise MissingExtra("PostgreSQL needs psycopg: install it with pip install 'discreet[serve]'.") from None
+    except sa.exc.ArgumentError:
+        raise InvalidInput("--database is no address of a database: write it as sqlite:///file.db.") from None
+    if engine.dialect.name == "sqlite":
+        _prepare_sqlite(engine)
+    try:
+        _migrate(engine)
+    except sa.exc.OperationalError:
+        raise InvalidInput("--database cannot be opened: check the address, and that its server is running.") from None
+    return engine
+
+
+def _prepare_sqlite(engine: sa.Engine) -> None:
+    """Writers wait for each other from their first statement on, and readers wait for nobody."""
+
+    @sa.event.listens_for(engine, "connect")
+    def configure(connection: Any, _: Any) -> None:
+        connection.isolation_level = None
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=30000"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @sa.event.listens_for(engine, "begin")
+    def begin(connection: sa.Connection) -> None:
+        reading = connection.get_execution_options().get("reading", False)
+        connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+
+
+def reading(engine: sa.Engine) -> sa.Engine:
+    """The same engine for transactions that only read: they do not wait for writers."""
+    return engine.execution_options(reading=True)
+
+
+def _migrate(engine: sa.Engine) -> None:
+    with engine.begin() as connection:
+        if engine.dialect.name == "postgresql":
+            # One server at a time makes or changes tables.
+            connection.execute(sa.text("SELECT pg_advisory_xact_lock(722041)"))
+        facts.create(connection, checkfirst=True)
+        found = connection.scalar(sa.select(facts.c.value).where(facts.c.name == "version"))
+        if found is None:
+            metadata.create_all(connection)
+            connection.execute(
+                sa.insert(facts), [{"name": "version", "value": str(VERSION)}, {"name": "clock", "value": "0.0"}]
+            )
+            return
+        if int(found) > VERSION:
+            raise InvalidInput(
+                f"the database has version {found} of the service's tables, newer than {VERSION}: upgrade discreet."
+            )
+        for version in range(int(found), VERSION):
+            for statement in MIGRATIONS[version]:
+                connection.execute(sa.text(statement))
+        connection.execute(sa.update(facts).where(facts.c.name == "version").values(value=str(VERSION)))

@@ -1,0 +1,42 @@
+"""What one server process holds."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import sqlalchemy as sa
+
+from discreet.ledger import Ledger
+from discreet.serve.clock import Clock
+from discreet.serve.releases import Shelf
+from discreet.serve.schema import connect
+from discreet.serve.settings import Settings
+
+
+@dataclass(slots=True, kw_only=True)
+class Service:
+    """Database, clock, ledger, and the releases that are in memory."""
+
+    settings: Settings
+    engine: sa.Engine
+    clock: Clock
+    ledger: Ledger
+    shelf: Shelf = field(default_factory=Shelf)
+    name: str = field(default_factory=lambda: f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}")
+    wake: threading.Event = field(default_factory=threading.Event)
+    forget_identities: Callable[[], None] = lambda: None
+
+    @classmethod
+    def of(cls, settings: Settings) -> Service:
+        """Open the database that the settings name."""
+        engine = connect(settings.database)
+        return cls(settings=settings, engine=engine, clock=Clock(engine), ledger=Ledger(settings.database))
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self.engine.dispose()
+        self.ledger.close()

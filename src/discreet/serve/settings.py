@@ -1,0 +1,67 @@
+"""How a service is set up: frozen, and passed on to server processes through the environment."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+
+from discreet.errors import InvalidInput
+
+VARIABLE = "DISCREET_SERVE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What differs between one service and another.
+
+    Parameters
+    ----------
+    database : str
+        Where people, data sets, jobs, releases and the ledger are kept: ``sqlite:///file`` or ``postgresql://...``.
+    https : bool
+        Whether people reach the service by https; cookies are then sent no other way.
+    grid : float
+        Seconds. Answers to requests that may be refused leave at multiples of it, whatever they took.
+    first_tick : float
+        Seconds after its start at which a job may first be seen to have ended; then after 1.4 times that, and so on.
+    lease : float
+        Seconds after which a job whose server fell silent is taken up by another.
+    body_limit, upload_limit : int
+        Bytes of an ordinary request, and of one that brings a file.
+    upload_rows : int
+        Rows of an uploaded file.
+    logins, spends, asks : float
+        Sign-ins by address a minute; requests that change something, a person a minute; all others, a person a second.
+    work : bool
+        Whether this server works on jobs, too.
+    data : str
+        The directory below which all files of records lie.
+    """
+
+    database: str = "sqlite:///discreet.db"
+    https: bool = False
+    grid: float = 0.1
+    first_tick: float = 1.0
+    lease: float = 15.0
+    body_limit: int = 262_144
+    upload_limit: int = 5_000_000
+    upload_rows: int = 100_000
+    logins: float = 20.0
+    spends: float = 120.0
+    asks: float = 2_000.0
+    work: bool = True
+    data: str = "."
+
+    def __post_init__(self) -> None:
+        if not self.database.startswith(("sqlite:", "postgresql")):
+            raise InvalidInput("--database must begin with sqlite:/// or postgresql://; name one of these databases.")
+
+    def to_environment(self) -> None:
+        """Let processes that this one starts read the same settings."""
+        os.environ[VARIABLE] = json.dumps(asdict(self))
+
+    @classmethod
+    def from_environment(cls) -> Settings:
+        """The settings that a parent process wrote down; defaults if there are none."""
+        return cls(**json.loads(os.environ.get(VARIABLE, "{}")))

@@ -1,0 +1,30 @@
+// What a page needs beside htmx: copying text, and numbers that follow a slider.
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  const text = document.getElementById(button.dataset.copy).innerText;
+  await navigator.clipboard.writeText(text);
+  const before = button.textContent;
+  button.textContent = "Copied";
+  setTimeout(() => { button.textContent = before; }, 1500);
+});
+// A slider and a number that say the same: the slider's scale is logarithmic.
+document.addEventListener("input", (event) => {
+  const from = event.target;
+  if (from.dataset.slides) {
+    const value = Math.pow(10, parseFloat(from.value));
+    document.getElementById(from.dataset.slides).value = Number(value.toPrecision(2));
+  } else if (from.dataset.slider && parseFloat(from.value) > 0) {
+    document.getElementById(from.dataset.slider).value = Math.log10(parseFloat(from.value));
+  }
+});
+// Fields that belong to one kind of request only.
+function showFields() {
+  const kind = document.querySelector("select[name=kind]");
+  if (!kind) return;
+  for (const field of document.querySelectorAll("[data-kinds]")) {
+    field.hidden = !field.dataset.kinds.split(" ").includes(kind.value);
+  }
+}
+document.addEventListener("change", showFields);
+document.addEventListener("DOMContentLoaded", showFields);

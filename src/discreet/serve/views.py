@@ -1,0 +1,100 @@
+"""What pages share: templates, the present identity, and numbers as people read them."""
+
+from __future__ import annotations
+
+import time
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from fastapi import Request
+from fastapi.responses import HTMLResponse, Response
+from markupsafe import Markup
+
+from discreet.report import _HYPHEN, bounds_rows
+from discreet.serve.people import Identity
+from discreet.serve.refusals import Refusal
+from discreet.serve.service import Service
+
+
+@lru_cache(maxsize=1)
+def templates() -> jinja2.Environment:
+    """All templates; everything is escaped but the pictures that this package drew."""
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["minus"] = minus
+    made.filters["number"] = number
+    made.filters["day"] = lambda seconds: time.strftime("%Y-%m-%d %H:%M", time.gmtime(seconds))
+    made.filters["drawing"] = Markup
+    made.globals["bounds_rows"] = bounds_rows
+    return made
+
+
+def minus(text: object) -> str:
+    """Hyphens that stand for a minus, as minus signs."""
+    return _HYPHEN.sub("\N{MINUS SIGN}", str(text))
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A number as people read it."""
+    if value is None:
+        return "\N{EN DASH}"
+    if value == int(value) and abs(value) < 1e15:
+        return minus(f"{int(value):,}")
+    return minus(f"{value:,.{digits}g}" if abs(value) < 1e4 else f"{value:,.0f}")
+
+
+def page(request: Request, template: str, status: int = 200, **context: Any) -> Response:
+    """A page, or a part of one."""
+    identity: Identity | None = getattr(request.state, "identity", None)
+    shared = {"me": identity, "path": request.url.path, "csrf": identity.csrf if identity else None}
+    return HTMLResponse(templates().get_template(template).render(shared | context), status)
+
+
+def error_page(request: Request, status: int, text: str) -> Response:
+    """A refusal as a page, or as a sentence where a part of a page was asked for."""
+    if "hx-request" in request.headers:
+        return page(request, "problem.html", text=text)
+    return page(request, "error.html", status, text=text)
+
+
+def service_of(request: Request) -> Service:
+    """The service that a request came to."""
+    service: Service = request.app.state.service
+    return service
+
+
+def me(request: Request) -> Identity:
+    """Who asks; the door has let nobody through without."""
+    identity: Identity = request.state.identity
+    return identity
+
+
+def may_request(request: Request) -> Identity:
+    """Who asks, if they may spend budget."""
+    identity = me(request)
+    if "request" not in identity.scopes:
+        raise Refusal("forbidden")
+    return identity
+
+
+def may_read(request: Request) -> Identity:
+    """Who asks, if they may read."""
+    identity = me(request)
+    if "read" not in identity.scopes:
+        raise Refusal("forbidden")
+    return identity
+
+
+def may_curate(request: Request) -> Identity:
+    """Who asks, if it is a curator."""
+    identity = me(request)
+    if not identity.curator:
+        raise Refusal("forbidden")
+    return identity

@@ -1,0 +1,168 @@
+"""Works on jobs: one at a time in each server, charged before the first record is read."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+import warnings
+from typing import Any
+
+from discreet.errors import BudgetExceeded, DiscreetError
+from discreet.serve import budgets, catalogue, functions, jobs, releases, sources
+from discreet.serve.people import new_id
+from discreet.serve.pictures import drawn
+from discreet.serve.requests import TITLES, Asked, estimator_for
+from discreet.serve.service import Service
+
+_log = logging.getLogger("discreet.serve")
+_PAUSE = 0.5
+
+
+class Stopped(Exception):
+    """Somebody asked for the end of the job, or another server has taken it."""
+
+
+class Worker:
+    """A thread that takes jobs from the queue until it is told to end."""
+
+    def __init__(self, service: Service) -> None:
+        self._service, self._over = service, threading.Event()
+        self._thread = threading.Thread(target=self._run, name="discreet-jobs", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def end(self, wait: float = 5.0) -> None:
+        """Take no further job, and wait for the present one for a while."""
+        self._over.set()
+        self._service.wake.set()
+        self._thread.join(wait)
+
+    def _run(self) -> None:
+        while not self._over.is_set():
+            try:
+                self._service.clock.remember()
+                jobs.recover(self._service)
+                while not self._over.is_set() and (row := jobs.claim(self._service)) is not None:
+                    work(self._service, row)
+            except Exception as error:
+                _log.error("jobs: %s", type(error).__name__)
+                self._over.wait(_PAUSE)
+            self._service.wake.wait(_PAUSE)
+            self._service.wake.clear()
+
+
+def work(service: Service, row: dict[str, Any]) -> None:
+    """One job, from its claim to its end."""
+    heart = _Heart(service, row["id"])
+    heart.start()
+    try:
+        _work(service, row, heart)
+    except Stopped:
+        _give_up(service, row, "stopped")
+    except BudgetExceeded:
+        _give_up(service, row, "budget")
+    except budgets.Frozen:
+        _give_up(service, row, "frozen")
+    except Exception as error:
+        # What it says may depend on records, so that only its kind is noted.
+        _log.error("job: %s", type(error).__name__)
+        _give_up(service, row, "source")
+    finally:
+        heart.end()
+
+
+def _give_up(service: Service, row: dict[str, Any], why: str) -> None:
+    """End without a release: whatever was charged stays charged, and is said to be."""
+    charged = budgets.abandon(service, row["reservation"])
+    if charged:
+        why = "stopped-charged" if why == "stopped" else "failed-charged"
+    else:
+        budgets.cancel(service, row["reservation"])
+    jobs.fail(service, row, why)
+
+
+def _work(service: Service, row: dict[str, Any], heart: _Heart) -> None:
+    dataset = catalogue.by_id(service.engine, row["dataset"])
+    if dataset is None or not catalogue.unchanged(dataset):
+        raise DiscreetError("the source has changed.")
+    asked = Asked(**json.loads(row["request"]))
+    estimator = estimator_for(dataset, asked)
+    heart.listen()
+    # From here on whatever happens may depend on records, so that it is paid for first.
+    budgets.charge(service, row["reservation"])
+    facts: Any = {"outcome": dataset.outcome, "treatment": dataset.treatment}
+    table = sources.opened(dataset.source, bounds=estimator.bounds, propensity=dataset.propensity, **facts)
+    heart.listen()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if asked.kind == "dp-cate":
+            made, secret = functions.fitted(estimator, table, **facts)
+        else:
+            made, secret = estimator.fit_table(table, progress=heart.told, **facts).release_, None
+    heart.listen()
+    pictures = drawn(made)
+    name = new_id()
+    budgets.settle(service, row["reservation"], made)
+    with service.engine.begin() as connection:
+        releases.store(
+            connection,
+            name=name,
+            job=row["id"],
+            dataset=dataset.id,
+            person=row["person"],
+            kind=asked.kind,
+            key=row["key"],
+            title=f"{TITLES[asked.kind]} of {dataset.treatment} on {dataset.outcome}",
+            made=made,
+            pictures=pictures,
+            created=service.clock.now(),
+        )
+        if secret is not None:
+            functions.keep(connection, name, secret)
+        if not jobs.end(service, connection, row, state="done", release=name, progress=100):
+            raise Stopped
+
+
+class _Heart:
+    """Renews the lease of a job while it is worked on, and hears whether it is still wanted."""
+
+    def __init__(self, service: Service, job: str) -> None:
+        self._service, self._job, self._over = service, job, threading.Event()
+        self._wanted, self._progress = True, 0
+        self._thread = threading.Thread(target=self._beat, name="discreet-lease", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def end(self) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def listen(self) -> None:
+        """Stop here if nobody wants the job any more."""
+        if not jobs.renew(self._service, self._job, self._progress):
+            self._wanted = False
+        if not self._wanted:
+            raise Stopped
+
+    def told(self, what: str, done: int, total: int) -> None:
+        """Told of passes over the records; stops between two of them if nobody wants the job any more."""
+        del done, total
+        self._progress = min(90, int("".join(filter(str.isdigit, what)) or 0) * 5)
+        if not self._wanted:
+            raise Stopped
+
+    def _beat(self) -> None:
+        pause = min(self._service.settings.lease / 3, 1.0)
+        last = time.monotonic()
+        while not self._over.wait(pause):
+            try:
+                self._wanted = jobs.renew(self._service, self._job, self._progress) and self._wanted
+                last = time.monotonic()
+            except Exception:
+                # A database that cannot be reached for longer than a lease has given the job to somebody else.
+                self._wanted = self._wanted and time.monotonic() - last < self._service.settings.lease

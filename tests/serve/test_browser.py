@@ -1,0 +1,278 @@
+"""The journey of analysts and curators in Chromium, with what screen readers and keyboards need.
+
+With DISCREET_SCREENSHOTS set to a directory, pictures of the pages are kept there.
+"""
+
+import os
+import shutil
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import uvicorn
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import sync_playwright
+
+from discreet.release import Release
+from discreet.serve import demo
+from discreet.serve.app import create_app
+from discreet.serve.demo import BOUNDS
+from tests.serve.conftest import quick
+
+N = 2_000
+
+
+class Walk:
+    """A page with a person before it: clicks are counted, and what goes wrong is remembered."""
+
+    def __init__(self, page, address):
+        self.page, self.address, self.clicks, self.problems = page, address, 0, []
+        page.on("console", lambda message: self.problems.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: self.problems.append(str(error)))
+
+    def go(self, path):
+        self.page.goto(self.address + path)
+
+    def click(self, words, exact=False):
+        self.clicks += 1
+        where = self.page.get_by_role("button", name=words, exact=exact)
+        where = where.or_(self.page.get_by_role("link", name=words, exact=exact))
+        where.first.click()
+
+    def sign_in(self, token):
+        self.go("/")
+        self.page.get_by_label("Your access token").fill(token)
+        self.click("Sign in")
+        self.page.wait_for_url("**/datasets")
+
+    def check(self, name):
+        """No serious barrier, nothing that is cut off, and a picture for those who want one."""
+        found = Axe().run(self.page)
+        serious = [each for each in found.response["violations"] if each["impact"] in ("serious", "critical")]
+        told = [(each["id"], [node["html"][:120] for node in each["nodes"]][:3]) for each in serious]
+        assert not told, (name, told)
+        wide = self.page.evaluate("document.scrollingElement.scrollWidth - document.scrollingElement.clientWidth")
+        assert wide <= 0, f"{name} is {wide} pixels too wide"
+        folder = os.environ.get("DISCREET_SCREENSHOTS")
+        if folder:
+            self.page.screenshot(path=str(Path(folder) / f"{name}.png"))
+
+
+@pytest.fixture(scope="module")
+def browser():
+    found = next(
+        (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+    )
+    if found is None:
+        pytest.skip("there is no Chromium, and it could not be installed: install Debian's package chromium")
+    with sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield made
+        made.close()
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("browser")
+    settings = quick(f"sqlite:///{folder}/service.db", folder, first_tick=0.5)
+    tokens = demo.prepare(settings, n=N)
+    server = uvicorn.Server(uvicorn.Config(create_app(settings), port=0, log_level="warning"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.05)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    yield f"http://127.0.0.1:{port}", tokens
+    server.should_exit = True
+    thread.join(20)
+
+
+@pytest.fixture
+def walk(browser, running):
+    """A way to sit down before a screen of some size."""
+    contexts = []
+
+    def begin(person, **screen):
+        context = browser.new_context(**({"viewport": {"width": 1100, "height": 760}} | screen))
+        context.set_default_timeout(30_000)
+        contexts.append(context)
+        made = Walk(context.new_page(), running[0])
+        made.sign_in(running[1][person])
+        return made
+
+    yield begin
+    for context in contexts:
+        context.close()
+
+
+def test_a_newcomer_gets_from_login_to_a_downloaded_release_in_eight_clicks(walk, tmp_path):
+    w = walk("analyst")
+    w.check("data-sets")
+    w.click("Plan a release of Days in hospital")
+    w.page.get_by_label("Privacy budget ε", exact=True).fill("2")
+    w.page.get_by_text("ε = 2:").wait_for()
+    w.check("plan")
+    w.click("Ask for this release")
+    w.check("request")
+    w.click("Spend ε = 2 and release")
+    w.page.wait_for_url("**/requests/*")
+    w.check("progress")
+    w.page.wait_for_url("**/releases/*")
+    w.check("release")
+    with w.page.expect_download() as download:
+        w.click("Download JSON")
+    download.value.save_as(tmp_path / "release.json")
+    assert Release.load(tmp_path / "release.json").guarantee.epsilon == 2.0
+    assert w.clicks <= 8
+    with w.page.expect_download() as download:
+        w.click("Download PNG")
+    assert Path(download.value.path()).read_bytes()[:4] == b"\x89PNG"
+    assert w.problems == []
+
+
+def test_the_plan_answers_what_epsilon_an_interval_needs(walk):
+    w = walk("analyst")
+    w.go("/datasets/clinic-stays/plan")
+    w.page.get_by_text("What ε do I need?").click()
+    w.page.get_by_label("For an interval of ±").fill("1.5")
+    w.click("Find ε")
+    w.page.get_by_text(": ± 1.5").wait_for()
+    found = float(w.page.get_by_label("Privacy budget ε", exact=True).input_value())
+    assert 0.05 < found < 10
+    w.page.get_by_label("What to estimate").select_option("uplift")
+    w.page.get_by_label("severity", exact=True).select_option("4")
+    w.page.get_by_text("one segment").wait_for()
+    assert w.problems == []
+
+
+def test_effects_can_be_explored_on_a_phone_in_the_dark(walk, tmp_path):
+    w = walk("analyst", viewport={"width": 360, "height": 740}, color_scheme="dark")
+    w.check("data-sets-phone")
+    w.go("/datasets/clinic-stays/plan")
+    w.check("plan-phone")
+    w.go("/datasets/clinic-stays/request?kind=cate&epsilon=3&delta=1e-6")
+    w.check("request-phone")
+    w.click("Spend ε = 3 and release")
+    w.page.wait_for_url("**/releases/*")
+    w.check("release-phone")
+    w.click("Explore the effects")
+    w.page.get_by_text("95 % interval").first.wait_for()
+    before = w.page.locator("#answer").inner_text()
+    w.page.get_by_label("severity", exact=True).fill("1")
+    w.page.wait_for_function("text => document.getElementById('answer').innerText != text", arg=before)
+    w.check("explore-phone")
+    people = tmp_path / "people.csv"
+    people.write_text(f"{','.join(BOUNDS.names)}\n50,5,f,north\n70,9,m,east\n")
+    w.page.get_by_label("A CSV file").set_input_files(people)
+    with w.page.expect_download() as download:
+        w.click("Effects as CSV")
+    lines = Path(download.value.path()).read_text().splitlines()
+    assert lines[0].endswith("effect,low,high")
+    assert len(lines) == 3
+    w.page.set_viewport_size({"width": 1100, "height": 760})
+    w.page.emulate_media(color_scheme="light")
+    w.check("explore")
+    for name, path in (
+        ("releases", "/releases"),
+        ("requests", "/requests"),
+        ("audit", "/audit"),
+        ("interface", "/interface"),
+    ):
+        w.go(path)
+        w.check(name)
+    w.go("/datasets/clinic-stays")
+    w.check("data-set")
+    assert w.problems == []
+
+
+def test_two_curators_register_decide_freeze_and_verify(walk, running):
+    first, second = walk("curator"), walk("second")
+    first.go("/curator")
+    first.check("curator")
+    first.click("Register a data set")
+    for label, text in {
+        "Short name": "second-look",
+        "Title": "A second look",
+        "Where the records are": "clinic.parquet",
+        "Outcome column": "days",
+        "Treatment column": "treated",
+        "Bounds": BOUNDS.to_toml(),
+    }.items():
+        first.page.get_by_label(label, exact=label == "Title").first.fill(text)
+    first.check("register")
+    first.click("Check the records and register")
+    first.page.wait_for_url("**/curator/datasets/second-look")
+    first.page.get_by_label("Analyst", exact=True).select_option("analyst")
+    first.page.get_by_label("Up to ε").fill("1")
+    first.click("Give access")
+    first.page.get_by_text("Take access away").wait_for()
+    first.page.get_by_label("New cap ε").fill("9")
+    first.click("Change the cap")
+    first.page.get_by_text("another curator has to approve it").wait_for()
+    first.check("manage")
+    second.go("/curator")
+    second.check("approval")
+    second.click("Approve", exact=True)
+    second.page.get_by_text("Nothing waits").wait_for()
+    first.page.reload()
+    first.page.get_by_label("Reason, for the log").fill("a question came up")
+    first.click("Freeze: nothing new is released")
+    first.page.get_by_role("button", name="Lift the freeze").wait_for()
+    first.check("frozen")
+    first.go("/curator/people")
+    first.page.get_by_label("Short name").fill("guest")
+    first.page.get_by_label("Name", exact=True).fill("A guest")
+    first.click("Add, with a token")
+    first.page.get_by_text("it is shown this once").wait_for()
+    assert first.page.locator("#made").inner_text().startswith("discreet_")
+    first.go("/curator/people")
+    first.check("people")
+    first.go("/curator/log")
+    first.click("Verify the log")
+    first.page.get_by_text("Intact.").wait_for()
+    first.check("log")
+    second.page.set_viewport_size({"width": 360, "height": 740})
+    for path in (
+        "/curator",
+        "/curator/datasets/second-look",
+        "/curator/datasets/new",
+        "/curator/people",
+        "/curator/log",
+    ):
+        second.go(path)
+        second.check(f"phone{path.replace('/', '-')}")
+    assert first.problems + second.problems == []
+
+
+def test_a_keyboard_is_enough(walk, running):
+    w = walk("colleague")
+    page = w.page
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.innerText") == "Skip to the content"
+    page.keyboard.press("Enter")
+    for _ in range(8):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.innerText").startswith("Plan a release"):
+            break
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/plan")
+    page.get_by_label("Privacy budget ε", exact=True).focus()
+    page.keyboard.press("Control+A")
+    page.keyboard.type("0.5")
+    page.get_by_text("ε = 0.5:").wait_for()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/request?*")
+    assert w.problems == []
+
+
+def test_a_refused_token_says_what_to_do(browser, running):
+    page = browser.new_page()
+    page.goto(running[0])
+    page.get_by_label("Your access token").fill("discreet_nonsense")
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_text("ask a curator for a new one").wait_for()
+    made = Walk(page, running[0])
+    made.check("sign-in")
+    page.close()

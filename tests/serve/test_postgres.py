@@ -1,0 +1,145 @@
+"""The same service on PostgreSQL, and two servers that share one database."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import sqlalchemy as sa
+from fastapi.testclient import TestClient
+
+from discreet.ledger import Ledger
+from discreet.serve.app import create_app
+from discreet.serve.schema import metadata
+from tests.serve.conftest import ROW, Site, populate, quick
+
+
+@pytest.fixture
+def database(postgres):
+    """The database without any table of an earlier test."""
+    engine = sa.create_engine(postgres.replace("postgresql://", "postgresql+psycopg://", 1))
+    with engine.begin() as connection:
+        metadata.drop_all(connection)
+        for name in sa.inspect(connection).get_table_names():
+            connection.execute(sa.text(f"DROP TABLE {name} CASCADE"))
+    engine.dispose()
+    return postgres
+
+
+def test_the_whole_journey_on_postgresql(database, tmp_path):
+    settings = quick(database, tmp_path)
+    tokens = populate(settings, tmp_path)
+    app = create_app(settings)
+    with TestClient(app) as client:
+        site = Site(settings, client, app.state.service, tokens)
+        name = site.released(kind="uplift", epsilon=2.0, by={"severity": 4})
+        assert site.post(f"/api/v1/releases/{name}/effects", {"rows": [ROW]}).status_code == 200
+        assert site.get(f"/releases/{name}").status_code == 200
+        assert site.get("/api/v1/releases", "colleague").json() == []
+        iterative = site.released(kind="dp-cate", epsilon=1.0, calibration="claimed")
+        asked = {"rows": [ROW]}
+        first = site.post(f"/api/v1/releases/{iterative}/effects", asked).json()
+        assert site.post(f"/api/v1/releases/{iterative}/effects", asked).json() == first
+        assert site.ask(epsilon=99.0).json()["error"] == "budget"
+        assert site.get("/api/v1/curator/log/verification", "curator").json()["intact"] is True
+
+
+class Server:
+    """A server process of its own."""
+
+    def __init__(self, settings):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        code = (
+            "from discreet.cli_serve import run\nfrom discreet.serve.settings import Settings\n"
+            f"run(Settings.from_environment(), '127.0.0.1', {self.port}, 1)\n"
+        )
+        settings.to_environment()
+        self.process = subprocess.Popen([sys.executable, "-c", code], env=dict(os.environ))
+
+    def call(self, path, token, body=None):
+        """Status and JSON of an answer."""
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data, headers)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            return error.code, json.load(error)
+
+    def wait(self):
+        for _ in range(300):
+            try:
+                if self.call("/health", "")[0] == 200:
+                    return self
+            except OSError:
+                time.sleep(0.1)
+        raise AssertionError("the server did not start")
+
+    def end(self, how=signal.SIGTERM):
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        self.process.wait(20)
+
+
+def test_two_servers_on_one_database_never_overspend_and_take_over_from_each_other(database, tmp_path):
+    settings = quick(database, tmp_path, lease=1.0)
+    tokens = populate(settings, tmp_path)
+    ledger = Ledger(database)
+    servers = [Server(settings) for _ in range(2)]
+    try:
+        for server in servers:
+            server.wait()
+        path = "/api/v1/datasets/clinic/requests"
+        # The colleague may spend 1 in all: of twelve different requests, made at once at both servers, two fit.
+        asked = [{"kind": "difference-in-means", "epsilon": 0.4 + k / 1000, "delta": 0} for k in range(12)]
+        with ThreadPoolExecutor(12) as pool:
+            answers = list(
+                pool.map(lambda k: servers[k % 2].call(path, tokens["colleague"], asked[k]), range(len(asked)))
+            )
+        codes = sorted(code for code, _ in answers)
+        assert codes == [202] * 2 + [409] * 10
+        made = [body["job"] for code, body in answers if code == 202]
+        for job in made:
+            assert _ended(servers[0], job, tokens["colleague"])["state"] == "done"
+        # What one server released the other one shows.
+        seen = [{each["id"] for each in server.call("/api/v1/releases", tokens["colleague"])[1]} for server in servers]
+        assert seen[0] == seen[1]
+        assert len(seen[0]) == 2
+        # One server is killed in the middle of its work; the other one ends what is left.
+        jobs = [servers[0].call(path, tokens["analyst"], one)[1]["job"] for one in _many()]
+        servers[0].end(signal.SIGKILL)
+        ended = [_ended(servers[1], job, tokens["analyst"]) for job in jobs]
+        assert {each["state"] for each in ended} <= {"done", "failed"}
+        assert {each["failure"] for each in ended} <= {None, "lost-charged"}
+        assert sum(each["state"] == "done" for each in ended) >= len(jobs) - 1
+        states = [request.state for request in ledger.requests("clinic", analyst="analyst")]
+        assert states.count("settled") + states.count("failed") == len(jobs)
+        ledger.verify()
+    finally:
+        for server in servers:
+            server.end()
+        ledger.close()
+
+
+def _many():
+    return [{"kind": "difference-in-means", "epsilon": 0.5 + k / 100, "delta": 1e-7} for k in range(5)]
+
+
+def _ended(server, job, token):
+    for _ in range(400):
+        found = server.call(f"/api/v1/requests/{job}", token)[1]
+        if found["state"] not in ("queued", "running"):
+            return found
+        time.sleep(0.1)
+    raise AssertionError(f"{re.escape(job)} did not end")

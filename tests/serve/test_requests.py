@@ -1,0 +1,383 @@
+"""From a request to its release: charged before a record is read, and never for free."""
+
+import json
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import sqlalchemy as sa
+
+from discreet.errors import InvalidInput
+from discreet.release import Release
+from discreet.serve import budgets, catalogue, functions, jobs, releases, worker
+from discreet.serve.people import Identity
+from discreet.serve.refusals import FAILURES, TEXTS
+from discreet.serve.schema import answers
+from discreet.serve.schema import jobs as table
+from discreet.serve.service import Service
+from tests.serve.conftest import ROW, populate, quick
+
+
+def spent(site, dataset="clinic"):
+    return site.service.ledger.account(dataset).spent.epsilon
+
+
+def state(site, job):
+    with site.service.engine.begin() as connection:
+        row = connection.execute(sa.select(table).where(table.c.id == job)).mappings().one()
+    return row, site.service.ledger.request(int(row["reservation"])).state
+
+
+def test_a_request_becomes_a_release_with_its_guarantee(site):
+    before = spent(site)
+    made = site.ask(kind="ate", epsilon=0.5)
+    assert made.status_code == 202
+    found = site.wait(made.json()["job"])
+    assert (found["state"], found["charged"], found["progress"]) == ("done", True, 100)
+    plain = site.get(f"/api/v1/releases/{found['release']}").json()["release"]
+    release = Release.from_dict(plain)
+    assert release.guarantee.status == "proved"
+    assert release.guarantee.epsilon == 0.5
+    assert release.n == 1500
+    assert spent(site) == pytest.approx(before + 0.5)
+    assert state(site, made.json()["job"])[1] == "settled"
+    assert site.get(f"/api/v1/releases/{found['release']}/picture").content[:4] == b"\x89PNG"
+
+
+def test_an_identical_request_is_answered_for_free(site):
+    first = site.released(epsilon=0.51)
+    before = spent(site)
+    again = site.ask(epsilon=0.51).json()
+    assert again == {"release": first, "job": None, "charged": False}
+    assert spent(site) == before
+
+
+def test_somebody_elses_unpublished_release_answers_nothing(site):
+    """Getting it for free would tell that somebody else has asked the same."""
+    first = site.released(epsilon=0.12)
+    before = spent(site)
+    made = site.ask(epsilon=0.12, person="colleague").json()
+    assert made["release"] is None
+    assert site.wait(made["job"], "colleague")["state"] == "done"
+    assert spent(site) == pytest.approx(before + 0.12)
+    assert site.get(f"/api/v1/releases/{first}", "colleague").status_code == 404
+
+
+def test_a_published_release_can_be_seen_by_those_who_may_use_the_data_set(site):
+    name = site.released(epsilon=0.13)
+    assert site.get(f"/api/v1/releases/{name}", "colleague").status_code == 404
+    assert site.post(f"/api/v1/releases/{name}/publish", person="colleague").status_code == 404
+    assert site.post(f"/api/v1/releases/{name}/publish").json()["published"] is True
+    assert site.get(f"/api/v1/releases/{name}", "colleague").status_code == 200
+    other = site.released(dataset="trial", epsilon=0.13)
+    site.post(f"/api/v1/releases/{other}/publish")
+    assert site.get(f"/api/v1/releases/{other}", "colleague").status_code == 404
+
+
+def test_analysts_see_neither_others_requests_nor_data_sets_that_are_closed_to_them(site):
+    made = site.ask(epsilon=0.14).json()
+    assert site.get(f"/api/v1/requests/{made['job']}", "colleague").status_code == 404
+    assert site.post(f"/api/v1/requests/{made['job']}/stop", person="colleague").status_code == 404
+    assert made["job"] not in site.get("/api/v1/requests", "colleague").text
+    for path in ("/api/v1/datasets/trial", "/api/v1/datasets/trial/dummy", "/datasets/trial", "/datasets/trial/plan"):
+        closed, missing = site.get(path, "colleague"), site.get(path.replace("trial", "missing"), "colleague")
+        assert closed.status_code == missing.status_code == 404
+        assert closed.text.replace("trial", "") == missing.text.replace("missing", "")
+    assert site.ask("trial", "colleague", epsilon=0.1).status_code == 404
+    budget = site.get("/api/v1/datasets/clinic", "colleague").json()["budget"]
+    assert [each["name"] for each in budget["analysts"]] == ["colleague"]
+    site.wait(made["job"])
+
+
+def test_a_number_of_records_that_is_private_appears_nowhere(site):
+    dataset = catalogue.by_id(site.service.engine, "trial")
+    assert dataset.n == 1500
+    texts = [
+        site.get(path).text for path in ("/api/v1/datasets", "/api/v1/datasets/trial", "/datasets", "/datasets/trial")
+    ]
+    plan = site.post("/api/v1/datasets/trial/plan", {"epsilon": 1.0, "delta": 1e-6})
+    assert plan.status_code == 422
+    assert "1500" not in "".join(texts).replace("The clinic", "") or "1,500" not in site.get("/datasets/trial").text
+    shown = site.get("/api/v1/datasets/trial").json()
+    assert shown["records"] is None
+    assert shown["neighbours"] == "add-remove"
+    assert site.post("/api/v1/datasets/trial/plan", {"epsilon": 1.0, "delta": 1e-6, "n": 3000}).json()["n"] == 3000
+    plain = site.get(f"/api/v1/releases/{site.released(dataset='trial', epsilon=2.0)}").json()["release"]
+    assert plain["guarantee"]["neighbours"] == "add-remove"
+    assert plain["n"] != 1500
+
+
+def test_nothing_that_analysts_see_names_where_the_records_are(site):
+    shown = "".join(site.get(path).text for path in ("/api/v1/datasets", "/datasets/clinic", "/datasets/clinic/plan"))
+    assert "parquet" not in shown
+    assert site.settings.data not in shown
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"epsilon": 0}, "cannot be read"),
+        ({"epsilon": -1}, "cannot be read"),
+        ({"epsilon": "many"}, "cannot be read"),
+        ({"epsilon": 1, "delta": 1}, "cannot be read"),
+        ({"epsilon": 1, "kind": "ate", "delta": None}, "delta"),
+        ({"epsilon": 1, "kind": "everything"}, "cannot be read"),
+        ({"epsilon": 1, "covariates": ["age", "height"]}, "public schema"),
+        ({"epsilon": 1, "kind": "cate", "covariates": []}, "at least one"),
+        ({"epsilon": 1, "kind": "uplift"}, "segments"),
+        ({"epsilon": 1, "kind": "uplift", "by": {"height": 3}}, "covariate"),
+        ({"epsilon": 1, "kind": "uplift", "by": {"age": [30, 20]}}, "edges"),
+        ({"epsilon": 1, "kind": "uplift", "by": {"age": 64, "severity": 64}}, "coarsely"),
+        ({"epsilon": 1, "by": {"age": 4}}, "by belongs"),
+        ({"epsilon": 1, "unknown": 4}, "cannot be read"),
+    ],
+)
+def test_a_request_that_makes_no_sense_is_refused_before_anything_is_reserved(site, asked, words):
+    before, requests = spent(site), len(site.service.ledger.requests())
+    answer = site.ask(**asked)
+    assert answer.status_code == 422
+    assert words in answer.json()["text"]
+    assert (spent(site), len(site.service.ledger.requests())) == (before, requests)
+
+
+def test_more_than_is_left_is_refused_in_fixed_words(site):
+    for person, epsilon in (("analyst", 99.0), ("colleague", 1.5)):
+        answer = site.ask(person=person, epsilon=epsilon)
+        assert (answer.status_code, answer.json()) == (409, {"error": "budget", "text": TEXTS["budget"][1]})
+    assert site.ask("missing", epsilon=0.1).json() == {"error": "no-dataset", "text": TEXTS["no-dataset"][1]}
+
+
+def test_a_frozen_data_set_releases_nothing_until_it_is_thawed(site):
+    stored = site.released(epsilon=0.15)
+    switch = "/api/v1/curator/datasets/clinic/freeze"
+    assert site.post(switch, {"frozen": True, "reason": "a question"}, "curator").json() == {"frozen": True}
+    assert site.ask(epsilon=0.16).json()["error"] == "frozen"
+    assert site.get(f"/api/v1/releases/{stored}").status_code == 200
+    assert site.post(switch, {"frozen": False}, "curator").json() == {"frozen": False}
+    assert site.ask(epsilon=0.16).status_code == 202
+
+
+def test_a_data_set_that_freezes_while_a_request_waits_charges_nothing(site, monkeypatch):
+    before = spent(site)
+    monkeypatch.setattr(jobs, "claim", lambda service: None)
+    job = site.ask(epsilon=0.17).json()["job"]
+    monkeypatch.undo()
+    site.service.ledger.freeze("clinic", curator="curator")
+    try:
+        found = site.wait(job)
+    finally:
+        site.service.ledger.unfreeze("clinic", curator="curator")
+    assert (found["state"], found["failure"], found["charged"]) == ("failed", "frozen", False)
+    assert spent(site) == before
+
+
+def test_a_waiting_request_can_be_stopped_and_gives_its_budget_back(site, monkeypatch):
+    before = spent(site)
+    monkeypatch.setattr(jobs, "claim", lambda service: None)
+    job = site.ask(epsilon=0.18).json()["job"]
+    assert spent(site) > before
+    stopped = site.post(f"/api/v1/requests/{job}/stop").json()
+    assert (stopped["state"], stopped["text"], stopped["charged"]) == ("stopped", FAILURES["stopped"], False)
+    assert spent(site) == before
+    assert site.post(f"/api/v1/requests/{job}/stop").json()["error"] == "finished"
+
+
+def test_a_request_that_is_stopped_while_it_works_stays_charged(site, monkeypatch):
+    before = spent(site)
+    working, go_on = threading.Event(), threading.Event()
+
+    def slowly(*args, **kwargs):
+        working.set()
+        go_on.wait(20)
+        return original(*args, **kwargs)
+
+    original = worker.sources.opened
+    monkeypatch.setattr(worker.sources, "opened", slowly)
+    job = site.ask(epsilon=0.19).json()["job"]
+    assert working.wait(20)
+    assert site.get(f"/api/v1/requests/{job}").json()["state"] == "running"
+    assert site.post(f"/api/v1/requests/{job}/stop").json()["stopping"] is True
+    go_on.set()
+    found = site.wait(job)
+    assert (found["state"], found["failure"], found["charged"]) == ("stopped", "stopped-charged", True)
+    assert spent(site) == pytest.approx(before + 0.19)
+    assert state(site, job)[1] == "failed"
+
+
+def test_a_failure_after_charging_is_charged_and_says_so_and_nothing_else(site, monkeypatch, caplog):
+    before, secret = spent(site), "column days holds 40.25 in record 7"
+
+    def broken(*_args, **_kwargs):
+        raise InvalidInput(secret)
+
+    monkeypatch.setattr("discreet.ate.DifferenceInMeans.fit_table", broken)
+    job = site.ask(epsilon=0.21).json()["job"]
+    found = site.wait(job)
+    assert (found["state"], found["failure"], found["charged"]) == ("failed", "failed-charged", True)
+    assert found["text"] == FAILURES["failed-charged"]
+    assert spent(site) == pytest.approx(before + 0.21)
+    assert secret not in json.dumps(found) + caplog.text
+
+
+def test_a_source_that_changed_or_disappeared_is_told_before_anything_is_charged(tmp_path, site):
+    file = Path(site.settings.data) / "trial.parquet"
+    kept, before = file.read_bytes(), spent(site, "trial")
+    table_ = pq.read_table(file)
+    for change in (file.unlink, lambda: pq.write_table(table_.slice(1), file)):
+        change()
+        found = site.wait(site.ask("trial", epsilon=0.22).json()["job"])
+        assert (found["failure"], found["charged"]) == ("source", False)
+    assert spent(site, "trial") == before
+    checked = site.post("/api/v1/curator/datasets/trial/recheck", person="curator")
+    assert checked.json()["version"] == 2
+    assert site.wait(site.ask("trial", epsilon=0.22).json()["job"])["state"] == "done"
+    file.write_bytes(kept)
+    site.post("/api/v1/curator/datasets/trial/recheck", person="curator")
+
+
+def test_that_a_job_has_ended_shows_at_points_of_the_schedule_only(site):
+    now = site.service.clock.now()
+    tick = site.service.settings.first_tick
+    row = dict.fromkeys(column.name for column in table.c) | {
+        "kind": "ate",
+        "request": "{}",
+        "state": "done",
+        "started": now - tick,
+        "release": "r",
+        "progress": 99,
+    }
+    early = jobs.seen(site.service, row | {"visible": now + 60})
+    assert (early["state"], early["release"]) == ("running", None)
+    assert jobs.seen(site.service, row | {"visible": now - 1})["release"] == "r"
+    failed = row | {"state": "failed", "failure": "failed-charged", "visible": now + 60}
+    assert (jobs.seen(site.service, failed)["state"], jobs.seen(site.service, failed)["failure"]) == ("running", None)
+
+
+@pytest.mark.parametrize(
+    ("asked", "interval"),
+    [
+        ({"kind": "cate", "epsilon": 3.0}, True),
+        ({"kind": "uplift", "epsilon": 2.0, "delta": None, "by": {"severity": 4, "sex": "levels"}}, True),
+        ({"kind": "uplift", "epsilon": 2.0, "by": {"age": "auto"}}, True),
+        ({"kind": "dp-cate", "epsilon": 2.0}, False),
+    ],
+)
+def test_released_functions_answer_any_number_of_questions(site, asked, interval):
+    name = site.released(**asked)
+    before = spent(site)
+    path = f"/api/v1/releases/{name}/effects"
+    rows = [ROW | {"severity": float(severity)} for severity in range(0, 20, 2)]
+    first = site.post(path, {"rows": rows}).json()["effects"]
+    assert site.post(path, {"rows": rows}).json()["effects"] == first
+    assert len(first) == len(rows)
+    assert set(first[0]) == ({"effect", "low", "high"} if interval else {"effect"})
+    assert all(-40 <= each["effect"] <= 40 for each in first)
+    assert site.post(path, {"rows": rows}, "colleague").status_code == 404
+    assert spent(site) == before
+    page = site.get(f"/releases/{name}/explore")
+    assert page.status_code == 200
+    part = site.get(f"/releases/{name}/explore?x-0=50&x-1=5&x-2=0&x-3=1")
+    assert part.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{}],
+        [ROW | {"height": 1}],
+        [{name: value for name, value in ROW.items() if name != "sex"}],
+        [ROW | {"age": "old"}],
+        [ROW | {"sex": "x"}],
+        [ROW | {"sex": 1}],
+        [ROW, ROW | {"age": "old"}],
+        [],
+        "rows",
+    ],
+)
+def test_people_who_do_not_fit_the_schema_are_refused(site, rows):
+    name = site.released(kind="cate", epsilon=3.0)
+    answer = site.post(f"/api/v1/releases/{name}/effects", {"rows": rows})
+    assert answer.status_code == 422
+    assert set(answer.json()) <= {"error", "text", "where"}
+
+
+def test_an_average_effect_cannot_be_asked_about_people(site):
+    name = site.released(epsilon=0.5)
+    assert site.post(f"/api/v1/releases/{name}/effects", {"rows": [ROW]}).json()["error"] == "no-function"
+
+
+def test_claimed_methods_need_a_data_set_that_admits_them(site):
+    asked = {"kind": "dp-cate", "epsilon": 1.0, "calibration": "claimed"}
+    assert site.ask("trial", **asked).json()["error"] == "claimed"
+
+
+def test_the_iterative_function_remembers_every_answer_through_a_restart(site):
+    name = site.released(kind="dp-cate", epsilon=1.0, calibration="claimed")
+    path = f"/api/v1/releases/{name}/effects"
+    assert site.get(f"/api/v1/releases/{name}").json()["release"]["effects"] == []
+    first = site.post(path, {"rows": [ROW, ROW | {"age": 70}]}).json()["effects"]
+    # Another server, and one that has been started anew, have nothing in memory.
+    functions._held.clear()
+    again = site.post(path, {"rows": [ROW | {"age": 70}, ROW]}).json()["effects"]
+    assert again == first[::-1]
+    functions._held.clear()
+    more = site.post(path, {"rows": [ROW | {"age": 30}, ROW]}).json()["effects"]
+    assert more[1] == first[0]
+    plain = site.get(f"/api/v1/releases/{name}").json()["release"]
+    assert plain["guarantee"]["status"] == "claimed"
+    np.testing.assert_allclose(plain["effects"], [each["effect"] for each in [*first, more[0]]])
+
+
+def test_an_answer_of_the_iterative_function_is_durable_before_it_is_given(site, monkeypatch):
+    name = site.released(kind="dp-cate", epsilon=1.0, calibration="claimed")
+    path = f"/api/v1/releases/{name}/effects"
+
+    def broken(self, line):
+        raise OSError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(functions._Keeper, "append", broken)
+        assert site.post(path, {"rows": [ROW | {"age": 81}]}).status_code == 500
+    with site.service.engine.begin() as connection:
+        count = connection.scalar(sa.select(sa.func.count()).where(answers.c.release == name))
+    given = site.post(path, {"rows": [ROW | {"age": 81}]}).json()["effects"]
+    functions._held.clear()
+    assert site.post(path, {"rows": [ROW | {"age": 81}]}).json()["effects"] == given
+    with site.service.engine.begin() as connection:
+        assert connection.scalar(sa.select(sa.func.count()).where(answers.c.release == name)) == count + 1
+
+
+def test_jobs_survive_servers_that_fall_silent(tmp_path):
+    """What was not charged is taken up again; what was charged has failed, and stays charged."""
+    settings = quick(f"sqlite:///{tmp_path}/jobs.db", tmp_path, lease=0.2, work=False)
+    populate(settings, tmp_path)
+    first, second = Service.of(settings), Service.of(settings)
+    analyst = Identity(
+        person="analyst", name="", role="analyst", scopes=frozenset({"read", "request"}), token="", expires=1e18
+    )
+    dataset = catalogue.find(first.engine, analyst, "clinic")
+    asked = [jobs.Asked(kind="difference-in-means", epsilon=epsilon, delta=1e-7) for epsilon in (0.3, 0.4)]
+    names = [jobs.submit(first, analyst, dataset, each)["job"] for each in asked]
+    claimed = [jobs.claim(first) for _ in names]
+    assert [row["id"] for row in claimed] == names
+    assert jobs.claim(second) is None
+    budgets.charge(first, claimed[1]["reservation"])
+    time.sleep(0.3)
+    assert jobs.recover(second) == 2
+    assert [jobs.find(second, analyst, name)["state"] for name in names] == ["queued", "failed"]
+    assert jobs.find(second, analyst, names[1])["failure"] == "lost-charged"
+    row = jobs.claim(second)
+    assert row["id"] == names[0]
+    # The first server comes back: the job is no longer its own, and nothing that it does counts.
+    assert not jobs.renew(first, names[0], 50)
+    with first.engine.begin() as connection:
+        assert not jobs.end(first, connection, claimed[0], state="done", release="forged")
+    worker.work(second, row)
+    time.sleep(0.1)
+    assert jobs.find(second, analyst, names[0])["state"] in ("running", "done")
+    assert len(releases.listed(second.engine, analyst)) == 1
+    account = second.ledger.account("clinic")
+    assert account.spent.epsilon == pytest.approx(0.7)
