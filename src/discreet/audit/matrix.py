@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from discreet.audit.neighbours import KINDS
+from discreet.audit.neighbours import KINDS, STEEP
 from discreet.bounds import Bounds, Levels, Range
 from discreet.guarantee import Neighbours
 
@@ -15,6 +15,8 @@ RELATIONS: tuple[Neighbours, ...] = ("replace-one", "add-remove")
 DESIGNS = {"observational": None, "trial": 0.4}
 OUTCOMES: dict[str, tuple[float, float]] = {"continuous": (-4.0, 10.0), "binary": (0.0, 1.0)}
 DELTA = 1e-6
+# Where nothing but fitting again tells what a record moves, all extreme records are tried.
+_ALL = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +38,9 @@ class Configuration:
         return f"{self.family}: {self.words}"
 
 
-def public_facts(p: int, outcome: tuple[float, float] = (-4.0, 10.0)) -> Bounds:
-    """Ranges and levels in turn."""
-    in_turn: list[Any] = [Range(-3.0, 3.0), Range(0.0, 1.0), Levels(("a", "b", "c"))]
+def public_facts(p: int, outcome: tuple[float, float] = (-4.0, 10.0), *, ranges: bool = False) -> Bounds:
+    """Ranges and levels in turn, or ranges only."""
+    in_turn: list[Any] = [Range(-3.0, 3.0), Range(0.0, 1.0), Levels(("a", "b", "c"))][: 2 if ranges else 3]
     columns = [in_turn[j % len(in_turn)] for j in range(p)]
     return Bounds(outcome=outcome, covariates=columns, propensity=(0.1, 0.9))
 
@@ -128,10 +130,18 @@ def _papers() -> list[Configuration]:
     from discreet import papers
     from discreet.clusters import PrivateKMeans
 
-    def some(kind: Any, words: str, given: dict[str, Any], p: int = 3, outcome: str = "continuous", **how: Any) -> None:
+    def some(
+        method: Any,
+        words: str,
+        given: dict[str, Any],
+        p: int = 3,
+        outcome: str = "continuous",
+        ranges: bool = False,
+        **how: Any,
+    ) -> None:
         epsilon = given.pop("epsilon", 1.0)
-        made = _made(kind, epsilon, public_facts(p, OUTCOMES[outcome]), given)
-        found.append(Configuration(f"papers.{kind.__name__}", words, made, binary=outcome == "binary", **how))
+        made = _made(method, epsilon, public_facts(p, OUTCOMES[outcome], ranges=ranges), given)
+        found.append(Configuration(f"papers.{method.__name__}", words, made, binary=outcome == "binary", **how))
 
     found: list[Configuration] = []
     for relation in RELATIONS:
@@ -146,11 +156,19 @@ def _papers() -> list[Configuration]:
     given = {"epsilon": 20.0, "delta": DELTA, "calibration": "proved", "split": "private"}
     some(papers.PrivATE, "split in private", dict(given), n=200)
     some(papers.DPCATEFunction, "split in private", given | {"basis": 12}, n=200)
-    learner = {"epsilon": 20.0, "delta": DELTA, "random_state": 0}
+    learner = {"epsilon": 20.0, "delta": DELTA, "random_state": 0, "base": "linear"}
     for kind in (papers.DRLearner, papers.RLearner, papers.TLearner):
-        some(kind, "linear", learner | {"base": "linear"}, n=60, slow=30)
+        some(kind, "linear", dict(learner), n=3_000, slow=_ALL)
+    for kind in (papers.DRLearner, papers.RLearner):
+        # Residuals of a treatment have one sign where they are clipped: only opposite features make them opposite.
+        few = {"kind": "lopsided", "n": 3_000, "slow": _ALL}
+        some(kind, "linear, ranges only", dict(learner), p=12, ranges=True, **few)
+    # With quotients clipped at the range, and models that reach its ends, the largest weight meets the largest target.
+    clipped = learner | {"clip": OUTCOMES["continuous"][1] - OUTCOMES["continuous"][0]}
+    some(papers.RLearner, "linear, clip at the range", clipped, kind=STEEP, n=3_000, slow=_ALL)
     some(papers.DRLearner, "logistic", learner | {"base": "logistic"}, n=60)
-    some(papers.SLearner, "additive", {"epsilon": 20.0, "delta": DELTA, "base": "additive"}, p=1, n=60, slow=24)
+    additive = {"epsilon": 20.0, "delta": DELTA, "base": "additive"}
+    some(papers.SLearner, "additive", additive, p=1, kind="concentrated", n=1_200, slow=_ALL)
     return found
 
 

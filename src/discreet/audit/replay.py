@@ -78,6 +78,15 @@ class Tape:
         plain = [_as_they_came(source, self.table) for source in self.sources]
         return [plain[number] for number in self.gates]
 
+    @cached_property
+    def names(self) -> list[str]:
+        """Names of all rounds; where there are several gates, with the part of the records that each one saw."""
+        several = len(set(self.gates)) > 1
+        return [
+            f"{each.query.name}, part {number + 1}" if several else each.query.name
+            for number, each in zip(self.gates, self.rounds, strict=True)
+        ]
+
     @property
     def pure(self) -> bool:
         """Whether the noise is Laplace noise."""
