@@ -68,13 +68,16 @@ def _averages() -> list[Configuration]:
                 binary=outcome == "binary",
             )
         )
-    for design, outcome, delta, relation in product(DESIGNS, OUTCOMES, (None, DELTA), RELATIONS):
+    cases = enumerate(product(DESIGNS, OUTCOMES, (None, DELTA), RELATIONS))
+    for number, (design, outcome, delta, relation) in cases:
         given = {"propensity": DESIGNS[design], "neighbours": relation, "delta": delta}
         found.append(
             Configuration(
                 "DifferenceInMeans",
                 f"{design}, {outcome}, {'pure' if delta is None else 'approximate'}, {relation}",
                 _made(DifferenceInMeans, 1.0, public_facts(0, OUTCOMES[outcome]), given),
+                kind=KINDS[(number // 2 + number // 4) % len(KINDS)],
+                n=1_000,
                 binary=outcome == "binary",
             )
         )
@@ -149,6 +152,8 @@ def _papers() -> list[Configuration]:
         clusters = PrivateKMeans(clusters=3, rounds=1)
         some(papers.ADUM, f"clusters, {relation}", {"by": clusters, "neighbours": relation})
         some(papers.TwoModel, f"polynomial, {relation}", {"degree": 2, "neighbours": relation}, n=60)
+        # Of a column's indicators one at most is not zero, while the bound counts features: ranges alone fill it.
+        some(papers.TwoModel, f"polynomial, ranges only, {relation}", {"neighbours": relation}, p=2, ranges=True, n=60)
     some(papers.TwoModel, "logistic", {"model": "logistic", "lam": 0.1}, outcome="binary", n=60)
     given: dict[str, Any] = {"delta": DELTA, "xi": 0.1, "random_state": 0}
     some(papers.PropensityIPTW, "everyone", dict(given), n=60, slow=30)
@@ -156,6 +161,9 @@ def _papers() -> list[Configuration]:
     given = {"epsilon": 20.0, "delta": DELTA, "calibration": "proved", "split": "private"}
     some(papers.PrivATE, "split in private", dict(given), n=200)
     some(papers.DPCATEFunction, "split in private", given | {"basis": 12}, n=200)
+    for kind in ("concentrated", "lopsided", STEEP):
+        some(papers.PrivATE, f"split in private, {kind}", dict(given), kind=kind, n=2_000)
+        some(papers.DPCATEFunction, f"split in private, {kind}", given | {"basis": 12}, kind=kind, n=1_000)
     learner = {"epsilon": 20.0, "delta": DELTA, "random_state": 0, "base": "linear"}
     for kind in (papers.DRLearner, papers.RLearner, papers.TLearner):
         some(kind, "linear", dict(learner), n=3_000, slow=_ALL)
