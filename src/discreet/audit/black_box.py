@@ -78,6 +78,12 @@ def bounds_of(counts: Counts, epsilon: float, delta: float, confidence: float) -
     return Bounds(max(0.0, least), max(0.0, p - math.exp(min(epsilon, 700.0)) * q))
 
 
+def most_epsilon(runs: int, delta: float, confidence: float = 0.95) -> float:
+    """The largest epsilon that `tell_apart` can show with so many runs on each data set, whatever the mechanism."""
+    counted = runs // 2
+    return bounds_of(((counted, counted), (0, counted)), 0.0, delta, (1 + check_confidence(confidence)) / 2).epsilon
+
+
 def tell_apart(one: Float, other: Float, epsilon: float, delta: float, confidence: float = 0.95) -> Told:
     """Bounds from outputs of a mechanism on two neighbours, a row for each run.
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from discreet.audit.attacks import ATTACKS, Run, find_attack
 from discreet.audit.attacks.base import Progress, by_black_box, strongest
-from discreet.audit.black_box import MIN_TRIALS
-from discreet.audit.mechanism import Mechanism, bounds_of, claimed_budget, fitted, fresh, name_of
-from discreet.audit.neighbours import PLACE, Table, base, extremes
+from discreet.audit.mechanism import Mechanism, bounds_of, claimed_budget, fitted, name_of
+from discreet.audit.neighbours import PLACE, base, extremes
+from discreet.audit.pairs import on_pair
 from discreet.audit.replaying import is_proved, replay, study_of
 from discreet.audit.result import AuditResult, check_confidence
 from discreet.budget import Budget
@@ -81,32 +81,7 @@ def _proved(estimator: Any, run: Run) -> AuditResult:
     replayed, worst = replay(estimator, random_state=run.random_state, progress=run.progress)
     if worst is None:
         return replayed
-    return _all([replayed, _on_pair(estimator, worst, run)])
-
-
-def black_box(estimator: Any, pair: tuple[Table, Table, str], trials: int, confidence: float) -> AuditResult:
-    """Run an estimator on two given neighbours, with real noise."""
-    return _on_pair(estimator, pair, Run(trials, confidence))
-
-
-def _on_pair(estimator: Any, pair: tuple[Table, Table, str], run: Run) -> AuditResult:
-    if run.trials < MIN_TRIALS:
-        raise InvalidInput(f"trials must be at least {MIN_TRIALS} for a black box: fewer runs prove nothing.")
-    if getattr(estimator, "random_state", 0) is None:
-        estimator = fresh(estimator, random_state=0)
-    one, other, words = pair
-    return by_black_box(
-        estimator,
-        "the worst neighbours of the replay",
-        (lambda: fitted(estimator, one), lambda: fitted(estimator, other)),
-        run,
-        claimed=claimed_budget(estimator),
-        worst=words,
-        neighbours=getattr(estimator, "neighbours", "replace-one"),
-        status="proved",
-        seeded=False,
-        notes=("seen: every number of the release; the noise is real.",),
-    )
+    return _all([replayed, on_pair(estimator, worst, run)])
 
 
 def _foreign(mechanism: Mechanism, run: Run) -> AuditResult:

@@ -165,12 +165,12 @@ def _papers() -> list[Configuration]:
         some(papers.PrivATE, f"split in private, {kind}", dict(given), kind=kind, n=2_000)
         some(papers.DPCATEFunction, f"split in private, {kind}", given | {"basis": 12}, kind=kind, n=1_000)
     learner = {"epsilon": 20.0, "delta": DELTA, "random_state": 0, "base": "linear"}
-    for kind in (papers.DRLearner, papers.RLearner, papers.TLearner):
-        some(kind, "linear", dict(learner), n=3_000, slow=_ALL)
-    for kind in (papers.DRLearner, papers.RLearner):
+    for method in (papers.DRLearner, papers.RLearner, papers.TLearner):
+        some(method, "linear", dict(learner), n=3_000, slow=_ALL)
+    for method in (papers.DRLearner, papers.RLearner):
         # Residuals of a treatment have one sign where they are clipped: only opposite features make them opposite.
-        few = {"kind": "lopsided", "n": 3_000, "slow": _ALL}
-        some(kind, "linear, ranges only", dict(learner), p=12, ranges=True, **few)
+        words = "linear, ranges only"
+        some(method, words, dict(learner), p=12, ranges=True, kind="lopsided", n=3_000, slow=_ALL)
     # With quotients clipped at the range, and models that reach its ends, the largest weight meets the largest target.
     clipped = learner | {"clip": OUTCOMES["continuous"][1] - OUTCOMES["continuous"][0]}
     some(papers.RLearner, "linear, clip at the range", clipped, kind=STEEP, n=3_000, slow=_ALL)

@@ -19,7 +19,7 @@ from discreet.budget import Budget
 from discreet.columns import Float
 from discreet.errors import InvalidInput
 from discreet.guarantee import Neighbours
-from discreet.papers import UnprovedClaim
+from discreet.papers.claims import UnprovedClaim
 
 # Parts of a release file that are public, or follow from public numbers.
 _PUBLIC = {"format", "version", "guarantee", "bounds"}
