@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from discreet.audit.mechanism import RELATIONS
 from discreet.audit.neighbours import KINDS, STEEP
 from discreet.bounds import Bounds, Levels, Range
-from discreet.guarantee import Neighbours
 
-RELATIONS: tuple[Neighbours, ...] = ("replace-one", "add-remove")
 DESIGNS = {"observational": None, "trial": 0.4}
 OUTCOMES: dict[str, tuple[float, float]] = {"continuous": (-4.0, 10.0), "binary": (0.0, 1.0)}
 DELTA = 1e-6

@@ -18,7 +18,7 @@ import numpy as np
 
 from discreet.audit.neighbours import Table
 from discreet.columns import Float, IntArray
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, InvalidInput
 from discreet.gate import Gate, Released, Round
 from discreet.guarantee import Guarantee
 from discreet.papers.rows import Part, gather
@@ -70,6 +70,8 @@ class Tape:
 
         with seeded_noise(self.seed), watched(keep):
             fitted = self.fit(self.table)
+        if not (hasattr(fitted, "release_") and hasattr(fitted, "guarantee_")):
+            raise InvalidInput("what is replayed must have release_ and guarantee_ when fitted: audit a black box.")
         self.published, self.guarantee = published(fitted), fitted.guarantee_
 
     @cached_property

@@ -31,6 +31,8 @@ _NOISE_FITS = 3
 _MOST = 14
 # Places that are tried to meet every part of the records.
 _PROBES = 20
+# Refused neighbours that are named.
+_NAMED = 8
 
 
 @dataclass
@@ -336,7 +338,8 @@ def _result(estimator: Any, claimed: Budget, relation: Any, studies: list[Study]
     refused = list(dict.fromkeys(label for study in studies for label in study.refused))
     notes = ["epsilon is that of the worst neighbours at the answers of the tape."]
     if refused:
-        notes.append(f"refused at the door: {', '.join(refused)}.")
+        others = f", and {len(refused) - _NAMED} more" if len(refused) > _NAMED else ""
+        notes.append(f"refused at the door: {', '.join(refused[:_NAMED])}{others}.")
     return AuditResult(
         mechanism=name_of(estimator),
         attack="adversarial neighbours and search",

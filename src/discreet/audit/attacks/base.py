@@ -170,7 +170,9 @@ def by_black_box(
         status=status,
         notes=(
             f"counted: {told.event}; {_counts(told.counts)}.",
-            f"so many runs can show an epsilon of {rounded_down(most)} at most.",
+            f"so many runs can show an epsilon of {rounded_down(most)} at most."
+            if most
+            else "so few runs show nothing.",
             *notes,
         ),
         picture=histograms(*told.scores),
