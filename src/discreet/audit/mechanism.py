@@ -152,6 +152,12 @@ def _walk(value: Any, path: str, found: dict[str, float]) -> None:
             _walk(part, f"{path}[{place}]", found)
 
 
+def names_of(outputs: list[dict[str, float]]) -> list[str]:
+    """What the columns of `rows_of` are."""
+    paths = dict.fromkeys(path for output in outputs for path in output)
+    return [*(path.removeprefix(".") or "the number" for path in paths), "how many numbers there are"]
+
+
 def rows_of(outputs: list[dict[str, float]]) -> Float:
     """Outputs as rows of one matrix; where a number is missing there is a zero, and how many there are is a column."""
     columns = list(dict.fromkeys(path for output in outputs for path in output))

@@ -177,7 +177,10 @@ def mutant(record: Record, bounds: Bounds, rng: Any, *, binary: bool = False) ->
         else:
             u = float(rng.randint(0, 2)) if rng.uniform() < 0.5 else rng.uniform()
             changed = replace(changed, x=_put(changed.x, what, _at(bounds, what, u)))
-    return replace(changed, label="found by search")
+    low, high = bounds.outcome
+    arm = "treated" if changed.t == bounds.arms.levels[1] else "control"
+    where = f"outcome at {(changed.y - low) / (high - low):.2g} of its range, {arm}, found by search"
+    return replace(changed, label=where)
 
 
 def random_record(bounds: Bounds, rng: Any, *, binary: bool = False) -> Record:
