@@ -115,10 +115,10 @@ def _run(jobs: list[Job], folder: Path, processes: int) -> None:
 
 def _keep(job: Job, folder: Path) -> str:
     """Run a job and write its result, whole or not at all; returns what it found, in words."""
-    start = time.monotonic()
+    # The code may change while it runs: what counts is the code that it started with.
+    path, start = job.path(folder), time.monotonic()
     result = job.make()
     seconds = time.monotonic() - start
-    path = job.path(folder)
     half = path.with_suffix(".half")
     half.write_text(json.dumps({"seconds": round(seconds, 1), "result": result.to_dict()}))
     half.replace(path)

@@ -51,6 +51,15 @@ def test_names_of_kept_results_follow_settings_and_code(monkeypatch):
     assert job.path(folder) == path
 
 
+def test_what_a_warning_quotes_from_the_page_does_not_make_the_page_run_again(tmp_path):
+    path = tmp_path / "mechanism.py"
+    prints = []
+    for text in ("MEASURED = 'at least 3'\nN = 1\n", "MEASURED = 'at least 4'\nN = 1\n", "MEASURED = ''\nN = 2\n"):
+        path.write_text(text)
+        prints.append(cache.fingerprint((), [path], tmp_path))
+    assert prints[0] == prints[1] != prints[2]
+
+
 def test_the_code_of_a_module_is_read_once(monkeypatch):
     read = []
     monkeypatch.setattr(audit_runs, "code", lambda settings, module, flagship: read.append(module) or "print")
