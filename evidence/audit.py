@@ -29,6 +29,7 @@ from discreet.reproduce.pages import axes, grid
 from evidence import audit_runs
 from evidence.audit_runs import ATTACK_SEED, EPSILON, SEED
 from evidence.planted import PLANTED
+from evidence.quotes import stale
 
 TIGHT = 0.9
 OPEN = "open: what enters was computed from records, so that only few could be tried, by fitting again"
@@ -391,6 +392,9 @@ def main() -> None:
     with (given.out / f"{stem}.csv").open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, lineterminator="\n").writerows(table(results, configurations))
     print(f"Written: {given.out / stem}.md")
+    if not given.quick:
+        for phrase in stale(text):
+            print(f"A warning quotes what the page no longer prints: {phrase}. Change it.")
 
 
 if __name__ == "__main__":
