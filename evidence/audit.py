@@ -9,114 +9,39 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
 import platform
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import discreet
-from discreet.audit.attacks import ATTACKS, Run
-from discreet.audit.call import PROVED_CONFIDENCE, black_box
-from discreet.audit.matrix import Configuration, matrix
-from discreet.audit.mechanism import fitted
-from discreet.audit.replaying import replay
+from discreet.audit.attacks import ATTACKS, Attack
+from discreet.audit.black_box import most_epsilon
+from discreet.audit.call import PROVED_CONFIDENCE
+from discreet.audit.matrix import Configuration
 from discreet.audit.result import AuditResult, Moved, rounded_down
 from discreet.audited import AUDIT_VERSION
-from discreet.reproduce.cache import LIBRARIES, code
+from discreet.reproduce.cache import LIBRARIES
 from discreet.reproduce.pages import axes, grid
-from evidence.planted import PLANTED, audited, look
+from evidence import audit_runs
+from evidence.audit_runs import ATTACK_SEED, EPSILON, SEED
+from evidence.planted import PLANTED
+from evidence.quotes import stale
 
-SEED = 0
 TIGHT = 0.9
 OPEN = "open: what enters was computed from records, so that only few could be tried, by fitting again"
-# A black box of a proved configuration may take so long, and has at least so many runs on either data set.
-BLACK_BOX_SECONDS, LEAST_TRIALS, MOST_TRIALS = 2.0, 20, 150
-
-
-class Kept:
-    """Results on disk, used again while the code that made them is unchanged."""
-
-    def __init__(self, folder: Path, quick: bool) -> None:
-        self.folder, self.quick = folder, quick
-        folder.mkdir(parents=True, exist_ok=True)
-
-    def result(self, name: str, *modules: str, make: Callable[[], AuditResult]) -> AuditResult:
-        """A kept result, or a new one."""
-        settings = (*(f"{library} {version(library)}" for library in LIBRARIES), SEED, self.quick)
-        stem = "".join(letter if letter.isalnum() else "-" for letter in name)
-        prints = "-".join(code(settings, module, flagship=True) for module in modules)
-        path = self.folder / f"{stem}-{prints}.json"
-        if path.exists():
-            return AuditResult.from_dict(json.loads(path.read_text()))
-        start = time.monotonic()
-        found = make()
-        found.to_json(path)
-        print(f"{name}: {found.shown()}; {found.verdict} ({time.monotonic() - start:.0f} s)", flush=True)
-        return found
-
-
-def attacked(kept: Kept) -> dict[str, AuditResult]:
-    """Every known attack."""
-    results = {}
-    for name, attack in ATTACKS.items():
-        trials = max(20, attack.trials // 20) if kept.quick and attack.trials > 20 else attack.trials
-        run = Run(2 if kept.quick and attack.trials <= 20 else trials, random_state=SEED)
-        results[name] = kept.result(
-            name, attack.run_.__module__, make=lambda attack=attack, run=run: attack.run(None, run)
-        )  # type: ignore[misc]
-    return results
-
-
-def proved(kept: Kept) -> list[tuple[Configuration, AuditResult]]:
-    """Every configuration of the matrix: replayed with a long search, then as a black box on the worst neighbours."""
-    modules = "discreet.audit.matrix", "discreet.audit.replaying", "discreet.audit.attacks.base"
-    return [
-        (configuration, kept.result(configuration.name, *modules, make=lambda c=configuration: _both(c)))  # type: ignore[misc]
-        for configuration in matrix()[:: 12 if kept.quick else 1]
-    ]
-
-
-def _both(configuration: Configuration) -> AuditResult:
-    estimator = configuration.make()
-    replayed, worst = replay(
-        estimator,
-        n=configuration.n,
-        kinds=(configuration.kind,),
-        generations=configuration.generations,
-        slow=configuration.slow,
-        binary=configuration.binary,
-        random_state=SEED,
-    )
-    assert worst is not None
-    start = time.monotonic()
-    for table in worst[:2]:
-        fitted(estimator, table)
-    trials = int(min(MOST_TRIALS, max(LEAST_TRIALS, BLACK_BOX_SECONDS / (time.monotonic() - start))))
-    told = black_box(estimator, worst, trials, PROVED_CONFIDENCE)
-    return AuditResult.from_dict(replayed.to_dict() | {"parts": [replayed.to_dict(), told.to_dict()]})
-
-
-def planted() -> list[list[str]]:
-    """Each bug and what the instrument that is meant to catch it says."""
-    rows = []
-    for name, bug in PLANTED.items():
-        result = audited(name)
-        said = result.found[0] if result.found else result.shown()
-        rows.append([name, bug.instrument, "caught" if result.violated else "**not caught**", said.replace("|", "/")])
-    for instrument in ("replay", "black box"):
-        clean = look(instrument)
-        rows.append(["none", instrument, "**accused**" if clean.violated else "nothing found", clean.shown()])
-    return rows
 
 
 def explained(moved: Moved) -> str:
     """Why a round stays below its diameter, from what was measured."""
     if moved.geometry == "Statistic":
-        return "a bound on a minimiser over all data sets, from strong convexity; few data sets come near it"
+        return (
+            "a bound on a minimiser over all data sets, from strong convexity: it is attained in the limit where the other records' losses have no curvature, and "
+            "those of these studies have some"
+        )
     if moved.reach is not None and moved.reach < 0.97:
         return (
             f"no record fills more than {moved.reach:.2f} of the declared set at the answers of these studies; the set has "
@@ -164,11 +89,12 @@ def wanted(
     )
     near = min(results["float_laplace"].picture["values"])
     yield line("float64 Laplace noise: outputs near the mode that betray the data set, %", 30, near)
+    boxes = [part for _, result in configurations for part in result.parts if part.instrument == "black box"]
     refuted = [c.name for c, result in configurations if result.violated or any(one.violated for one in result.parts)]
     yield [
         f"proved estimators that an instrument puts above their claim at {100 * PROVED_CONFIDENCE:g} %, of {len(configurations)} configurations",
         "0",
-        str(len(refuted)),
+        f"{len(refuted)}; black boxes could show an ε of {_between([_power(part) for part in boxes], '{:.1f}')}",
         "reached" if not refuted else "**not reached**",
     ]
     rounds = worst_rounds(configurations)
@@ -229,9 +155,9 @@ def page(
         "\n\n".join(
             [
                 "# Audit: what really leaks",
-                f"Written by `python -m evidence.audit` on {date.today().isoformat()} in {seconds:.0f} seconds of computing (less where kept results were used); do not edit. "
-                f"Audit version {AUDIT_VERSION}, seed {SEED}, discreet {discreet.__version__}, Python {platform.python_version()}, "
-                + ", ".join(f"{library} {version(library)}" for library in (*LIBRARIES, "interpret-core"))
+                f"Written by `python -m evidence.audit` on {date.today().isoformat()}, from {seconds:.0f} seconds of computing; do not edit. "
+                f"Audit version {AUDIT_VERSION}, seed {ATTACK_SEED} for attacks and {SEED} for replays, discreet {discreet.__version__}, Python {platform.python_version()}, "
+                + ", ".join(f"{library} {version(library)}" for library in LIBRARIES)
                 + ". Every line is also in `audit.csv`.",
                 "A claim of privacy can be refuted by a single pair of data sets, and no number of audits can prove one. Three instruments: *replay* holds all "
                 "released values fixed and compares exact sums on neighbours with the stated diameter; *closed form* computes what an attacker proves from the laws of "
@@ -240,6 +166,7 @@ def page(
                 "`discreet audit papers.DPCATE --epsilon 1 --delta 1e-5 --attack dp_cate_forest` runs one.",
                 "Published mechanisms run with the settings of their papers; what their texts leave open, and what was inferred, stands with each attack. Every claim is stated for "
                 "all data sets, so that an attack may choose its own.",
+                _looked(),
                 "## What was to be shown",
                 f"{reached} of {len(aims)} reached.",
                 grid(["what", "wanted", "found", ""], aims),
@@ -260,9 +187,12 @@ def page(
                 ),
                 *sections,
                 "## Proved estimators",
-                f"Every configuration is replayed on a made-up study (ordinary, concentrated, lopsided or with a single treated record) against adversarial neighbours and a search without gradients, and then "
+                f"Every configuration is replayed on a made-up study (ordinary, concentrated, lopsided, steep or with a single treated record) against adversarial neighbours and a search without gradients, and then "
                 f"run as a black box, with real noise, on the neighbours that were furthest apart, at {100 * PROVED_CONFIDENCE:g} %. *Largest ratio*: of exact movement to stated diameter, over all rounds; 1 "
-                "is tight, more would be a bug. *Share of ε*: the epsilon of the worst neighbours, at the answers of one fit, over the claimed one.",
+                "is tight, more would be a bug. *Share of ε*: the epsilon of the worst neighbours, at the answers of one fit, over the claimed one. *ε, black box*: the largest lower bound that any "
+                f"configuration's releases proved, where {EPSILON:g} is claimed (0.01 for one): estimators with larger claims run with ε = {EPSILON:g} here, on the same neighbours, because no affordable number of runs refutes an "
+                "ε of 20. *Its runs*: on either data set, for each configuration, half of which are counted. *It could show*: the largest ε that so many runs can prove at this level, for a mechanism that gives "
+                "everything away. So a black box would find noise that is missing, repeated or far too small; it cannot see a few per cent, which is what replays are for.",
                 grid(
                     [
                         "mechanism",
@@ -273,6 +203,8 @@ def page(
                         "largest ratio",
                         "share of ε, replay",
                         "ε, black box",
+                        "its runs",
+                        "it could show",
                         "verdict",
                     ],
                     rows,
@@ -311,7 +243,17 @@ def _caught(bugs: list[list[str]]) -> list[str]:
     return ["planted bugs that are caught, and nothing where none is planted", str(len(PLANTED)), str(caught), word]
 
 
-def _attack_words(name: str, attack: Any, result: AuditResult) -> str:
+def _looked() -> str:
+    """What was chosen after a first look, and with what else it was then measured."""
+    named = "; ".join(f"{attack.chosen} (`{name}`)" for name, attack in ATTACKS.items() if attack.chosen)
+    return (
+        f"*Chosen after a first look.* Some settings were chosen by what an attack showed in trials with seed 0: {named}. What stands here was then measured once, with data, "
+        f"models and noise of seed {ATTACK_SEED}, which had not been used before; with another seed `discreet.audit(None, attack=..., random_state=...)` does the same. "
+        "Which event is counted is always chosen on runs that are not counted."
+    )
+
+
+def _attack_words(name: str, attack: Attack, result: AuditResult) -> str:
     lines = [
         f"* *{part.instrument}*: {_said(part)}. Neighbours: {part.worst}. {' '.join(_sentence(note) for note in part.notes)}"
         for part in result.parts or (result,)
@@ -350,9 +292,21 @@ def _family_row(family: str, members: list[tuple[Configuration, AuditResult]]) -
         f"{sum(part.trials for result in results for part in result.parts):,}",
         f"{ratio:.4f}",
         f"{max(result.epsilon_lower / result.claimed.epsilon for result in results):.2f}",
-        f"at most {max(part.epsilon_lower / part.claimed.epsilon for part in boxes):.2f} of the claim",
+        f"{max(part.epsilon_lower for part in boxes):.2f}",
+        _between([part.trials // 2 for part in boxes], "{:,}"),
+        _between([_power(part) for part in boxes], "{:.1f}"),
         "**a violation**" if violated else "no violation found",
     ]
+
+
+def _power(part: AuditResult) -> float:
+    return most_epsilon(part.trials // 2, part.claimed.delta or 0.0, part.confidence)
+
+
+def _between(values: list[float] | list[int], form: str) -> str:
+    """The least and the largest, or one number if they read the same."""
+    ends = list(dict.fromkeys(form.format(end) for end in (min(values), max(values))))
+    return " to ".join(ends)
 
 
 def _joined(result: AuditResult, rounds: list[Moved]) -> AuditResult:
@@ -422,18 +376,25 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="few runs and configurations; proves nothing")
     parser.add_argument("--out", type=Path, default=Path("docs/evidence"))
     parser.add_argument("--cache", type=Path, default=Path(".evidence-cache/audit"))
+    parser.add_argument("--processes", type=int, default=2, help="processes, one thread each (default 2)")
     given = parser.parse_args()
-    start, kept = time.monotonic(), Kept(given.cache, given.quick)
-    results = attacked(kept)
-    configurations = proved(kept)
-    bugs = planted()
+    attacked, proved = audit_runs.results(given.cache, quick=given.quick, processes=given.processes)
+    start = time.monotonic()
+    bugs = list(audit_runs.planted())
+    seconds = time.monotonic() - start + sum(kept.seconds for kept in attacked.values())
+    seconds += sum(kept.seconds for _, kept in proved)
+    results = {name: kept.result for name, kept in attacked.items()}
+    configurations = [(configuration, kept.result) for configuration, kept in proved]
     stem = "audit-quick" if given.quick else "audit"
     given.out.mkdir(parents=True, exist_ok=True)
-    text = page(results, configurations, bugs, given.out / stem, time.monotonic() - start)
+    text = page(results, configurations, bugs, given.out / stem, seconds)
     (given.out / f"{stem}.md").write_bytes(text.replace("](audit/", f"]({stem}/").encode())
     with (given.out / f"{stem}.csv").open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, lineterminator="\n").writerows(table(results, configurations))
     print(f"Written: {given.out / stem}.md")
+    if not given.quick:
+        for phrase in stale(text):
+            print(f"A warning quotes what the page no longer prints: {phrase}. Change it.")
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / ".evidence-cache"
 SOURCE = ROOT / "src" / "discreet"
 
-# Published systems and their tables are no part of `discreet.ATE`.
-_NO_PART = PRESENTATION | {"papers", "reproduce"}
+# Published systems, their tables and the audit are no part of `discreet.ATE`.
+_NO_PART = PRESENTATION | {"audit", "papers", "reproduce"}
 
 
 def estimator_code(settings: object) -> str:

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from discreet import ATE, gate, geometry, lattice, noise, rounds
-from discreet.audit.call import black_box
+from discreet.audit.attacks import Run
 from discreet.audit.matrix import public_facts
+from discreet.audit.pairs import on_pair
 from discreet.audit.replaying import replay
 from discreet.audit.result import AuditResult
 
@@ -176,4 +177,4 @@ def look(instrument: str) -> AuditResult:
     if instrument == "replay":
         return result
     assert worst is not None
-    return black_box(estimator(), worst, 80, 0.999)
+    return on_pair(estimator(), worst, Run(80, 0.999))

@@ -7,7 +7,6 @@ import pytest
 from typer.testing import CliRunner
 
 from discreet.cli import app
-from discreet.errors import InvalidInput
 
 RUN = CliRunner()
 
@@ -62,6 +61,14 @@ def test_an_attack_is_run_by_its_name(tmp_path):
         (["ate", "--attack", "nonsense"], "there is no attack"),
         (["papers.ADUM", "--epsilon", "1", "--delta", "1e-6"], "papers.ADUM has no delta"),
         (["uplift", "--epsilon", "1", "--trials", "1"], "trials must be"),
+        (["uplift", "--epsilon", "1", "--trials", "-5"], "trials must be"),
+        (["interpret.DPExplainableBoostingRegressor"], "choose --attack ebm_offset_target or"),
+        (
+            ["papers.DPCATE", "--attack", "dp_cate_forest", "--neighbours", "add-remove"],
+            "--neighbours cannot be chosen",
+        ),
+        (["papers.DPCATE", "--attack", "dp_cate_forest", "--bounds", "x.toml"], "--bounds cannot be chosen"),
+        (["papers.DPCATE", "--epsilon", "1", "--neighbours", "add-remove"], "knows replace-one only"),
         (["uplift", "--epsilon", "-1"], "epsilon must be"),
         (["uplift", "--epsilon", "1", "--json", "/nowhere/x.json"], "--json"),
     ],
@@ -77,8 +84,19 @@ def test_the_estimators_that_the_command_knows_can_be_made():
     from discreet.cli_audit import _NAMES, _made
 
     for name in _NAMES:
-        try:
-            made = _made(name, 1.0, None, None, "replace-one", None)
-        except InvalidInput:
-            made = _made(name, 1.0, 1e-6, None, "replace-one", None)
+        made = _made(name, 1.0, None, None, None, None)
         assert type(made).__name__.lower() == name.split(".")[-1].replace("-", "").lower()
+
+
+def test_what_is_left_out_is_the_claim_of_the_attack_or_what_gaussian_noise_needs():
+    from discreet.cli_audit import _known, _made
+
+    asked = _made("papers.DPCATE", 2.0, None, "dp_cate_forest", None, None)
+    assert (asked.epsilon, asked.delta) == (2.0, 1e-5)
+    asked = _made("papers.DPCATE", None, 1e-7, "dp_cate_forest", None, None)
+    assert (asked.epsilon, asked.delta) == (1.0, 1e-7)
+    assert _made("ate", 1.0, None, None, None, None).delta == 1e-6
+    assert _made("uplift", 1.0, None, None, None, None).delta is None
+    assert _known("ATE", None) == ("ate", None)
+    assert _known("DifferenceInMeans", None) == ("difference-in-means", None)
+    assert _known("numpy.random.Generator.laplace", None)[1] == "float_laplace"

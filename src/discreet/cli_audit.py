@@ -13,21 +13,23 @@ if TYPE_CHECKING:
 
 Neighbours = Literal["replace-one", "add-remove"]
 
+# The delta of what cannot do without one, if none is given.
+_DELTA = 1e-6
 # Estimators of the library by the name that the command knows, with the parameters that they cannot do without.
 _NAMES: dict[str, tuple[str, dict[str, Any]]] = {
-    "ate": ("ATE", {}),
-    "cate": ("CATE", {}),
+    "ate": ("ATE", {"delta": _DELTA}),
+    "cate": ("CATE", {"delta": _DELTA}),
     "difference-in-means": ("DifferenceInMeans", {}),
     "uplift": ("Uplift", {"by": {0: 4}}),
     "papers.ADUM": ("papers.ADUM", {"by": {0: 4}}),
-    "papers.DPCATE": ("papers.DPCATE", {}),
-    "papers.DPCATEFunction": ("papers.DPCATEFunction", {}),
-    "papers.DRLearner": ("papers.DRLearner", {"base": "linear"}),
-    "papers.PrivATE": ("papers.PrivATE", {}),
-    "papers.PropensityIPTW": ("papers.PropensityIPTW", {"xi": 0.1}),
-    "papers.RLearner": ("papers.RLearner", {"base": "linear"}),
-    "papers.SLearner": ("papers.SLearner", {}),
-    "papers.TLearner": ("papers.TLearner", {"base": "linear"}),
+    "papers.DPCATE": ("papers.DPCATE", {"delta": _DELTA}),
+    "papers.DPCATEFunction": ("papers.DPCATEFunction", {"delta": _DELTA}),
+    "papers.DRLearner": ("papers.DRLearner", {"delta": _DELTA, "base": "linear"}),
+    "papers.PrivATE": ("papers.PrivATE", {"delta": _DELTA}),
+    "papers.PropensityIPTW": ("papers.PropensityIPTW", {"delta": _DELTA, "xi": 0.1}),
+    "papers.RLearner": ("papers.RLearner", {"delta": _DELTA, "base": "linear"}),
+    "papers.SLearner": ("papers.SLearner", {"delta": _DELTA}),
+    "papers.TLearner": ("papers.TLearner", {"delta": _DELTA, "base": "linear"}),
     "papers.TwoModel": ("papers.TwoModel", {}),
 }
 
@@ -37,10 +39,12 @@ def audit_(
         str, typer.Argument(help="ate, cate, uplift, papers.DPCATE, ...; 'list' names estimators and attacks.")
     ],
     epsilon: Annotated[float | None, typer.Option(help="The claim to audit; an attack has one of its own.")] = None,
-    delta: Annotated[float | None, typer.Option(help="Delta of the claim; leave it out for pure epsilon.")] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Delta of the claim; by default the attack's, or 1e-6 where noise is Gaussian.")
+    ] = None,
     attack: Annotated[str | None, typer.Option(help="A known failure by its name: see 'discreet audit list'.")] = None,
     trials: Annotated[int | None, typer.Option(help="Runs on each of two data sets.")] = None,
-    neighbours: Annotated[Neighbours, typer.Option(help="The relation, where there is a choice.")] = "replace-one",
+    neighbours: Annotated[Neighbours | None, typer.Option(help="The relation, where there is a choice.")] = None,
     bounds: Annotated[Path | None, typer.Option(help="Bounds file (TOML); made-up ones otherwise.")] = None,
     json: Annotated[Path | None, typer.Option(help="Write the result to this JSON file.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write a page about it to this HTML file.")] = None,
@@ -55,12 +59,16 @@ def audit_(
         check_extra()
     from discreet.audit import audit
 
-    made = _made(estimator, epsilon, delta, attack, neighbours, bounds)
+    name, attack = _known(estimator, attack)
+    made = _made(name, epsilon, delta, attack, neighbours, bounds)
     with progress("getting ready") as told:
         result = audit(made, attack=attack, trials=trials, progress=told)
     show_table(result.mechanism, ["", ""], _rows(result))
-    for sentence in (*result.found, *result.notes):
-        typer.echo(f"- {sentence}")
+    for sentence in result.found:
+        typer.echo(f"! {sentence}")
+    for part in result.parts or (result,):
+        for sentence in part.notes:
+            typer.echo(f"- {part.instrument}: {sentence}")
     if json is not None:
         with writing(json):
             result.to_json(json)
@@ -81,26 +89,46 @@ def _list() -> None:
     typer.echo(f"Estimators: {', '.join([*_NAMES, *sorted(others)])}")
 
 
+def _known(name: str, attack: str | None) -> tuple[str, str | None]:
+    """The name as it is spelt here, and the attack: what is not of this library has nothing but attacks."""
+    from discreet.audit.attacks import ATTACKS
+
+    foreign = {known.mechanism for known in ATTACKS.values()} - _NAMES.keys()
+    spelt = {each.lower().replace("-", ""): each for each in (*_NAMES, *foreign)}
+    name = spelt.get(name.lower().replace("-", ""), name)
+    if name in foreign and attack is None:
+        own = [known.name for known in ATTACKS.values() if known.mechanism == name]
+        if len(own) > 1:
+            raise InvalidInput(f"{name} has several attacks: choose --attack {' or --attack '.join(own)}.")
+        attack = own[0]
+    return name, attack
+
+
 def _made(
     name: str,
     epsilon: float | None,
     delta: float | None,
     attack: str | None,
-    neighbours: Neighbours,
+    neighbours: Neighbours | None,
     bounds: Path | None,
 ) -> Any:
     """The mechanism that is to be audited: in the attack's own setting, or on made-up bounds."""
-    from discreet.audit.attacks import ATTACKS, find_attack
+    from discreet.audit.attacks import find_attack
     from discreet.audit.matrix import public_facts
     from discreet.bounds import Bounds
     from discreet.budget import Budget
 
-    own = [known for known in ATTACKS.values() if known.mechanism == name]
-    if attack is not None or (own and name not in _NAMES):
-        known = find_attack(attack) if attack is not None else own[0]
+    if attack is not None:
+        known = find_attack(attack)
         if known.mechanism != name:
             raise InvalidInput(f"--attack {known.name} is on {known.mechanism}, not on {name}: choose another.")
-        return known.make(known.budget if epsilon is None else Budget(epsilon=epsilon, delta=delta))
+        if neighbours is not None or bounds is not None:
+            option = "--bounds" if neighbours is None else "--neighbours"
+            raise InvalidInput(f"{option} cannot be chosen with --attack, which brings its own records: leave it out.")
+        claim = known.budget
+        epsilon = claim.epsilon if epsilon is None else epsilon
+        delta = claim.delta if delta is None else delta
+        return known.make(Budget(epsilon=epsilon, delta=delta))
     if name not in _NAMES:
         raise InvalidInput(f"there is no estimator {name!r} to audit: 'discreet audit list' names them.")
     if epsilon is None:
@@ -113,8 +141,10 @@ def _made(
         kind = getattr(kind, part)
     given = given | {"epsilon": epsilon, "bounds": public_facts(3) if bounds is None else Bounds.load(bounds)}
     parameters = kind._get_param_names()
-    if "neighbours" in parameters:
-        given["neighbours"] = neighbours
+    if neighbours is not None:
+        if "neighbours" not in parameters and neighbours != "replace-one":
+            raise InvalidInput(f"{name} knows replace-one only: leave --neighbours out.")
+        given |= {"neighbours": neighbours} if "neighbours" in parameters else {}
     if delta is not None:
         if "delta" not in parameters:
             raise InvalidInput(f"{name} has no delta: leave --delta out.")

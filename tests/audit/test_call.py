@@ -88,7 +88,11 @@ def test_a_claim_without_known_attacks_meets_extreme_records():
         ({"attack": "dp_cate_forest"}, "is on papers.DPCATE, not on ATE"),
         ({"trials": 1}, "trials must be an integer"),
         ({"trials": 2.5}, "trials must be an integer"),
+        ({"trials": -3}, "trials must be an integer"),
         ({"confidence": 1.5}, "confidence must lie"),
+        ({"confidence": "high"}, "confidence must lie"),
+        ({"random_state": -1}, "random_state must be an integer"),
+        ({"random_state": "x"}, "random_state must be an integer"),
     ],
 )
 def test_what_makes_no_sense_is_refused(given, words):
@@ -103,8 +107,53 @@ def test_objects_that_cannot_be_audited_are_refused():
         dc.audit(dc.ATE(epsilon=1.0, delta=1e-6, bounds=BOUNDS, propensity=np.full(10, 0.5)))
     with pytest.raises(InvalidInput, match="run must be callable"):
         Mechanism(run=3, epsilon=1.0, pair=(0, 1))
+    with pytest.raises(InvalidInput, match="neighbours must be"):
+        Mechanism(run=noisy_sum(1.0), epsilon=1.0, pair=(0, 1), neighbours="anything")
     with pytest.raises(InvalidInput, match="pair must hold two"):
         Mechanism(run=noisy_sum(1.0), epsilon=1.0, pair=(0,))
+
+
+class Foreign:
+    """An estimator of another library: no parameters to ask for, no release, but a claim."""
+
+    epsilon, bounds, noise = 1.0, BOUNDS, 0.0
+
+    def fit(self, Y, T, X=None):
+        self.effect_ = np.mean(Y[T == 1]) - np.mean(Y[T == 0]) + np.random.default_rng().laplace(0.0, 1e-9 + self.noise)
+        return self
+
+
+def test_a_foreign_estimator_without_noise_is_refuted_by_what_its_attributes_tell():
+    estimator = Foreign()
+    result = dc.audit(estimator, trials=60)
+    assert result.violated
+    assert (result.status, result.instrument) == ("claimed", "black box")
+    assert not hasattr(estimator, "effect_")
+    estimator.noise = 10.0
+    assert not dc.audit(estimator, trials=60).violated
+
+
+def test_a_foreign_estimator_without_a_claim_or_without_numbers_is_refused():
+    class Silent(Foreign):
+        def fit(self, Y, T, X=None):
+            return self
+
+    class Modest(Foreign):
+        @property
+        def epsilon(self):
+            raise AttributeError
+
+    with pytest.raises(InvalidInput, match="publishes no numbers"):
+        dc.audit(Silent())
+    with pytest.raises(InvalidInput, match="states no epsilon"):
+        dc.audit(Modest())
+
+
+@pytest.mark.parametrize("nothing", [None, {}, [], {"model": object()}])
+def test_a_mechanism_that_publishes_no_numbers_is_no_proof_of_privacy(nothing):
+    silent = Mechanism(run=lambda data: nothing, epsilon=1.0, pair=(0, 1))
+    with pytest.raises(InvalidInput, match="publishes no numbers"):
+        dc.audit(silent)
 
 
 def test_importing_the_package_does_not_import_the_audit():

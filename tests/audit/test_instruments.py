@@ -7,7 +7,7 @@ import pytest
 
 from discreet.audit import canaries
 from discreet.audit.attacks.floats import reachable
-from discreet.audit.black_box import bounds_of, clopper_pearson, tell_apart
+from discreet.audit.black_box import bounds_of, clopper_pearson, most_epsilon, tell_apart
 from discreet.audit.closed_form import Censored, Law, least_delta, least_epsilon, shift_epsilon
 from discreet.conversions import gdp_delta, gdp_epsilon
 from discreet.errors import InvalidInput
@@ -30,6 +30,14 @@ def test_counts_prove_no_more_than_they_can():
     assert found.epsilon == pytest.approx(math.log((p - 1e-5) / q))
     assert found.delta == pytest.approx(p - math.e * q)
     assert bounds_of(((50, 100), (50, 100)), 1.0, 0.0, 0.95) == (0.0, 0.0)
+
+
+def test_no_more_can_be_shown_than_so_many_runs_can_show():
+    one, other = np.zeros((200, 1)), np.ones((200, 1))
+    told = tell_apart(one, other, 1.0, 1e-5, 0.999)
+    assert told.epsilon_lower == pytest.approx(most_epsilon(200, 1e-5, 0.999))
+    assert most_epsilon(2, 0.0, 0.999) == 0.0
+    assert most_epsilon(2_000, 0.0, 0.999) > most_epsilon(200, 0.0, 0.999) > 2.0
 
 
 @pytest.mark.parametrize("law", ["normal", "laplace"])

@@ -8,10 +8,8 @@ import pytest
 from discreet.audit.attacks import ATTACKS
 from discreet.audit.matrix import matrix
 from discreet.audited import AUDIT_VERSION
-from discreet.papers.dp_cate import MEASURED as DP_CATE
-from discreet.papers.dp_cate_function import MEASURED as FUNCTION
-from discreet.papers.learners_ebm import MEASURED as EBM
 from evidence.planted import PLANTED
+from evidence.quotes import QUOTED, WARNINGS, stale
 
 FOLDER = Path(__file__).parents[2] / "docs" / "evidence"
 PAGE = (FOLDER / "audit.md").read_text()
@@ -33,12 +31,9 @@ def test_the_page_is_of_the_audit_that_guarantees_name():
     assert f"Audit version {AUDIT_VERSION}, seed" in PAGE
 
 
-QUOTED = re.compile(r"a claimed epsilon of [\d.]*\d is at least [\d.e+]*\d")
-
-
-@pytest.mark.parametrize(("warning", "count"), [(DP_CATE, 3), (FUNCTION, 1), (EBM, 1)])
-def test_warnings_quote_what_the_page_prints_and_nothing_else(warning, count):
-    quoted = QUOTED.findall(warning)
-    assert len(quoted) == count
-    assert [phrase for phrase in quoted if phrase not in PAGE] == []
-    assert "'python -m evidence.audit'" in warning
+@pytest.mark.parametrize(("file", "count"), [("dp_cate.py", 3), ("dp_cate_function.py", 1), ("learners_ebm.py", 1)])
+def test_warnings_quote_what_the_page_prints_and_nothing_else(file, count):
+    assert len(QUOTED.findall(WARNINGS[file])) == count
+    assert "'python -m evidence.audit'" in WARNINGS[file]
+    assert stale(PAGE) == []
+    assert len(stale("an empty page")) == 5

@@ -1,11 +1,10 @@
 """Estimators on neighbouring data sets, released values held fixed: no round may move by more than its noise covers.
 
-Rounds are adaptive, so two honest fits would ask different questions. A replay answers every question of the second
-fit with what the first one released; whatever still differs came from the records, not through the gate.
+The tape is the audit's: `discreet.audit.replay` says how it works.
 """
 
-import math
-from fractions import Fraction
+from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import ATE, CATE, Bounds, DifferenceInMeans, moments, shrinkage
-from discreet.gate import Gate, _plan
+from discreet.audit.replay import Tape, Unlike
+from discreet.gate import _plan
 from discreet.geometry import Ball, Cells, Gram, Interval, MeanSquare
-from discreet.testing import frozen_noise, record_sums, seeded_noise
+from discreet.testing import seeded_noise
 
 RELATIONS = ["replace-one", "add-remove"]
 BOUNDS = Bounds(outcome=(-4, 10), covariates=[(-3, 3), (0, 1), [0, 1, 2]], propensity=(0.1, 0.9))
@@ -118,87 +118,37 @@ KINDS = [kind for kind in estimators("replace-one", 1.0) if not kind.startswith(
 CASES = [(kind, relation, name) for kind in KINDS for relation in RELATIONS for name in DATA]
 
 
-class Tape:
-    """What a first fit asked and got; the exact sums of its rounds."""
+def fitting(kind, relation, name):
+    """From a data set to a fitted estimator."""
+    make = estimators(relation, DATA[name][1])[kind]
 
-    def __init__(self, kind, relation, name):
-        self.data, epsilon = DATA[name]
-        self.relation, self.make = relation, estimators(relation, epsilon)[kind]
-        self.asked, self.answers = [], []
-        tape, ask = self, Gate.ask
-
-        def taping(gate, *queries):
-            released = ask(gate, *queries)
-            tape.asked.append(queries)
-            tape.answers.append(released)
-            return released
-
-        with pytest.MonkeyPatch.context() as patch, seeded_noise(5), record_sums() as self.rounds:
-            patch.setattr(Gate, "ask", taping)
-            self.release = self.fit(self.data).release_
-
-    def fit(self, data):
+    def fit(data):
         # The public stand-in for the covariates may be small here: hundreds of fits shall take seconds.
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(moments, "REFERENCE", 500)
             patch.setattr(shrinkage, "_SWEEPS", 3)
-            return self.make(data).fit(data.y, data.t, X=data.x)
+            return make(data).fit(data.y, data.t, X=data.x)
 
-    def replay(self, data):
-        """Fit again, on other records, but with the answers of the tape; the exact sums of the second fit."""
-        answers, asked, ask = iter(self.answers), iter(self.asked), Gate.ask
-
-        def answering(gate, *queries):
-            own = ask(gate, *queries)
-            # Had a question depended on the records in any other way than through answers, it would show here.
-            before = [(query.name, query.share, query.geometry) for query in next(asked)]
-            assert [(query.name, query.share, query.geometry) for query in queries] == before
-            taped = next(answers)
-            for mine, theirs in zip(own, taped, strict=True):
-                np.testing.assert_array_equal(mine.sd, theirs.sd)
-            return taped
-
-        with pytest.MonkeyPatch.context() as patch, frozen_noise(), record_sums() as rounds:
-            patch.setattr(Gate, "ask", answering)
-            release = self.fit(data).release_
-        assert next(answers, None) is None
-        return rounds, release
+    return fit
 
 
-TAPES = {}
+@cache
+def tape_of(kind, relation, name):
+    return Tape(fitting(kind, relation, name), DATA[name][0])
 
 
-def tape_of(*case):
-    if case not in TAPES:
-        TAPES[case] = Tape(*case)
-    return TAPES[case]
+def release_of(*case):
+    with seeded_noise(5):
+        return fitting(*case)(DATA[case[2]][0]).release_
 
 
-def squared_move(geometry, first, second, pure):
-    """Exact squared distance in integers: L1 if pure, L2 otherwise, Frobenius for a matrix stored once."""
-    steps = [int(a) - int(b) for a, b in zip(first, second, strict=True)]
-    if pure:
-        return sum(map(abs, steps)) ** 2
-    full = geometry.dimension if isinstance(geometry, Gram) else len(steps)
-    return sum(step**2 for step in steps[:full]) + 2 * sum(step**2 for step in steps[full:])
-
-
-def check(first, second, pure):
-    """No round moves further than its diameter; how far each moved, as a share of it."""
-    shares = {}
-    for (name, geometry, before, diameter), (same, _, after, again) in zip(first, second, strict=True):
-        assert (name, diameter) == (same, again)
-        moved, allowed = squared_move(geometry, before, after, pure), Fraction(diameter) ** 2
-        assert moved <= allowed, f"{name} moved by {math.sqrt(moved / allowed):.3f} of its diameter"
-        shares[name] = max(shares.get(name, 0.0), math.sqrt(moved / allowed))
-    return shares
-
-
-def farthest(case, neighbours):
-    """Over several neighbours, how far each round moved at most."""
-    tape, most = tape_of(*case), {}
+def farthest(tape, neighbours):
+    """Over several neighbours, how far each round moved at most; none moves further than its diameter."""
+    most = {}
     for data in neighbours:
-        for name, share in check(tape.rounds, tape.replay(data)[0], case[0].startswith("pure")).items():
+        # Other questions, or another release after the same answers, raise here.
+        for name, share in zip(tape.names, tape.moves(data), strict=True):
+            assert share <= 1, f"{name} moved by {share:.3f} of its diameter"
             most[name] = max(most.get(name, 0.0), share)
     return most
 
@@ -212,7 +162,7 @@ def test_rounds_move_within_their_diameters_and_some_records_move_them_far(case)
     neighbours += [data.neighbour(relation, place, record) for record in [(y, 1 - t, x, e), data.record(place - 1)]]
     if relation == "add-remove":
         neighbours += [data.without(place), data.without(int(np.argmax(data.y)))]
-    most = farthest(case, neighbours)
+    most = farthest(tape_of(*case), neighbours)
     assert len(most) >= 5
     assert sum(share > 0.2 for share in most.values()) > len(most) / 2, most
 
@@ -227,8 +177,8 @@ adversaries = st.tuples(
 
 
 def test_the_cases_reach_every_round():
-    names = [name for name, *_ in tape_of("observational", "replace-one", "plentiful").rounds]
-    assert {"calibration 1", "calibration 2", "calibration 3", "effect moments", "residual moments"} <= set(names)
+    names = set(tape_of("observational", "replace-one", "plentiful").names)
+    assert {"calibration 1", "calibration 2", "calibration 3", "effect moments", "residual moments"} <= names
 
 
 @pytest.mark.parametrize(("kind", "relation"), [(kind, relation) for kind in KINDS for relation in RELATIONS])
@@ -239,8 +189,7 @@ def test_no_record_moves_a_round_beyond_its_diameter(kind, relation, data):
     start = DATA[name][0]
     place = data.draw(st.integers(0, len(start.y) - 1))
     tape, other = tape_of(kind, relation, name), start.neighbour(relation, place, data.draw(adversaries))
-    most = check(tape.rounds, tape.replay(other)[0], kind.startswith("pure"))
-    assert len(most) == len(tape.rounds)
+    assert len(farthest(tape, [other])) == len(tape.rounds)
 
 
 @pytest.mark.parametrize(("kind", "relation"), [(kind, relation) for kind in KINDS for relation in RELATIONS])
@@ -248,12 +197,33 @@ def test_no_record_moves_a_round_beyond_its_diameter(kind, relation, data):
 def test_with_the_same_answers_neighbours_ask_the_same_and_publish_the_same(kind, relation, name):
     tape, place = tape_of(kind, relation, name), 17
     for record in (RECORDS["leverage, treated"], RECORDS["outside the bounds, control"]):
-        other = tape.data.neighbour(relation, place, record)
-        rounds, release = tape.replay(other)
-        check(tape.rounds, rounds, kind.startswith("pure"))
-        assert any(np.any(a[2] != b[2]) for a, b in zip(tape.rounds, rounds, strict=True))
-        # Post-processing sees answers only: a published number that saw a record would differ.
-        assert release.to_dict() == tape.release.to_dict()
+        # Post-processing sees answers only: a published number that saw a record would differ, and raise.
+        assert max(farthest(tape, [tape.table.neighbour(relation, place, record)]).values()) > 0
+
+
+def test_a_release_that_saw_a_record_is_found():
+    case = ("means", "replace-one", "binary")
+    fit = fitting(*case)
+
+    def leaking(data):
+        fitted = fit(data)
+        return SimpleNamespace(release_={"mean": float(np.mean(data.y))}, guarantee_=fitted.guarantee_)
+
+    start = DATA[case[2]][0]
+    with pytest.raises(Unlike, match="without noise"):
+        Tape(leaking, start).moves(start.neighbour(case[1], 17, (1.0 - start.y[17], *start.record(17)[1:])))
+
+
+def test_a_question_that_saw_a_record_is_found():
+    case = ("means", "replace-one", "binary")
+    start = DATA[case[2]][0]
+
+    def asking(data):
+        # The scale of the noise follows a record.
+        return DifferenceInMeans(epsilon=1.0 + 1e-3 * float(data.y[17]), bounds=BOUNDS).fit(data.y, data.t, X=data.x)
+
+    with pytest.raises(Unlike, match="another question"):
+        Tape(asking, start).moves(start.neighbour(case[1], 17, (1.0 - start.y[17], *start.record(17)[1:])))
 
 
 @pytest.mark.parametrize("geometry", [Ball, Cells, Gram, Interval, MeanSquare])
@@ -268,9 +238,8 @@ def test_a_diameter_stated_too_small_by_half_is_found(geometry, monkeypatch):
         return type(right)(l2=right.l2 / 2, l1=right.l1 / 2, **parts)
 
     def search():
-        wrong, start = Tape(*case), DATA[case[2]][0]
-        for record in RECORDS.values():
-            check(wrong.rounds, wrong.replay(start.neighbour(case[1], 17, record))[0], pure=False)
+        start = DATA[case[2]][0]
+        farthest(Tape(fitting(*case), start), [start.neighbour(case[1], 17, record) for record in RECORDS.values()])
 
     monkeypatch.setattr(geometry, "grid", halved)
     # Cached plans still have the right diameters, and must not be left with wrong ones.

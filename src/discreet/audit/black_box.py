@@ -9,6 +9,7 @@ spreads) and single values that occur again and again: atoms, which continuous n
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -78,25 +79,42 @@ def bounds_of(counts: Counts, epsilon: float, delta: float, confidence: float) -
     return Bounds(max(0.0, least), max(0.0, p - math.exp(min(epsilon, 700.0)) * q))
 
 
-def tell_apart(one: Float, other: Float, epsilon: float, delta: float, confidence: float = 0.95) -> Told:
-    """Bounds from outputs of a mechanism on two neighbours, a row for each run.
+def most_epsilon(runs: int, delta: float, confidence: float = 0.95) -> float:
+    """The largest epsilon that `tell_apart` can show with so many runs on each data set, whatever the mechanism."""
+    counted = runs // 2
+    return bounds_of(((counted, counted), (0, counted)), 0.0, delta, (1 + check_confidence(confidence)) / 2).epsilon
+
+
+def tell_apart(
+    one: Float,
+    other: Float,
+    epsilon: float,
+    delta: float,
+    confidence: float = 0.95,
+    names: Sequence[str] = (),
+) -> Told:
+    """Bounds from outputs of a mechanism on two neighbours, a row for each run; the columns may have names.
 
     Epsilon and delta are counted by an event each, so that half of the error is set aside for either.
     """
     confidence = check_confidence(confidence)
     each = (1 + confidence) / 2
     training, counted = [world[0::2] for world in (one, other)], [world[1::2] for world in (one, other)]
-    candidates = [*_scores(*training)]
     tried: list[tuple[Bounds, _Event, Any, bool]] = []
-    for name, score in candidates:
+    apart: list[float] = []
+    for name, score in _scores(training[0], training[1], names or [f"number {j + 1}" for j in range(one.shape[1])]):
         values = [np.asarray(score(world), dtype=np.float64) for world in training]
         for event in _events(name, *values):
             swapped, hits = event.hits(values[0], values[1])
             tried.append((bounds_of(hits, epsilon, delta, each), event, score, swapped))
+            apart.append(hits[0][0] / hits[0][1] - hits[1][0] / hits[1][1])
     told = {}
     for what in ("epsilon", "delta"):
         most = max(getattr(bounds, what) for bounds, *_ in tried)
         best = [one for one in tried if getattr(one[0], what) == most]
+        if most == 0:
+            # Nothing is proved on this half: what differs most may be on the other.
+            best = [tried[int(np.argmax(apart))]]
         # Among thresholds that are equally good here, the middle one of the first score is safest elsewhere.
         alike = [one for one in best if (one[1].score, one[1].kind) == (best[0][1].score, best[0][1].kind)]
         _, event, score, swapped = sorted(alike, key=lambda one: one[1].level)[len(alike) // 2]
@@ -151,27 +169,30 @@ def _events(name: str, one: Float, other: Float) -> list[_Event]:
     return events + [_Event(name, float(level), kind) for level in levels for kind in ("above", "below")]
 
 
-def _scores(one: Float, other: Float) -> list[tuple[str, Any]]:
+def _scores(one: Float, other: Float, names: Sequence[str]) -> list[tuple[str, Any]]:
     """Ways to turn an output into one number, learnt from the first half of the runs."""
     both = np.concatenate([one, other])
     finite = np.all(np.isfinite(both), axis=0)
     # A median and a range: a few outputs may be huge.
     centre, spread = np.median(both[:, finite], axis=0), _spread(both[:, finite])
     varies = spread > 0
+    differs = np.flatnonzero(finite)[varies]
 
     def standardised(world: Float) -> Float:
         return np.asarray(np.clip((world[:, finite][:, varies] - centre[varies]) / spread[varies], -1e3, 1e3))
 
     scores: list[tuple[str, Any]] = []
     if both.shape[1] <= _MOST_NUMBERS:
-        scores += [(f"number {j + 1}", lambda world, j=j: world[:, j]) for j in range(both.shape[1])]
+        scores += [(names[j], lambda world, j=j: world[:, j]) for j in range(both.shape[1])]
     if not varies.any():
-        return scores or [("number 1", lambda world: world[:, 0])]
+        return scores or [(names[0], lambda world: world[:, 0])]
     a, b = standardised(one), standardised(other)
     apart = np.abs(a.mean(axis=0) - b.mean(axis=0)) / np.sqrt(a.var(axis=0) + b.var(axis=0) + 1e-12)
     chosen = np.argsort(-apart, kind="stable")[: min(_MOST_NUMBERS, max(1, (len(a) + len(b)) // 10))]
     if both.shape[1] > _MOST_NUMBERS:
-        scores.append(("the number that differs most", lambda world: standardised(world)[:, chosen[0]]))
+        scores.append(
+            (f"{names[int(differs[chosen[0]])]}, standardised,", lambda world: standardised(world)[:, chosen[0]])
+        )
     # Most of the spread is along few directions: a ridge keeps the rest from being fitted to noise.
     within = (np.cov(a[:, chosen].T) + np.cov(b[:, chosen].T)).reshape(len(chosen), -1) / 2
     ridge = 0.05 * np.trace(within) / len(chosen) + 1e-9

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from numbers import Integral
 from typing import Any
+
+import numpy as np
 
 from discreet.audit.attacks import ATTACKS, Run, find_attack
 from discreet.audit.attacks.base import Progress, by_black_box, strongest
-from discreet.audit.black_box import MIN_TRIALS
-from discreet.audit.mechanism import Mechanism, bounds_of, claimed_budget, fitted, fresh, name_of
+from discreet.audit.mechanism import Mechanism, bounds_of, claimed_budget, fitted, name_of, numbers_of, rows_of
 from discreet.audit.neighbours import PLACE, Table, base, extremes
+from discreet.audit.pairs import on_pair
 from discreet.audit.replaying import is_proved, replay, study_of
 from discreet.audit.result import AuditResult, check_confidence
 from discreet.budget import Budget
+from discreet.columns import Float
 from discreet.errors import InvalidInput
 from discreet.guarantee import Neighbours
+from discreet.testing import seeded_noise
 
 # Runs on each data set, where none are asked for.
 TRIALS = 100
 # What has a proof is accused at a higher level than what only claims.
 PROVED_CONFIDENCE, CLAIMED_CONFIDENCE = 0.999, 0.95
+# Extreme records among which a claim without known attacks has its neighbours chosen, and fits that show the noise.
+_CANDIDATES, _USUAL = 8, 4
+_LARGEST = 10**9
 
 
 def audit(
@@ -55,8 +63,9 @@ def audit(
     AuditResult
         The strongest finding, with those of single instruments in ``parts``.
     """
-    if trials is not None and (isinstance(trials, bool) or not isinstance(trials, int) or trials < 2):
-        raise InvalidInput("trials must be an integer of at least 2: an attack runs on both of two data sets.")
+    if trials is not None:
+        trials = _whole(trials, 2, "trials must be an integer of at least 2: an attack runs on both of two data sets.")
+    random_state = _whole(random_state, 0, "random_state must be an integer from 0 to 10**9: it seeds made-up data.")
     if confidence is not None:
         check_confidence(confidence)
     if attack is not None:
@@ -66,6 +75,7 @@ def audit(
     if isinstance(estimator, Mechanism):
         return _foreign(estimator, Run(trials or TRIALS, confidence or CLAIMED_CONFIDENCE, random_state, progress))
     bounds_of(estimator)
+    claimed_budget(estimator)
     if is_proved(estimator):
         run = Run(trials or TRIALS, confidence or PROVED_CONFIDENCE, random_state, progress)
         return _proved(estimator, run)
@@ -77,36 +87,17 @@ def audit(
     return _extremes(estimator, run)
 
 
+def _whole(value: Any, least: int, refusal: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= _LARGEST:
+        raise InvalidInput(refusal)
+    return int(value)
+
+
 def _proved(estimator: Any, run: Run) -> AuditResult:
     replayed, worst = replay(estimator, random_state=run.random_state, progress=run.progress)
     if worst is None:
         return replayed
-    return _all([replayed, _on_pair(estimator, worst, run)])
-
-
-def black_box(estimator: Any, pair: tuple[Table, Table, str], trials: int, confidence: float) -> AuditResult:
-    """Run an estimator on two given neighbours, with real noise."""
-    return _on_pair(estimator, pair, Run(trials, confidence))
-
-
-def _on_pair(estimator: Any, pair: tuple[Table, Table, str], run: Run) -> AuditResult:
-    if run.trials < MIN_TRIALS:
-        raise InvalidInput(f"trials must be at least {MIN_TRIALS} for a black box: fewer runs prove nothing.")
-    if getattr(estimator, "random_state", 0) is None:
-        estimator = fresh(estimator, random_state=0)
-    one, other, words = pair
-    return by_black_box(
-        estimator,
-        "the worst neighbours of the replay",
-        (lambda: fitted(estimator, one), lambda: fitted(estimator, other)),
-        run,
-        claimed=claimed_budget(estimator),
-        worst=words,
-        neighbours=getattr(estimator, "neighbours", "replace-one"),
-        status="proved",
-        seeded=False,
-        notes=("seen: every number of the release; the noise is real.",),
-    )
+    return _all([replayed, on_pair(estimator, worst, run)])
 
 
 def _foreign(mechanism: Mechanism, run: Run) -> AuditResult:
@@ -124,24 +115,44 @@ def _foreign(mechanism: Mechanism, run: Run) -> AuditResult:
 
 
 def _extremes(estimator: Any, run: Run) -> AuditResult:
-    """A claim without known attacks: a record in the middle against the extreme one that moves most in a few fits."""
-    bounds = bounds_of(estimator)
+    """A claim without known attacks: of a few extreme records, those whose releases are furthest apart in one fit."""
+    bounds, claimed = bounds_of(estimator), claimed_budget(estimator)
     relation: Neighbours = getattr(estimator, "neighbours", "replace-one")
     table = base(bounds, 240, "ordinary", study_of(run.random_state))
-    records = extremes(bounds)
-    low, high = records[2], records[3]
-    one, other = (table.neighbour(relation, PLACE, record) for record in (low, high))
+    records = extremes(bounds, binary=True)[-_CANDIDATES:]
+    worlds = [table.neighbour(relation, PLACE, record) for record in records]
+    labels = [record.label for record in records]
+    if relation == "add-remove":
+        worlds, labels = [table, *worlds], ["no record more", *labels]
+
+    def seen(world: Table, seed: int) -> dict[str, float]:
+        # The same noise for all, where it can be had: then only records differ.
+        with seeded_noise(seed):
+            return numbers_of(fitted(estimator, world))
+
+    usual = [seen(table, run.random_state + 1 + number) for number in range(_USUAL)]
+    rows = rows_of([*(seen(world, run.random_state) for world in worlds), *usual])
+    spread = np.std(rows[len(worlds) :], axis=0)
+    first, second = _furthest(rows[: len(worlds)], spread, from_first=relation == "add-remove")
     result = by_black_box(
         estimator,
         "extreme records",
-        (lambda: fitted(estimator, table if relation == "add-remove" else one), lambda: fitted(estimator, other)),
+        (lambda: fitted(estimator, worlds[first]), lambda: fitted(estimator, worlds[second])),
         run,
-        claimed=claimed_budget(estimator),
-        worst=high.label if relation == "add-remove" else f"{low.label} / {high.label}",
+        claimed=claimed,
+        worst=f"{labels[first]} / {labels[second]}",
         neighbours=relation,
         seeded=False,
     )
     return replace(result, notes=(*result.notes, "no attack is known on it: one pair of neighbours was tried."))
+
+
+def _furthest(rows: Float, spread: Float, from_first: bool) -> tuple[int, int]:
+    """Which two rows are furthest apart, in units of the noise; under add-remove one of them is the first."""
+    scaled = np.clip(rows / np.where(spread > 0, spread, 1.0), -1e100, 1e100)
+    apart = np.array([np.abs(scaled - row).max(axis=1) for row in (scaled[:1] if from_first else scaled)])
+    first, second = np.unravel_index(int(np.argmax(apart)), apart.shape)
+    return int(first), int(second)
 
 
 def _all(results: list[AuditResult]) -> AuditResult:

@@ -37,7 +37,8 @@ def draw(result: AuditResult, ax: Axes | None = None) -> Axes:
     for side in ("bottom", "left"):
         ax.spines[side].set_color(FAINT)
     ax.tick_params(colors=MUTED, labelcolor=INK, color=FAINT)
-    ax.set_title(f"{result.mechanism}: {result.shown()}", loc="left", fontsize=10, color=INK)
+    shown = "nothing was told apart" if result.shown() == "nothing" else result.shown()
+    ax.set_title(f"{result.mechanism}: {shown}", loc="left", fontsize=10, color=INK)
     return ax
 
 

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from discreet.audit.neighbours import KINDS
+from discreet.audit.mechanism import RELATIONS
+from discreet.audit.neighbours import KINDS, STEEP
 from discreet.bounds import Bounds, Levels, Range
-from discreet.guarantee import Neighbours
 
-RELATIONS: tuple[Neighbours, ...] = ("replace-one", "add-remove")
 DESIGNS = {"observational": None, "trial": 0.4}
 OUTCOMES: dict[str, tuple[float, float]] = {"continuous": (-4.0, 10.0), "binary": (0.0, 1.0)}
 DELTA = 1e-6
+# Where nothing but fitting again tells what a record moves, all extreme records are tried.
+_ALL = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +37,9 @@ class Configuration:
         return f"{self.family}: {self.words}"
 
 
-def public_facts(p: int, outcome: tuple[float, float] = (-4.0, 10.0)) -> Bounds:
-    """Ranges and levels in turn."""
-    in_turn: list[Any] = [Range(-3.0, 3.0), Range(0.0, 1.0), Levels(("a", "b", "c"))]
+def public_facts(p: int, outcome: tuple[float, float] = (-4.0, 10.0), *, ranges: bool = False) -> Bounds:
+    """Ranges and levels in turn, or ranges only."""
+    in_turn: list[Any] = [Range(-3.0, 3.0), Range(0.0, 1.0), Levels(("a", "b", "c"))][: 2 if ranges else 3]
     columns = [in_turn[j % len(in_turn)] for j in range(p)]
     return Bounds(outcome=outcome, covariates=columns, propensity=(0.1, 0.9))
 
@@ -66,13 +67,16 @@ def _averages() -> list[Configuration]:
                 binary=outcome == "binary",
             )
         )
-    for design, outcome, delta, relation in product(DESIGNS, OUTCOMES, (None, DELTA), RELATIONS):
+    cases = enumerate(product(DESIGNS, OUTCOMES, (None, DELTA), RELATIONS))
+    for number, (design, outcome, delta, relation) in cases:
         given = {"propensity": DESIGNS[design], "neighbours": relation, "delta": delta}
         found.append(
             Configuration(
                 "DifferenceInMeans",
                 f"{design}, {outcome}, {'pure' if delta is None else 'approximate'}, {relation}",
                 _made(DifferenceInMeans, 1.0, public_facts(0, OUTCOMES[outcome]), given),
+                kind=KINDS[(number // 2 + number // 4) % len(KINDS)],
+                n=1_000,
                 binary=outcome == "binary",
             )
         )
@@ -128,10 +132,18 @@ def _papers() -> list[Configuration]:
     from discreet import papers
     from discreet.clusters import PrivateKMeans
 
-    def some(kind: Any, words: str, given: dict[str, Any], p: int = 3, outcome: str = "continuous", **how: Any) -> None:
+    def some(
+        method: Any,
+        words: str,
+        given: dict[str, Any],
+        p: int = 3,
+        outcome: str = "continuous",
+        ranges: bool = False,
+        **how: Any,
+    ) -> None:
         epsilon = given.pop("epsilon", 1.0)
-        made = _made(kind, epsilon, public_facts(p, OUTCOMES[outcome]), given)
-        found.append(Configuration(f"papers.{kind.__name__}", words, made, binary=outcome == "binary", **how))
+        made = _made(method, epsilon, public_facts(p, OUTCOMES[outcome], ranges=ranges), given)
+        found.append(Configuration(f"papers.{method.__name__}", words, made, binary=outcome == "binary", **how))
 
     found: list[Configuration] = []
     for relation in RELATIONS:
@@ -139,6 +151,8 @@ def _papers() -> list[Configuration]:
         clusters = PrivateKMeans(clusters=3, rounds=1)
         some(papers.ADUM, f"clusters, {relation}", {"by": clusters, "neighbours": relation})
         some(papers.TwoModel, f"polynomial, {relation}", {"degree": 2, "neighbours": relation}, n=60)
+        # Of a column's indicators one at most is not zero, while the bound counts features: ranges alone fill it.
+        some(papers.TwoModel, f"polynomial, ranges only, {relation}", {"neighbours": relation}, p=2, ranges=True, n=60)
     some(papers.TwoModel, "logistic", {"model": "logistic", "lam": 0.1}, outcome="binary", n=60)
     given: dict[str, Any] = {"delta": DELTA, "xi": 0.1, "random_state": 0}
     some(papers.PropensityIPTW, "everyone", dict(given), n=60, slow=30)
@@ -146,11 +160,22 @@ def _papers() -> list[Configuration]:
     given = {"epsilon": 20.0, "delta": DELTA, "calibration": "proved", "split": "private"}
     some(papers.PrivATE, "split in private", dict(given), n=200)
     some(papers.DPCATEFunction, "split in private", given | {"basis": 12}, n=200)
-    learner = {"epsilon": 20.0, "delta": DELTA, "random_state": 0}
-    for kind in (papers.DRLearner, papers.RLearner, papers.TLearner):
-        some(kind, "linear", learner | {"base": "linear"}, n=60, slow=30)
+    for kind in ("concentrated", "lopsided", STEEP):
+        some(papers.PrivATE, f"split in private, {kind}", dict(given), kind=kind, n=2_000)
+        some(papers.DPCATEFunction, f"split in private, {kind}", given | {"basis": 12}, kind=kind, n=1_000)
+    learner = {"epsilon": 20.0, "delta": DELTA, "random_state": 0, "base": "linear"}
+    for method in (papers.DRLearner, papers.RLearner, papers.TLearner):
+        some(method, "linear", dict(learner), n=3_000, slow=_ALL)
+    for method in (papers.DRLearner, papers.RLearner):
+        # Residuals of a treatment have one sign where they are clipped: only opposite features make them opposite.
+        words = "linear, ranges only"
+        some(method, words, dict(learner), p=12, ranges=True, kind="lopsided", n=3_000, slow=_ALL)
+    # With quotients clipped at the range, and models that reach its ends, the largest weight meets the largest target.
+    clipped = learner | {"clip": OUTCOMES["continuous"][1] - OUTCOMES["continuous"][0]}
+    some(papers.RLearner, "linear, clip at the range", clipped, kind=STEEP, n=3_000, slow=_ALL)
     some(papers.DRLearner, "logistic", learner | {"base": "logistic"}, n=60)
-    some(papers.SLearner, "additive", {"epsilon": 20.0, "delta": DELTA, "base": "additive"}, p=1, n=60, slow=24)
+    additive = {"epsilon": 20.0, "delta": DELTA, "base": "additive"}
+    some(papers.SLearner, "additive", additive, p=1, kind="concentrated", n=1_200, slow=_ALL)
     return found
 
 

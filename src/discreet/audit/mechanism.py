@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import warnings
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Complex, Real
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,9 @@ from discreet.budget import Budget
 from discreet.columns import Float
 from discreet.errors import InvalidInput
 from discreet.guarantee import Neighbours
-from discreet.papers import UnprovedClaim
+from discreet.papers.claims import UnprovedClaim
 
+RELATIONS: tuple[Neighbours, ...] = ("replace-one", "add-remove")
 # Parts of a release file that are public, or follow from public numbers.
 _PUBLIC = {"format", "version", "guarantee", "bounds"}
 
@@ -57,10 +59,14 @@ class Mechanism:
             raise InvalidInput("run must be callable: give a function from a data set to what is published.")
         if not isinstance(self.pair, tuple) or len(self.pair) != 2:
             raise InvalidInput("pair must hold two neighbouring data sets: give (one, other).")
+        if self.neighbours not in RELATIONS:
+            raise InvalidInput(f"neighbours must be {' or '.join(map(repr, RELATIONS))}: say how the pair differs.")
 
 
 def claimed_budget(estimator: Any) -> Budget:
     """What an estimator is asked to keep to."""
+    if not hasattr(estimator, "epsilon"):
+        raise InvalidInput("estimator states no epsilon, so that there is no claim to audit: give it one.")
     return Budget(epsilon=estimator.epsilon, delta=getattr(estimator, "delta", None))
 
 
@@ -81,6 +87,11 @@ def fresh(estimator: Any, **given: Any) -> Any:
     """An estimator of the same parameters that has not been fitted."""
     from sklearn.base import clone
 
+    if not hasattr(estimator, "get_params"):
+        made = copy.deepcopy(estimator)
+        for name, value in given.items():
+            setattr(made, name, value)
+        return made
     made = clone(estimator)
     return made.set_params(**given) if given else made
 
@@ -102,13 +113,25 @@ def name_of(estimator: Any) -> str:
 
 
 def numbers_of(output: Any) -> dict[str, float]:
-    """Every number of an output, by where it stands; texts count as numbers that say whether they are the same."""
+    """Every number of an output, by where it stands; texts count as numbers that say whether they are the same.
+
+    A fitted estimator publishes its ``release_``; one of another library all its attributes that end in "_".
+    """
     if hasattr(output, "release_"):
         output = output.release_
     if hasattr(output, "to_dict"):
         output = {key: value for key, value in output.to_dict().items() if key not in _PUBLIC}
+    elif hasattr(output, "fit"):
+        own = vars(output).items() if hasattr(output, "__dict__") else ()
+        output = {name: value for name, value in own if name.endswith("_") and not name.startswith("_")}
     found: dict[str, float] = {}
-    _walk(output, "", found)
+    if output is not None:
+        _walk(output, "", found)
+    if not found:
+        raise InvalidInput(
+            "the mechanism publishes no numbers that an audit could look at: return numbers, arrays, lists or "
+            "dictionaries of them, or keep them in attributes that end in '_'."
+        )
     return found
 
 
@@ -120,12 +143,19 @@ def _walk(value: Any, path: str, found: dict[str, float]) -> None:
         found[path] = float(zlib.crc32(json.dumps(value).encode()))
     elif isinstance(value, Real):
         found[path] = float(value)
+    elif isinstance(value, Complex):
+        found[f"{path}.real"], found[f"{path}.imag"] = float(value.real), float(value.imag)
     elif isinstance(value, np.ndarray):
-        for place, part in enumerate(value.ravel().tolist()):
-            found[f"{path}[{place}]"] = float(part)
+        _walk(value.ravel().tolist(), path, found)
     elif isinstance(value, list | tuple):
         for place, part in enumerate(value):
             _walk(part, f"{path}[{place}]", found)
+
+
+def names_of(outputs: list[dict[str, float]]) -> list[str]:
+    """What the columns of `rows_of` are."""
+    paths = dict.fromkeys(path for output in outputs for path in output)
+    return [*(path.removeprefix(".") or "the number" for path in paths), "how many numbers there are"]
 
 
 def rows_of(outputs: list[dict[str, float]]) -> Float:

@@ -15,6 +15,8 @@ from discreet.bounds import Bounds, Levels
 from discreet.guarantee import Neighbours
 
 KINDS = ("ordinary", "concentrated", "lopsided", "tiny arm")
+# One more, for models of treatment and outcome that go from end to end, each along a covariate of its own.
+STEEP = "steep"
 # The record that neighbours differ in; in a tiny arm it is the only treated one, so that flipping it empties the arm.
 PLACE = 5
 # A value that no clip may let through.
@@ -82,13 +84,16 @@ def table_of(records: list[Record], bounds: Bounds) -> Table:
 
 
 def base(bounds: Bounds, n: int, kind: str, rng: Any, *, binary: bool = False) -> Table:
-    """An ordinary study; one in which nearly everybody is alike; few treated and heavy tails; one treated record."""
+    """An ordinary study; one in which nearly everybody is alike; few treated and heavy tails; one treated record.
+
+    A steep one has covariates, treatment and outcome at the ends of their ranges, nearly always.
+    """
     u = rng.uniform(0.0, 1.0, (n, bounds.p))
     if kind == "concentrated":
         u = 0.5 + 0.005 * (u - 0.5)
-    elif kind == "lopsided":
+    elif kind in ("lopsided", STEEP):
         u = np.round(u) if bounds.p else u
-    drive = 4.0 * (u[:, 0] - 0.5) if bounds.p else np.zeros(n)
+    drive = (8.0 if kind == STEEP else 4.0) * (u[:, 0] - 0.5) if bounds.p else np.zeros(n)
     share = 1.0 / (1.0 + np.exp(-drive))
     treated = rng.uniform(0.0, 1.0, n) < share
     if kind in ("concentrated", "lopsided"):
@@ -100,6 +105,8 @@ def base(bounds: Bounds, n: int, kind: str, rng: Any, *, binary: bool = False) -
     low, high = bounds.outcome
     size = {"concentrated": 0.002, "lopsided": 0.1}.get(kind, 0.15) * (high - low)
     y = np.clip((low + high) / 2 + size * (0.5 * drive + treated + noise), low, high)
+    if kind == STEEP:
+        y = low + (high - low) * u[:, 1 % bounds.p]
     y = np.where(y > (low + high) / 2, high, low) if binary else y
     arms = bounds.arms.levels
     return table_of(
@@ -124,6 +131,11 @@ def extremes(bounds: Bounds, *, binary: bool = False) -> list[Record]:
         "at alternate ends": tuple(_at(bounds, j, float(j % 2)) for j in range(bounds.p)),
         "beyond the ends": tuple(_beyond(bounds, j, _FAR) for j in range(bounds.p)),
     }
+    kinds = {isinstance(spec, Levels) for spec in bounds.columns}
+    if len(kinds) > 1:
+        # Opposite to the high ends as a direction: with its indicator of a level, as long as any record.
+        far = tuple(_at(bounds, j, float(isinstance(spec, Levels))) for j, spec in enumerate(bounds.columns))
+        places["at the low ends, last levels"] = far
     return [
         Record(y, arm, x, f"outcome {word}, {'treated' if treated else 'control'}, {where}")
         for where, x in (places.items() if bounds.p else {"": ()}.items())
@@ -165,7 +177,10 @@ def mutant(record: Record, bounds: Bounds, rng: Any, *, binary: bool = False) ->
         else:
             u = float(rng.randint(0, 2)) if rng.uniform() < 0.5 else rng.uniform()
             changed = replace(changed, x=_put(changed.x, what, _at(bounds, what, u)))
-    return replace(changed, label="found by search")
+    low, high = bounds.outcome
+    arm = "treated" if changed.t == bounds.arms.levels[1] else "control"
+    where = f"outcome at {(changed.y - low) / (high - low):.2g} of its range, {arm}, found by search"
+    return replace(changed, label=where)
 
 
 def random_record(bounds: Bounds, rng: Any, *, binary: bool = False) -> Record:

@@ -20,7 +20,7 @@ def render(result: AuditResult) -> str:
         figure = Figure(figsize=(8.2, max(3.0, 0.8 + 0.22 * rows)))
         part.plot(figure.subplots())
         figure.tight_layout()
-        caption = f"{part.instrument}: {part.shown()}, by {part.worst}"
+        caption = f"{part.instrument}: {part.shown()}. Neighbours: {part.worst}."
         pictures.append((caption, picture(figure, caption)))
     facts = [
         ("Claimed", f"{result.claimed} ({result.neighbours}, {result.status})"),
@@ -37,6 +37,7 @@ def render(result: AuditResult) -> str:
         finding=f"{result.mechanism}: {result.verdict}.",
         facts=facts,
         pictures=pictures,
+        notes=[(part.instrument, note) for part in result.parts or (result,) for note in part.notes],
         rounds=[(moved.name, f"{moved.ratio:.3f}", moved.neighbours) for moved in result.rounds],
         json=result.to_json(),
     )

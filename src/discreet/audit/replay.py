@@ -18,7 +18,7 @@ import numpy as np
 
 from discreet.audit.neighbours import Table
 from discreet.columns import Float, IntArray
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, InvalidInput
 from discreet.gate import Gate, Released, Round
 from discreet.guarantee import Guarantee
 from discreet.papers.rows import Part, gather
@@ -70,6 +70,8 @@ class Tape:
 
         with seeded_noise(self.seed), watched(keep):
             fitted = self.fit(self.table)
+        if not (hasattr(fitted, "release_") and hasattr(fitted, "guarantee_")):
+            raise InvalidInput("what is replayed must have release_ and guarantee_ when fitted: audit a black box.")
         self.published, self.guarantee = published(fitted), fitted.guarantee_
 
     @cached_property
@@ -77,6 +79,15 @@ class Tape:
         """Whether each round sums over records as they came, all or some."""
         plain = [_as_they_came(source, self.table) for source in self.sources]
         return [plain[number] for number in self.gates]
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Names of all rounds; where there are several gates, with the part of the records that each one saw."""
+        several = len(set(self.gates)) > 1
+        return [
+            f"{each.query.name}, part {number + 1}" if several else each.query.name
+            for number, each in zip(self.gates, self.rounds, strict=True)
+        ]
 
     @property
     def pure(self) -> bool:

@@ -29,6 +29,10 @@ Progress = Callable[[str, int, int], None]
 _NOISE_FITS = 3
 # Records that are replayed in full for the sake of some round, at most.
 _MOST = 14
+# Places that are tried to meet every part of the records.
+_PROBES = 20
+# Refused neighbours that are named.
+_NAMED = 8
 
 
 @dataclass
@@ -142,14 +146,11 @@ def _chase(
     pool = Pool(tape, bounds, relation, None if known is None else float(known))
     if any(tape.sums_records):
         pool.search(rng, generations, binary)
-    for number, each in enumerate(tape.rounds):
+    for number, name in enumerate(tape.names):
         if pool.parts[number]:
-            study.reach[each.query.name] = max(study.reach.get(each.query.name, 0.0), pool.reach(number))
+            study.reach[name] = max(study.reach.get(name, 0.0), pool.reach(number))
     records = _chosen(pool, relation)
-    places = [PLACE]
-    if len(set(tape.gates)) > 1:
-        # Parts of the records have rounds of their own.
-        places = [0, tape.table.n // 2, tape.table.n - 1]
+    places = _places(study, relation, bounds)
     if not all(tape.sums_records):
         # Statistics of whole data sets, and sums of what was computed from records, can only be computed again.
         more = [*extremes(bounds, binary=binary), *(random_record(bounds, rng, binary=binary) for _ in range(4))]
@@ -158,6 +159,37 @@ def _chase(
         _compare(study, relation, place, [*unwelcome(bounds, tape.table, place), *records])
     if relation == "add-remove":
         _compare(study, relation, PLACE, [], removed=True)
+
+
+def _places(study: Study, relation: Any, bounds: Any) -> list[int]:
+    """Places of records to replace: one in each part, where parts of the records have rounds of their own."""
+    tape = study.tape
+    start, gates = tape.table, set(tape.gates)
+    n = start.n
+    if len(gates) == 1:
+        return [PLACE]
+    places: list[int] = []
+    met: set[int] = set()
+    # A record is known by the rounds that it moves; parts are met within a few fits, wherever their records lie.
+    for place in dict.fromkeys([0, n // 2, n - 1, *range(PLACE, n, max(1, n // _PROBES))]):
+        study.fits += 1
+        moved = _gates_moved(tape, start.neighbour(relation, place, extremes(bounds, binary=True)[-1]))
+        if moved - met:
+            places.append(place)
+            met |= moved
+        if met == gates:
+            break
+    return places
+
+
+def _gates_moved(tape: Tape, table: Table) -> set[int]:
+    try:
+        sums = tape.replay(table) or [each.exact for each in tape.rounds]
+    except Unlike:
+        # It will be said when neighbours are compared, at this place.
+        return set(tape.gates)
+    pairs = zip(tape.gates, tape.rounds, sums, strict=True)
+    return {number for number, each, own in pairs if np.any(own != each.exact)}
 
 
 def _chosen(pool: Pool, relation: Any) -> list[Record]:
@@ -210,12 +242,12 @@ def _judge(
 ) -> None:
     words = f"{first[1]} / {second[1]}"
     spent = 0.0
-    for each, a, b in zip(study.tape.rounds, one, two, strict=True):
+    for name, each, a, b in zip(study.tape.names, study.tape.rounds, one, two, strict=True):
         moved = _quick_ratio(each, a, b)
-        if moved > study.best.get(each.query.name, (-1.0, ""))[0] or moved > 1 - 1e-9:
+        if moved > study.best.get(name, (-1.0, ""))[0] or moved > 1 - 1e-9:
             exact = ratio(each, a, b)
-            if exact > study.best.get(each.query.name, (-1.0, ""))[0]:
-                study.best[each.query.name] = exact, words
+            if exact > study.best.get(name, (-1.0, ""))[0]:
+                study.best[name] = exact, words
         cost = moved * each.diameter / each.scale
         spent += cost if each.pure else cost**2
     total = spent if study.tape.pure else math.sqrt(spent)
@@ -289,7 +321,11 @@ def _result(estimator: Any, claimed: Budget, relation: Any, studies: list[Study]
             if value > best.get(name, (-1.0, ""))[0]:
                 best[name] = value, words
     reach = {name: max(s.reach.get(name, 0.0) for s in studies) or None for name in best}
-    geometry = {each.query.name: type(each.query.geometry).__name__ for s in studies for each in s.tape.rounds}
+    geometry = {
+        name: type(each.query.geometry).__name__
+        for s in studies
+        for name, each in zip(s.tape.names, s.tape.rounds, strict=True)
+    }
     rounds = tuple(
         Moved(name=name, ratio=value, neighbours=words, reach=reach[name], geometry=geometry[name])
         for name, (value, words) in best.items()
@@ -302,7 +338,8 @@ def _result(estimator: Any, claimed: Budget, relation: Any, studies: list[Study]
     refused = list(dict.fromkeys(label for study in studies for label in study.refused))
     notes = ["epsilon is that of the worst neighbours at the answers of the tape."]
     if refused:
-        notes.append(f"refused at the door: {', '.join(refused)}.")
+        others = f", and {len(refused) - _NAMED} more" if len(refused) > _NAMED else ""
+        notes.append(f"refused at the door: {', '.join(refused[:_NAMED])}{others}.")
     return AuditResult(
         mechanism=name_of(estimator),
         attack="adversarial neighbours and search",

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from math import floor, isfinite, log10
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -209,8 +210,8 @@ def rounded_down(bound: float) -> str:
     return f"{floor(bound / step * (1 + 1e-12)) * step:.2g}"
 
 
-def check_confidence(confidence: float) -> float:
+def check_confidence(confidence: Any) -> float:
     """A level between one half and one."""
-    if isinstance(confidence, bool) or not 0.5 <= confidence < 1:
+    if isinstance(confidence, bool) or not isinstance(confidence, Real) or not 0.5 <= float(confidence) < 1:
         raise InvalidInput("confidence must lie between 0.5 and 1: 0.95 is usual, 0.999 for what has a proof.")
     return float(confidence)

@@ -15,7 +15,7 @@ from discreet.audit.neighbours import Table
 from discreet.audit.result import AuditResult
 from discreet.bounds import Bounds
 from discreet.budget import Budget
-from discreet.papers import ADUM
+from discreet.papers.adum import ADUM
 from discreet.testing import frozen_noise
 
 _BOUNDS = Bounds(outcome=(10.0, 11.0), covariates=[(0.0, 1.0)])

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from discreet.audit.black_box import Counts, tell_apart
-from discreet.audit.mechanism import fresh, name_of, numbers_of, rows_of
-from discreet.audit.result import AuditResult, Instrument, refuted
+from discreet.audit.black_box import Counts, most_epsilon, tell_apart
+from discreet.audit.mechanism import fresh, name_of, names_of, numbers_of, rows_of
+from discreet.audit.result import AuditResult, Instrument, refuted, rounded_down
 from discreet.budget import Budget
 from discreet.columns import Float
 from discreet.errors import InvalidInput
@@ -54,6 +54,8 @@ class Attack:
         The claim that it is run against, unless another is given.
     trials
         How many runs it takes by default, on each data set (or with fresh secrets).
+    chosen
+        Which settings were chosen after a first look at what the attack shows, with seeds of its own; empty if none.
     make
         The mechanism in the paper's setting, at a budget.
     run_
@@ -66,6 +68,7 @@ class Attack:
     setting: str
     budget: Budget
     trials: int
+    chosen: str = ""
     make: Callable[[Budget], Any]
     run_: Callable[[Any, Run], AuditResult]
 
@@ -150,8 +153,10 @@ def by_black_box(
                     outputs[world].append(numbers_of(worlds[world]()))
             else:
                 outputs[world].append(numbers_of(worlds[world]()))
-    rows = rows_of(outputs[0] + outputs[1])
-    told = tell_apart(rows[: run.trials], rows[run.trials :], claimed.epsilon, claimed.delta or 0.0, run.confidence)
+    rows, names = rows_of(outputs[0] + outputs[1]), names_of(outputs[0] + outputs[1])
+    one, other = rows[: run.trials], rows[run.trials :]
+    told = tell_apart(one, other, claimed.epsilon, claimed.delta or 0.0, run.confidence, names)
+    most = most_epsilon(run.trials, claimed.delta or 0.0, run.confidence)
     return judged(
         estimator,
         attack,
@@ -164,7 +169,13 @@ def by_black_box(
         worst=worst,
         neighbours=neighbours,
         status=status,
-        notes=(f"counted: {told.event}; {_counts(told.counts)}.", *notes),
+        notes=(
+            f"counted: {told.event}; {_counts(told.counts)}.",
+            f"so many runs can show an epsilon of {rounded_down(most)} at most."
+            if most
+            else "so few runs show nothing.",
+            *notes,
+        ),
         picture=histograms(*told.scores),
     )
 

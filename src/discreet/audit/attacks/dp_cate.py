@@ -29,7 +29,7 @@ from discreet.audit.result import AuditResult
 from discreet.budget import Budget
 from discreet.columns import Float
 from discreet.datasets import Study, dp_cate
-from discreet.papers import DPCATE
+from discreet.papers.dp_cate import DPCATE
 from discreet.papers.gross_error import noise_factor
 from discreet.papers.queries import encode_queries
 from discreet.papers.rows import gather
@@ -229,6 +229,7 @@ ATTACKS = (
         "in the middle half of their ranges, so that it can be fitted a thousand times.",
         budget=Budget(epsilon=1.0, delta=1e-5),
         trials=600,
+        chosen="which record differs, and how far the others lie from the ends",
         make=_make_linear,
         run_=identical_queries,
     ),

@@ -141,6 +141,7 @@ ATTACKS = (
         "has targets at an end of [-0.5, 0.5], as `papers.DRLearner(base='ebm')` passes them.",
         budget=Budget(epsilon=1.0, delta=1e-5),
         trials=1_000,
+        chosen="the number of runs",
         make=offset,
         run_=_attack(
             "ebm_offset_target",

@@ -18,7 +18,7 @@ from discreet.audit.neighbours import Table
 from discreet.audit.result import AuditResult
 from discreet.budget import Budget
 from discreet.datasets import dp_cate
-from discreet.papers import DPCATEFunction
+from discreet.papers.dp_cate_function import DPCATEFunction
 
 N = 600
 

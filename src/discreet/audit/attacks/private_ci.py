@@ -19,7 +19,7 @@ from discreet.audit.result import AuditResult
 from discreet.budget import Budget
 from discreet.columns import Float
 from discreet.datasets import Study, private_ci
-from discreet.papers import PrivATE
+from discreet.papers.private_ci import PrivATE
 from discreet.papers.private_ci_formulas import Exact, Parts
 from discreet.papers.rows import gather
 from discreet.records import ArrayRecords
@@ -214,6 +214,7 @@ ATTACKS = (
         setting=f"Dataset 1's generator, n = {MANY:,}, of which one is treated; ridge and logistic regression.",
         budget=Budget(epsilon=0.5, delta=1e-5),
         trials=100,
+        chosen="the number of records",
         make=_make_few,
         run_=few,
     ),

@@ -18,8 +18,8 @@ from discreet.bounds import Bounds
 from discreet.budget import Budget
 from discreet.columns import Float
 from discreet.datasets import propensity_scores
-from discreet.papers import PropensityIPTW
 from discreet.papers.logistic import minimise, output_sd
+from discreet.papers.propensity import PropensityIPTW
 from discreet.papers.rows import Rows, split
 
 M, D = 1_000, 25
