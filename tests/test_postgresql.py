@@ -62,7 +62,7 @@ def test_a_release_has_the_same_bits_as_from_a_file(
     frame.to_parquet(tmp_path / "it.parquet")
     write(database, frame.sample(frac=1, random_state=1), TYPES)
     expected, expected_sums = fitted(name, tmp_path / "it.parquet")
-    release, sums = fitted(name, postgres, table="claims")
+    release, sums = fitted(name, postgres, relation="claims")
     assert len(sums) == len(expected_sums)
     for ours, theirs in zip(sums, expected_sums, strict=True):
         np.testing.assert_array_equal(ours, theirs)
@@ -121,14 +121,14 @@ def test_every_type_of_column_gives_the_same_numbers_as_in_memory(
     write(database, stored, dict(zip(frame.columns, types, strict=True)))
     with open_table(frame, bounds=ODD, **ROLES) as here:
         expected = here.sum(fingerprint)
-    with open_table(postgres, bounds=ODD, options=Options(table="claims"), **ROLES) as there:
+    with open_table(postgres, bounds=ODD, options=Options(relation="claims"), **ROLES) as there:
         np.testing.assert_array_equal(there.sum(fingerprint), expected)
     by = {"age": 3, "paid": 2, 'the "ward" %s {}': "levels"}
     estimator = Uplift(epsilon=1, bounds=ODD, by=by)
     with seeded_noise(1):
         expected = estimator.fit_table(frame, **ROLES).release_.to_dict()
     with seeded_noise(1):
-        assert estimator.fit_table(postgres, table="claims", **ROLES).release_.to_dict() == expected
+        assert estimator.fit_table(postgres, relation="claims", **ROLES).release_.to_dict() == expected
 
 
 def test_a_query_and_a_filter_choose_rows_inside_the_database(postgres: str, database: psycopg.Connection[Any]) -> None:
@@ -158,7 +158,7 @@ def test_all_passes_see_one_state_of_a_table_that_changes(postgres: str, databas
             database.execute("INSERT INTO claims SELECT * FROM claims LIMIT 100; UPDATE claims SET y = 0")
             changes.append(1)
 
-    release, _ = fitted("ate", postgres, table="claims", progress=change)
+    release, _ = fitted("ate", postgres, relation="claims", progress=change)
     assert changes
     assert release.estimate == expected.estimate
 
@@ -189,7 +189,7 @@ def test_a_connection_that_drops_between_two_chunks_is_an_error_and_never_a_part
             assert found.fetchall() == [(True,)]
 
     with pytest.raises(SourceFailed, match="The connection to PostgreSQL was lost"):
-        estimator.fit_table(postgres, table="claims", progress=drop, **ROLES)
+        estimator.fit_table(postgres, relation="claims", progress=drop, **ROLES)
     assert told[-1][0] == "pass 2"
     assert told[-1][1] < 160_000
     assert not hasattr(estimator, "release_")
@@ -209,8 +209,8 @@ def test_a_server_that_goes_away_while_it_reads_is_an_error(
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "neither": ({}, "needs table= or query="),
-    "both": ({"table": "claims", "query": "SELECT 1"}, "needs table= or query="),
+    "neither": ({}, "needs relation= or query="),
+    "both": ({"relation": "claims", "query": "SELECT 1"}, "needs relation= or query="),
     "no table": ({"table": "nothing"}, "there is no such table"),
     "no name": ({"table": "a.b.c"}, "table must be a table's name"),
     "injection": ({"table": 'claims"; DROP TABLE claims; --'}, "there is no such table"),
@@ -263,13 +263,13 @@ def test_a_password_is_in_no_refusal() -> None:
         "postgresql+psycopg://anna:hush@127.0.0.1/nowhere",
     ):
         with pytest.raises(InvalidInput, match="address") as refusal:
-            estimator.fit_table(url, table="claims", **ROLES)
+            estimator.fit_table(url, relation="claims", **ROLES)
         assert not re.search("hush|anna", f"{refusal.value!r} {estimator!r} {refusal.value.__cause__!r}")
 
 
 def test_a_unit_with_more_rows_than_declared_is_refused(postgres: str, database: psycopg.Connection[Any]) -> None:
     write(database, study(300).assign(patient=np.arange(300) // 3), TYPES | {"patient": "int8"})
-    people = {"table": "claims", "unit": "patient", **ROLES}
+    people = {"relation": "claims", "unit": "patient", **ROLES}
     with pytest.raises(InvalidInput, match="'patient' has more rows than the 2 declared"):
         ESTIMATORS["means"]().fit_table(postgres, max_rows=2, **people)
     release = ESTIMATORS["means"]().fit_table(postgres, max_rows=3, **people).release_
@@ -308,7 +308,7 @@ def test_a_stream_that_ends_early_is_refused(n: int, width: int, data: st.DataOb
 
 def test_nothing_of_the_connection_is_printed(postgres: str, database: psycopg.Connection[Any]) -> None:
     write(database, study(50), TYPES)
-    with open_table(postgres, bounds=BOUNDS, options=Options(table="claims"), **ROLES) as records:
+    with open_table(postgres, bounds=BOUNDS, options=Options(relation="claims"), **ROLES) as records:
         assert "host" not in repr(records)
         assert records.source.connection.info.transaction_status == psycopg.pq.TransactionStatus.INTRANS
     assert records.source.connection.closed

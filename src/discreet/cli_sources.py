@@ -35,7 +35,7 @@ def reading(
     spark: str | None,
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
     """What the estimator's ``fit_table`` takes: the records, and options."""
-    options = {"outcome": outcome, "treatment": treatment, "table": table, "query": query}
+    options = {"outcome": outcome, "treatment": treatment, "relation": table, "query": query}
     if spark is None:
         yield source, options
         return

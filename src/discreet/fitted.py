@@ -48,8 +48,7 @@ def fit(self: Any, Y: Any, T: Any, *, X: Any = None, progress: Progress | None =
 @on_ledger(Release, EffectRelease, UpliftRelease, one_gate=True)
 def fit_table(
     self: Any,
-    source: Any,
-    /,
+    table: Any,
     *,
     outcome: str,
     treatment: str,
@@ -57,7 +56,7 @@ def fit_table(
     where: Mapping[str, Any] | None = None,
     unit: str | None = None,
     max_rows: int | None = None,
-    table: str | None = None,
+    relation: str | None = None,
     query: str | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
@@ -66,10 +65,10 @@ def fit_table(
 
     Parameters
     ----------
-    source
+    table
         The path or pattern of CSV or Parquet files, which may exceed memory; a DuckDB relation, or a connection with
         ``query``; a frame of pandas or polars, lazy ones included; an Arrow table or dataset; a Spark frame; the
-        postgresql:// URL of a database with ``table`` or ``query``.
+        postgresql:// URL of a database with ``relation`` (a table's name) or ``query``.
     outcome, treatment : str
         Their columns.
     covariates : list of str, optional
@@ -80,17 +79,17 @@ def fit_table(
     unit, max_rows : str and int, optional
         The column that says whose row it is, and the most rows that one unit has. The promise is then about units; a
         unit with more rows is refused. Without them, it is about rows.
-    table, query : str, optional
-        What to read from a database connection.
+    relation, query : str, optional
+        What to read from a database: the name of a table or view, or a query.
     workers : int, optional
         Processes that read long Parquet tables; by default one to a core from 5 million rows on.
     progress : callable, optional
         Told (pass, rows done, rows in all) while it works.
     """
     check(self)
-    options = Options(table=table, query=query, workers=workers)
+    options = Options(relation=relation, query=query, workers=workers)
     with open_table(
-        source,
+        table,
         outcome=outcome,
         treatment=treatment,
         covariates=covariates,

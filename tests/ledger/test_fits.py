@@ -184,16 +184,18 @@ def test_identical_requests_are_answered_for_free_and_others_are_charged(ledger)
     assert [entry.action for entry in ledger.log()][-1] == "answer"
     assert ask(epsilon=0.5)[1] == 2
     assert ask(Y=Y.rename("alive"))[1] == 3
-    # Other rows under the same names: their number is public, and tells.
+    # Other rows under the same names, as many of them or fewer.
     assert ask(Y=Y[:70], X=X[:70])[1] == 4
-    # Arrays have no names to tell by.
-    assert ask(Y=Y.to_numpy())[1] == 5
+    assert ask(Y=1 - Y)[1] == 5
+    # Arrays have no names, and are told apart by what is in them.
+    arrays = ask(Y=Y.to_numpy(), X=X.to_numpy())
+    assert ask(Y=Y.to_numpy(), X=X.to_numpy()) == arrays == (arrays[0], 6)
     ledger.renew("icu", "2", curator="cy")
-    assert ask()[1] == 6
-    with seeded_noise(0):
-        assert ask()[1] == 7
-    ledger.freeze("icu", curator="cy")
     assert ask()[1] == 7
+    with seeded_noise(0):
+        assert ask()[1] == 8
+    ledger.freeze("icu", curator="cy")
+    assert ask()[1] == 8
     with pytest.raises(LedgerRefused, match="frozen"):
         ask(epsilon=0.25)
 
@@ -210,7 +212,21 @@ def test_files_are_told_apart_by_name_also_where_the_number_of_records_is_privat
         return len(ledger.requests("icu"))
 
     assert [ask(tmp_path / "a.csv"), ask(str(tmp_path / "a.csv"))] == [1, 1]
-    assert [ask(tmp_path / "a.csv", stratum="north"), ask(frame), ask(frame)] == [2, 3, 4]
+    assert [ask(tmp_path / "a.csv", stratum="north"), ask(frame), ask(frame), ask(frame[::-1])] == [2, 3, 3, 4]
+    assert [ask(frame, where={"age": (0, 50)}), ask(frame, where={"age": (0, 50)})] == [5, 5]
+
+
+def test_the_log_holds_no_password_and_no_digest_that_could_be_guessed(ledger):
+    want = wanted_by(
+        ATE(epsilon=1, delta=1e-6, bounds=BOUNDS),
+        {"table": "postgresql://ada:secret@host:5432/base", "outcome": "y", "treatment": "t", "relation": "claims"},
+        one_gate=True,
+    )
+    assert "secret" not in str(want)
+    assert "ada@host:5432" in str(want)
+    again = ledger.seal([b"records"])
+    assert ledger.seal([b"records"]) == again != ledger.seal([b"rec", b"ords"])
+    assert all(again not in entry.line for entry in ledger.log())
 
 
 def test_an_analyst_without_a_budget_gets_no_stored_release_either(ledger):

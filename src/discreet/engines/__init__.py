@@ -25,7 +25,7 @@ from discreet.where import conditions
 class Options:
     """What an engine may be told beside the table: a table or query of a connection, and how many processes."""
 
-    table: str | None = None
+    relation: str | None = None
     query: str | None = None
     workers: int | None = None
 

@@ -20,8 +20,10 @@ def source(table: Any, columns: Columns, options: Options) -> DuckSource | Array
     if isinstance(table, pa.RecordBatch):
         table = pa.Table.from_batches([table])
     if isinstance(table, ds.Dataset):
-        if options.table is not None or options.query is not None:
-            raise InvalidInput("table= and query= belong to a database: leave them out for datasets, and use where=.")
+        if options.relation is not None or options.query is not None:
+            raise InvalidInput(
+                "relation= and query= belong to a database: leave them out for datasets, and use where=."
+            )
         try:
             relation = duckdb.connect().from_arrow(table)
         except duckdb.Error:

@@ -80,13 +80,13 @@ class DuckSource:
 def source(table: Any, columns: Columns, options: Options) -> DuckSource:
     """A relation, a connection with ``query`` (or ``table``), or a pair of both."""
     if isinstance(table, duckdb.DuckDBPyRelation):
-        if options.table is not None or options.query is not None:
+        if options.relation is not None or options.query is not None:
             raise InvalidInput(
-                "table= and query= belong to a connection: a relation is a query already; leave them out."
+                "relation= and query= belong to a connection: a relation is a query already; leave them out."
             )
         made = DuckSource(table)
     else:
-        connection, query = table if isinstance(table, tuple) else (table, options.query or options.table)
+        connection, query = table if isinstance(table, tuple) else (table, options.query or options.relation)
         if not isinstance(connection, duckdb.DuckDBPyConnection):
             raise InvalidInput("table must be a DuckDB relation, or a connection with query=: give one of them.")
         made = opened(connection, query)

@@ -39,8 +39,8 @@ def source(table: Any, columns: Columns, options: Options) -> CsvSource | Parque
     """The files that a path or pattern names."""
     path = str(table)
     kind = _kind(path)
-    if options.table is not None or options.query is not None:
-        raise InvalidInput("table= and query= belong to a database: leave them out for files, and use where=.")
+    if options.relation is not None or options.query is not None:
+        raise InvalidInput("relation= and query= belong to a database: leave them out for files, and use where=.")
     files = files_of(path)
     made = ParquetSource.of(path, files, options) if kind == "Parquet" else CsvSource(path, files, _marks(files))
     made.check(columns)

@@ -21,8 +21,8 @@ from discreet.records import ArrayRecords
 
 def source(table: Any, columns: Columns, options: Options) -> ArrayRecords:
     """Records in memory; columns are referred to, not copied, unless a filter leaves rows out."""
-    if options.table is not None or options.query is not None:
-        raise InvalidInput("table= and query= belong to a database: leave them out for frames, and use where=.")
+    if options.relation is not None or options.query is not None:
+        raise InvalidInput("relation= and query= belong to a database: leave them out for frames, and use where=.")
     try:
         frame = nw.from_native(table, eager_only=True)
     except DuplicateError:

@@ -32,8 +32,8 @@ def source(table: Any, columns: Columns, options: Options) -> PolarsSource | Arr
         return frames.source(table, columns, options)
     if not isinstance(table, pl.LazyFrame):
         raise InvalidInput("table must be a frame of polars, lazy or not: put a series into one.")
-    if options.table is not None or options.query is not None:
-        raise InvalidInput("table= and query= belong to a database: leave them out for frames, and use where=.")
+    if options.relation is not None or options.query is not None:
+        raise InvalidInput("relation= and query= belong to a database: leave them out for frames, and use where=.")
     with _reading():
         types = dict(table.collect_schema())
     made = PolarsSource(table, types)

@@ -31,7 +31,7 @@ _EXACT = 2.0**53
 
 def source(table: Any, columns: Columns, options: Any) -> PostgresSource:
     """A table or a query of the database at an address."""
-    rows = query_of(options.table, options.query)
+    rows = query_of(options.relation, options.query)
     connection = connect(str(table))
     try:
         types = _types(connection, rows)

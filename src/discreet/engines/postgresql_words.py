@@ -66,7 +66,7 @@ class PostgresWords(Sql):
 def query_of(table: str | None, query: str | None) -> str:
     """What stands after FROM, for a table's name or a query."""
     if (table is None) == (query is None):
-        raise InvalidInput("a postgresql:// address needs table= or query=, and not both: say what to read there.")
+        raise InvalidInput("a postgresql:// address needs relation= or query=, and not both: say what to read there.")
     if query is not None:
         text = query.strip().rstrip(";").strip() if isinstance(query, str) else ""
         if not text:

@@ -47,8 +47,8 @@ _ARROW = pa.schema(
 
 def source(table: Any, columns: Columns, options: Any) -> SparkSource:
     """A frame of Spark, which each pass runs again."""
-    if options.table is not None or options.query is not None:
-        raise InvalidInput("table and query are for connections: a Spark frame is a query already.")
+    if options.relation is not None or options.query is not None:
+        raise InvalidInput("relation and query are for connections: a Spark frame is a query already.")
     if not hasattr(table, "mapInArrow"):
         raise InvalidInput("table must be a DataFrame of Spark SQL: convert it, for example by to_spark().")
     if table.isStreaming:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -252,6 +253,15 @@ class Ledger:
     def key(self, dataset: str, same: str | None, *, stratum: str | None = None) -> str | None:
         """What identical requests on the records as they are now have in common; None where that cannot be told."""
         return self._read(lambda book: book.dataset(dataset).key(stratum, same))
+
+    def seal(self, parts: Iterable[bytes]) -> str:
+        """A digest of records that nobody can check guesses against: it is keyed with a secret of this ledger."""
+        with self._store.reading() as connection:
+            digest = hashlib.blake2b(key=self._store.secret(connection), digest_size=32)
+        for part in parts:
+            digest.update(len(part).to_bytes(8, "big"))
+            digest.update(part)
+        return digest.hexdigest()
 
     def answer(self, request: int, *, analyst: str | None = None) -> dict[str, Any]:
         """A stored release, with a line in the log that says who got it again."""

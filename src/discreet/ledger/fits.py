@@ -11,11 +11,15 @@ from __future__ import annotations
 import inspect
 import math
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from typing import Any, TypeVar
+
+import narwhals as nw
+import numpy as np
 
 from discreet.bounds import Bounds
 from discreet.budget import Budget
@@ -30,6 +34,8 @@ from discreet.noise import drawing_is_seeded
 Fitted = TypeVar("Fitted")
 
 _ARGUMENTS = ("ledger", "dataset", "analyst", "stratum", "reservation")
+# Arguments that say which rows of a table are meant.
+_MEANT = ("where", "unit", "max_rows", "relation", "query")
 _WORDS = (
     "With ``ledger=`` and ``dataset=`` (and ``analyst=``, ``stratum=``) the budget is charged to a `Ledger` before "
     "noise is drawn."
@@ -84,7 +90,7 @@ def on_ledger(*kinds: Any, one_gate: bool = False) -> Callable[[Callable[..., Fi
             if not isinstance(ledger, Ledger):
                 raise InvalidInput("ledger must be a discreet.Ledger: open one with Ledger('sqlite:///budget.db').")
             call = dict(signature.bind(self, *args, **named).arguments)
-            wanted = wanted_by(self, call, one_gate=one_gate)
+            wanted = wanted_by(self, call, one_gate=one_gate, ledger=ledger)
             stored = _stored(ledger, wanted, known, given)
             if stored is not None:
                 self.release_ = stored
@@ -97,7 +103,9 @@ def on_ledger(*kinds: Any, one_gate: bool = False) -> Callable[[Callable[..., Fi
 
         shown = list(signature.parameters.values())
         keyword = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in _ARGUMENTS]
-        fitting.__signature__ = signature.replace(parameters=[*shown, *keyword])  # type: ignore[attr-defined]
+        others = [each for each in shown if each.kind is not inspect.Parameter.VAR_KEYWORD]
+        rest_ = [each for each in shown if each.kind is inspect.Parameter.VAR_KEYWORD]
+        fitting.__signature__ = signature.replace(parameters=[*others, *keyword, *rest_])  # type: ignore[attr-defined]
         first, _, rest = inspect.cleandoc(fit.__doc__ or "").partition("\n")
         fitting.__doc__ = f"{first}\n\n{_WORDS}\n{rest}"
         return fitting
@@ -105,20 +113,28 @@ def on_ledger(*kinds: Any, one_gate: bool = False) -> Callable[[Callable[..., Fi
     return decorate
 
 
-def wanted_by(estimator: Any, call: Mapping[str, Any], *, one_gate: bool) -> Wanted:
-    """What an estimator's ``fit`` or ``fit_table`` would ask a ledger for, called with these arguments."""
+def wanted_by(estimator: Any, call: Mapping[str, Any], *, one_gate: bool, ledger: Ledger | None = None) -> Wanted:
+    """What an estimator's ``fit`` or ``fit_table`` would ask a ledger for, called with these arguments.
+
+    Files are told apart by their names, and records in memory by a digest that the ledger keys.
+    """
     budget = Budget(epsilon=estimator.epsilon, delta=getattr(estimator, "delta", None))
     neighbours: Neighbours = getattr(estimator, "neighbours", "replace-one")
     method = type(estimator).__name__
-    columns = _columns(call, neighbours)
-    about = {"method": method} | ({} if columns is None else {"columns": columns})
-    same = None
-    with suppress(_NotPlain):
-        if columns is not None and call.get("queries") is None:
+    call = dict(call) | dict(call.get("options") or {})
+    columns, contents = _columns(call), _contents(call) if ledger is not None else None
+    about = {"method": method} | ({"columns": columns} if columns else {})
+    same: str | None = None
+    # What cannot be read as columns is refused by the fit itself, in better words.
+    with suppress(_NotPlain, TypeError, ValueError):
+        if call.get("queries") is None and ("file" in columns or contents is not None):
             parameters = {name: _plain(value) for name, value in estimator.get_params(deep=False).items()}
             # A release that was drawn with seeded noise never answers a request that was not.
-            seeded = drawing_is_seeded()
-            same = canonical({"method": method, "parameters": parameters, "columns": columns, "seeded": seeded})
+            words = {"method": method, "parameters": parameters, "columns": columns}
+            words["seeded"] = drawing_is_seeded()
+            if contents is not None and ledger is not None:
+                words["records"] = ledger.seal(contents)
+            same = canonical(words)
     return Wanted(cost=Cost.of(budget, one_gate=one_gate), neighbours=neighbours, about=about, same=same)
 
 
@@ -203,31 +219,53 @@ def _reserved(
     )
 
 
-def _columns(call: Mapping[str, Any], neighbours: Neighbours) -> dict[str, Any] | None:
-    """Which columns of which records a call is about, from public facts; None where names do not tell.
+def _columns(call: Mapping[str, Any]) -> dict[str, Any]:
+    """Which columns a call is about, and which file: public names."""
+    if "table" not in call:
+        X, names = call.get("X"), {}
+        for role, values in (("outcome", call.get("Y")), ("treatment", call.get("T"))):
+            name = getattr(values, "name", None)
+            names |= {role: name} if isinstance(name, str) else {}
+        listed = getattr(X, "columns", None)
+        return names if listed is None else names | {"covariates": [str(name) for name in listed]}
+    words = {name: call.get(name) for name in ("outcome", "treatment", "covariates", *_MEANT)}
+    words["covariates"] = None if words["covariates"] is None else list(words["covariates"])
+    named = {name: _plain(value) for name, value in words.items() if value is not None or name not in _MEANT}
+    return named | ({"file": _file(call["table"])} if _file(call["table"]) else {})
 
-    Two calls on frames with the same names might still be about different rows. Their number tells, where it is public;
-    where it is private, only a file's name does.
-    """
-    if "table" in call:
-        names = {name: call.get(name) for name in ("outcome", "treatment", "covariates")}
-        names["covariates"] = None if names["covariates"] is None else list(names["covariates"])
-        table = call["table"]
-        if isinstance(table, str) or hasattr(table, "__fspath__"):
-            return names | {"file": os.fspath(table)}
-        return names | {"records": len(table)} if neighbours == "replace-one" and hasattr(table, "__len__") else None
-    X = call.get("X")
-    covariates = [] if X is None else getattr(X, "columns", None)
-    outcome, treatment = (getattr(call.get(name), "name", None) for name in ("Y", "T"))
-    if (
-        neighbours != "replace-one"
-        or covariates is None
-        or not isinstance(outcome, str)
-        or not isinstance(treatment, str)
-    ):
+
+def _file(table: Any) -> str | None:
+    """The name of a file or the address of a database, without a password."""
+    if not isinstance(table, str) and not hasattr(table, "__fspath__"):
         return None
-    listed = [str(name) for name in covariates]
-    return {"outcome": outcome, "treatment": treatment, "covariates": listed, "records": len(call["Y"])}
+    return re.sub(r"(://[^/@:]*):[^/@]*@", r"\1@", os.fspath(table))
+
+
+def _contents(call: Mapping[str, Any]) -> Iterator[bytes] | None:
+    """Records in memory as bytes, column by column; None where they are elsewhere."""
+    if "table" not in call:
+        return _bytes(call.get("Y"), call.get("T"), call.get("X"))
+    table = call["table"]
+    eager = nw.from_native(table, eager_only=True, pass_through=True)
+    if not isinstance(eager, nw.DataFrame):
+        return None
+    wanted = [call.get("outcome"), call.get("treatment"), call.get("unit"), *(call.get("covariates") or eager.columns)]
+    wanted += list(call.get("where") or ())
+    names = [name for name in dict.fromkeys(wanted) if name in eager.columns]
+    return _bytes(*(eager[name].to_native() for name in names))
+
+
+def _bytes(*values: Any) -> Iterator[bytes]:
+    for each in values:
+        frame = nw.from_native(each, eager_only=True, allow_series=True, pass_through=True)
+        named = isinstance(frame, nw.DataFrame)
+        parts = [(name, frame[name].to_numpy()) for name in frame.columns] if named else [("", np.asarray(each))]
+        for name, part in parts:
+            plain = part.dtype.kind in "biuf"
+            yield f"{name} {part.dtype.str if plain else 'text'} {part.shape}".encode()
+            yield (
+                np.ascontiguousarray(part).tobytes() if plain else "\0".join(map(repr, part.ravel().tolist())).encode()
+            )
 
 
 class _NotPlain(Exception):

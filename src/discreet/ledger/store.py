@@ -5,6 +5,7 @@ all there is.
 """
 
 import json
+import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -57,12 +58,15 @@ _release = Table(
     Column("digest", String(64), nullable=False),
     Column("text", Text, nullable=False),
 )
+# Digests of records are keyed with it; it is in no log and no export.
+_secret = Table("ledger_secret", _tables, Column("secret", String(64), primary_key=True))
 
 
 def _first_schema(connection: Connection) -> None:
-    """Log and releases, which refuse to be changed."""
-    _tables.create_all(connection, tables=[_log, _release])
-    for table in (_log.name, _release.name):
+    """Log, releases and the secret, which refuse to be changed."""
+    _tables.create_all(connection, tables=[_log, _release, _secret])
+    connection.execute(insert(_secret).values(secret=secrets.token_hex(32)))
+    for table in (_log.name, _release.name, _secret.name):
         for statement in _append_only(table, connection.dialect.name):
             connection.exec_driver_sql(statement)
 
@@ -159,6 +163,10 @@ class Store:
         """The text of a release; None where there is none."""
         found = connection.execute(select(_release.c.text).where(_release.c.request == request)).scalar_one_or_none()
         return None if found is None else str(found)
+
+    def secret(self, connection: Connection) -> bytes:
+        """What digests of records are keyed with."""
+        return bytes.fromhex(connection.execute(select(_secret.c.secret)).scalar_one())
 
 
 def _engine(url: str) -> Engine:

@@ -117,8 +117,7 @@ class ADUM(BaseEstimator):  # type: ignore[misc]
     @on_ledger(SegmentRelease)
     def fit_table(
         self,
-        source: Any,
-        /,
+        table: Any,
         *,
         outcome: str,
         treatment: str,
@@ -131,7 +130,7 @@ class ADUM(BaseEstimator):  # type: ignore[misc]
         if self.outcome_bound == "range":
             warn_of_claim("ADUM", _MEASURED)
         fit: ADUM = fitted.fit_table(
-            self, source, outcome=outcome, treatment=treatment, covariates=covariates, progress=progress, **options
+            self, table, outcome=outcome, treatment=treatment, covariates=covariates, progress=progress, **options
         )
         return fit
 

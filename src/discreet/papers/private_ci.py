@@ -170,8 +170,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
     @on_ledger(Release)
     def fit_table(
         self,
-        source: Any,
-        /,
+        table: Any,
         *,
         outcome: str,
         treatment: str,
@@ -184,7 +183,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         if self.calibration == "published":
             warn_of_claim("PrivATE", MEASURED)
         fit: PrivATE = fitted.fit_table(
-            self, source, outcome=outcome, treatment=treatment, covariates=covariates, progress=progress, **options
+            self, table, outcome=outcome, treatment=treatment, covariates=covariates, progress=progress, **options
         )
         return fit
 
