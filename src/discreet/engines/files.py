@@ -243,8 +243,8 @@ def files_of(path: str) -> tuple[str, ...]:
 
 
 def read_parquet(connection: duckdb.DuckDBPyConnection, files: Sequence[str]) -> duckdb.DuckDBPyRelation:
-    """Parquet files as one relation."""
-    return connection.read_parquet([glob.escape(file) for file in files], union_by_name=True)
+    """Parquet files as one relation; names of directories are no columns."""
+    return connection.read_parquet([glob.escape(file) for file in files], union_by_name=True, hive_partitioning=False)
 
 
 def read_csv(connection: duckdb.DuckDBPyConnection, files: Sequence[str]) -> duckdb.DuckDBPyRelation:
@@ -263,6 +263,7 @@ def read_csv(connection: duckdb.DuckDBPyConnection, files: Sequence[str]) -> duc
         skiprows=0,
         all_varchar=True,
         union_by_name=True,
+        hive_partitioning=False,
     )
 
 
