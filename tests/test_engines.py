@@ -29,7 +29,7 @@ BEFORE = {
     "ate, add-remove": (1.549067896854038, "e98d338df796bc8f", 19),
     "ate, known": (1.5581691656816579, "afe7c832141ea61d", 11),
     "means": (1.9580743756766812, "afe7c832141ea61d", 7),
-    "cate": (1.561620451813116, "afe7c832141ea61d", 22),
+    "cate": (1.567832216654091, "afe7c832141ea61d", 22),
     "uplift": (1.5931896870769306, "0ac34c69b5596d48", 3),
     "uplift, auto": (1.645892748812028, "70620838fadb2a1e", 3),
     "uplift, signed": (0.3089210101296486, "0ac34c69b5596d48", 4),
@@ -319,6 +319,26 @@ def test_a_truncated_file_is_refused_and_no_part_of_it_is_released(tmp_path: Pat
         with pytest.raises(InvalidInput):
             estimator.fit_table(path, outcome="y", treatment="t")
         assert not hasattr(estimator, "release_")
+
+
+def test_a_full_disk_is_one_sentence_without_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> Any:
+        raise duckdb.IOException("No space left on device while writing secret")
+
+    monkeypatch.setattr("discreet.engines.duck.answered", full)
+    estimator = Uplift(epsilon=1, bounds=BOUNDS, by={"age": 4})
+    for table in (parquet(FRAME, tmp_path), relation(FRAME, tmp_path)):
+        with pytest.raises(InvalidInput, match=r"could not be read to its end: check .* the space left") as refusal:
+            estimator.fit_table(table, outcome="y", treatment="t")
+        assert "secret" not in str(refusal.value)
+        assert not hasattr(estimator, "release_")
+
+
+def test_names_of_directories_are_no_columns(tmp_path: Path) -> None:
+    (tmp_path / "year=2020").mkdir()
+    FRAME.to_parquet(tmp_path / "year=2020" / "one.parquet")
+    with pytest.raises(InvalidInput, match="no column 'year'"):
+        fitted("uplift", str(tmp_path / "*" / "*.parquet"), where={"year": 2020})
 
 
 def test_an_interrupt_ends_the_fit_and_leaves_no_release(tmp_path: Path) -> None:
