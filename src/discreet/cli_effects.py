@@ -7,12 +7,17 @@ import typer
 
 from discreet.cli_sources import Select, Source, Spark, Table, reading
 from discreet.console import (
+    MaxRows,
+    UnitColumn,
+    Where,
+    Workers,
     check_extra,
     check_level,
     check_target,
     command,
     console,
     number_or_name,
+    of_rows,
     only,
     progress,
     writing,
@@ -48,6 +53,10 @@ def cate(
     neighbours: Annotated[
         Literal["replace-one", "add-remove"], typer.Option(help="Which data sets may not be told apart.")
     ] = "replace-one",
+    where: Where = None,
+    unit: UnitColumn = None,
+    max_rows: MaxRows = None,
+    workers: Workers = None,
     table: Table = None,
     query: Select = None,
     spark: Spark = None,
@@ -74,8 +83,9 @@ def cate(
         correction=correction,
         neighbours=neighbours,
     )
-    place = reading(source, estimator, outcome=outcome, treatment=treatment, table=table, query=query, spark=spark)
-    with place as (records, options), progress("checking the records") as told:
+    rows = of_rows(where, unit, max_rows, workers) | {"outcome": outcome, "treatment": treatment}
+    place = reading(source, estimator, rows, table=table, query=query, spark=spark)
+    with place as (records, options), progress("checking the records", rows=True) as told:
         estimator.fit_table(records, progress=told, **options)
     release: EffectRelease = estimator.release_
     # Shown first: should writing fail, what was paid for is not lost.

@@ -7,11 +7,16 @@ import typer
 
 from discreet.cli_sources import Select, Source, Spark, Table, reading
 from discreet.console import (
+    MaxRows,
+    UnitColumn,
+    Where,
+    Workers,
     check_extra,
     check_level,
     check_target,
     command,
     number_or_name,
+    of_rows,
     progress,
     show_table,
     writing,
@@ -51,6 +56,10 @@ def uplift(
     delta: Annotated[float | None, typer.Option(help="Leave it out for pure epsilon.")] = None,
     propensity: Chance = None,
     neighbours: Relation = "replace-one",
+    where: Where = None,
+    unit: UnitColumn = None,
+    max_rows: MaxRows = None,
+    workers: Workers = None,
     alpha: Alpha = 0.05,
     table: Table = None,
     query: Select = None,
@@ -81,8 +90,9 @@ def uplift(
         propensity=number_or_name(propensity),
         neighbours=neighbours,
     )
-    place = reading(source, estimator, outcome=outcome, treatment=treatment, table=table, query=query, spark=spark)
-    with place as (records, options), progress("checking the records") as told:
+    rows = of_rows(where, unit, max_rows, workers) | {"outcome": outcome, "treatment": treatment}
+    place = reading(source, estimator, rows, table=table, query=query, spark=spark)
+    with place as (records, options), progress("checking the records", rows=True) as told:
         estimator.fit_table(records, progress=told, **options)
     release: UpliftRelease = estimator.release_
     promised = release.guarantee
