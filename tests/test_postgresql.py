@@ -21,8 +21,9 @@ from discreet import Bounds, DifferenceInMeans, Levels, Range, Uplift
 from discreet.engines import Options, open_table
 from discreet.engines.postgresql_wire import decoded
 from discreet.errors import InvalidInput, SourceFailed
+from discreet.papers import PrivATE
 from discreet.records import Chunk, IntArray
-from discreet.testing import seeded_noise
+from discreet.testing import record_sums, seeded_noise
 from tests.seeded_fits import BOUNDS, ESTIMATORS, fitted, study
 
 ROLES = {"outcome": "y", "treatment": "t"}
@@ -279,6 +280,21 @@ def test_a_unit_with_more_rows_than_declared_is_refused(postgres: str, database:
         ESTIMATORS["means"]().fit_table(postgres, max_rows=3, **people)
 
 
+@pytest.mark.parametrize("column", ["patient", "name"])
+def test_halves_by_a_hash_are_the_same_as_those_of_a_frame(
+    postgres: str, database: psycopg.Connection[Any], column: str
+) -> None:
+    frame = study(300).assign(patient=np.arange(300)).assign(name=lambda rows: "it's " + rows["patient"].astype(str))
+    write(database, frame, TYPES | {"patient": "int8", "name": "text"})
+    found = []
+    for source, options in ((frame, {}), (postgres, {"table": "claims"})):
+        estimator = PrivATE(epsilon=1, delta=1e-6, bounds=BOUNDS, calibration="proved", split="private", random_state=5)
+        with seeded_noise(2), record_sums() as sums:
+            estimator.fit_table(source, split_by=column, **ROLES, **options)
+        found.append([exact.tolist() for _, _, exact, _ in sums])
+    assert found[0] == found[1]
+
+
 def sent(rows: np.ndarray) -> bytes:
     """A binary COPY as the server writes it."""
     body = b"".join(
@@ -312,3 +328,19 @@ def test_nothing_of_the_connection_is_printed(postgres: str, database: psycopg.C
         assert "host" not in repr(records)
         assert records.source.connection.info.transaction_status == psycopg.pq.TransactionStatus.INTRANS
     assert records.source.connection.closed
+
+
+def test_what_the_documentation_shows_runs(postgres: str, database: psycopg.Connection[Any]) -> None:
+    page = (Path(__file__).parent.parent / "docs" / "how-to" / "databases-and-clusters.md").read_text()
+    shown = re.findall(r"```py\n(.*?)```", page, re.DOTALL)[0]
+    database.execute(
+        "CREATE TABLE stays AS SELECT k % 40 AS days, k % 2 = 0 AS treated, 18 + k % 80 AS age, 2020 + k % 6 AS year, "
+        "CASE k % 3 WHEN 0 THEN 'north' ELSE 'south' END AS ward, k AS patient FROM generate_series(1, 900) AS k; "
+        "CREATE TABLE patients AS SELECT patient, age FROM stays; "
+        "CREATE TABLE visits AS SELECT days, treated, year, ward, patient FROM stays"
+    )
+    with seeded_noise(0):
+        found: dict[str, Any] = {}
+        exec(compile(shown.replace("postgresql://reader@db.example/hospital", postgres), "page", "exec"), found)
+    assert len(found["uplift"].table()) == 16
+    assert found["ate"].release_.n == 300

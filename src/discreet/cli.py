@@ -134,11 +134,11 @@ def ate(
     estimator = ATE(
         epsilon=epsilon, delta=delta, bounds=public, propensity=_number_or_name(propensity), neighbours=neighbours
     )
-    rows = of_rows(where, unit, max_rows, workers)
-    place = reading(source, estimator, outcome=outcome, treatment=treatment, table=table, query=query, spark=spark)
+    rows = of_rows(where, unit, max_rows, workers) | {"outcome": outcome, "treatment": treatment}
+    place = reading(source, estimator, rows, table=table, query=query, spark=spark)
     paying = _charging(ledger, dataset, analyst, stratum)
     with paying as paid, place as (records, options), _progress("checking the records", rows=True) as progress:
-        estimator.fit_table(records, progress=progress, **options, **rows, **paid)
+        estimator.fit_table(records, progress=progress, **options, **paid)
     release: Release = estimator.release_
     # Shown first: should writing fail, what was paid for is not lost.
     _show(release, alpha)

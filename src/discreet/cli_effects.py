@@ -92,11 +92,11 @@ def cate(
         correction=correction,
         neighbours=neighbours,
     )
-    rows = of_rows(where, unit, max_rows, workers)
-    place = reading(source, estimator, outcome=outcome, treatment=treatment, table=table, query=query, spark=spark)
+    rows = of_rows(where, unit, max_rows, workers) | {"outcome": outcome, "treatment": treatment}
+    place = reading(source, estimator, rows, table=table, query=query, spark=spark)
     paying = charging(ledger, dataset, analyst, stratum)
     with paying as paid, place as (records, options), progress("checking the records", rows=True) as told:
-        estimator.fit_table(records, progress=told, **options, **rows, **paid)
+        estimator.fit_table(records, progress=told, **options, **paid)
     release: EffectRelease = estimator.release_
     # Shown first: should writing fail, what was paid for is not lost.
     typer.echo(release.summary())

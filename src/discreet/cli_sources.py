@@ -25,28 +25,22 @@ Spark = Annotated[
 
 @contextmanager
 def reading(
-    source: str,
-    estimator: Any,
-    *,
-    outcome: str,
-    treatment: str,
-    table: str | None,
-    query: str | None,
-    spark: str | None,
+    source: str, estimator: Any, rows: dict[str, Any], *, table: str | None, query: str | None, spark: str | None
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """What the estimator's ``fit_table`` takes: the records, and options."""
-    options = {"outcome": outcome, "treatment": treatment, "relation": table, "query": query}
+    """What the estimator's ``fit_table`` takes: the records, and options, to which ``rows`` belongs."""
     if spark is None:
-        yield source, options
+        yield source, rows | {"relation": table, "query": query}
         return
     if table is not None or query is not None:
         raise InvalidInput("--table and --query are for PostgreSQL: with --spark, name the file or table alone.")
     from discreet.bounds import Levels
     from discreet.engines.spark_files import read, session
+    from discreet.where import conditions
 
     bounds = estimator.bounds
-    specs = {treatment: bounds.arms, **dict(zip(bounds.names, bounds.columns, strict=True))}
-    numeric = [outcome, *(name for name, spec in specs.items() if not (isinstance(spec, Levels) and spec.is_text))]
-    numeric += [estimator.propensity] if isinstance(estimator.propensity, str) else []
+    specs = {rows["treatment"]: bounds.arms, **dict(zip(bounds.names, bounds.columns, strict=True))}
+    numeric = {name for name, spec in specs.items() if not (isinstance(spec, Levels) and spec.is_text)}
+    numeric |= {condition.column for condition in conditions(rows.get("where")) if not condition.is_text}
+    numeric |= {rows["outcome"], *([estimator.propensity] if isinstance(estimator.propensity, str) else [])}
     with session(spark) as cluster:
-        yield read(cluster, source, numeric), options
+        yield read(cluster, source, sorted(numeric)), rows

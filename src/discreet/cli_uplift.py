@@ -99,11 +99,11 @@ def uplift(
         propensity=number_or_name(propensity),
         neighbours=neighbours,
     )
-    rows = of_rows(where, unit, max_rows, workers)
-    place = reading(source, estimator, outcome=outcome, treatment=treatment, table=table, query=query, spark=spark)
+    rows = of_rows(where, unit, max_rows, workers) | {"outcome": outcome, "treatment": treatment}
+    place = reading(source, estimator, rows, table=table, query=query, spark=spark)
     paying = charging(ledger, dataset, analyst, stratum)
     with paying as paid, place as (records, options), progress("checking the records", rows=True) as told:
-        estimator.fit_table(records, progress=told, **options, **rows, **paid)
+        estimator.fit_table(records, progress=told, **options, **paid)
     release: UpliftRelease = estimator.release_
     promised = release.guarantee
     # Shown first: should writing fail, what was paid for is not lost.

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from warnings import catch_warnings, filterwarnings
 
 from discreet.errors import InvalidInput, MissingExtra
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def session(master: str) -> Iterator[SparkSession]:
-    """A session of its own on a cluster: ``local[4]``, ``spark://host:7077``, ``yarn`` or whatever Spark knows."""
+    """A session on a cluster (``local[4]``, ``spark://host:7077``, ``yarn``), or the one that is open already."""
     try:
         with catch_warnings():
             filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
@@ -27,6 +27,9 @@ def session(master: str) -> Iterator[SparkSession]:
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
+    if (active := SparkSession.getActiveSession()) is not None:
+        yield active
+        return
     if master.startswith("local"):
         # Workers on this machine have what this process has.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -89,6 +92,3 @@ def _number_or_null(column: Column) -> Column:
 
 def _quoted(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
-
-
-__all__: list[Any] = ["read", "session"]
