@@ -31,6 +31,7 @@ evidence: $(VENV)/.stamp-evidence $(VENV)/.stamp-plots ## the simulations behind
 	$(BIN)/python -m evidence.uplift
 	$(BIN)/python -m evidence.effects
 	$(BIN)/python -m evidence.audit
+	tests/with-postgres.sh $(BIN)/python -m evidence.ledger
 
 bench: $(VENV)/.stamp-evidence ## speed and memory, as ratios in one run
 	$(BIN)/python -m benchmarks.run

@@ -76,6 +76,7 @@ ORDER = [
     "console",
     "cli_audit",
     "cli_effects",
+    "cli_ledger",
     "cli_uplift",
     "cli_serve",
     "cli",

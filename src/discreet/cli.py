@@ -10,8 +10,11 @@ import typer
 
 from discreet.cli_audit import add_audit
 from discreet.cli_effects import add_effects
+from discreet.cli_ledger import add_ledger
 from discreet.cli_serve import add_serve
 from discreet.cli_uplift import add_uplift
+from discreet.console import Analyst, Dataset, LedgerAt, Stratum, show_table
+from discreet.console import charging as _charging
 from discreet.console import check_extra as _check_extra
 from discreet.console import check_level as _check_level
 from discreet.console import check_target as _check_target
@@ -20,7 +23,6 @@ from discreet.console import console as _console
 from discreet.console import number_or_name as _number_or_name
 from discreet.console import only as _only
 from discreet.console import progress as _progress
-from discreet.console import show_table
 from discreet.console import writing as _writing
 
 if TYPE_CHECKING:
@@ -94,6 +96,10 @@ def ate(
         Path | None, typer.Option(help="Write the release to this JSON file, which may be published.")
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Write a page about it to this HTML file.")] = None,
+    ledger: LedgerAt = None,
+    dataset: Dataset = None,
+    analyst: Analyst = None,
+    stratum: Stratum = None,
 ) -> None:
     """Estimate an average treatment effect and publish it."""
     from discreet.ate import ATE
@@ -109,8 +115,8 @@ def ate(
     estimator = ATE(
         epsilon=epsilon, delta=delta, bounds=public, propensity=_number_or_name(propensity), neighbours=neighbours
     )
-    with _progress("checking the records") as progress:
-        estimator.fit_table(file, outcome=outcome, treatment=treatment, progress=progress)
+    with _charging(ledger, dataset, analyst, stratum) as paid, _progress("checking the records") as progress:
+        estimator.fit_table(file, outcome=outcome, treatment=treatment, progress=progress, **paid)
     release: Release = estimator.release_
     # Shown first: should writing fail, what was paid for is not lost.
     _show(release, alpha)
@@ -129,6 +135,7 @@ def ate(
 add_effects(app)
 add_uplift(app)
 add_audit(app)
+add_ledger(app)
 add_serve(app)
 
 

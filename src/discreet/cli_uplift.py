@@ -6,6 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from discreet.console import (
+    Analyst,
+    Dataset,
+    LedgerAt,
+    Stratum,
+    charging,
     check_extra,
     check_level,
     check_target,
@@ -55,6 +60,10 @@ def uplift(
         Path | None, typer.Option(help="Write the release to this JSON file, which may be published.")
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Write a page about it to this HTML file.")] = None,
+    ledger: LedgerAt = None,
+    dataset: Dataset = None,
+    analyst: Analyst = None,
+    stratum: Stratum = None,
 ) -> None:
     """Estimate effects by segment and publish them."""
     from discreet.bounds import Bounds
@@ -77,8 +86,8 @@ def uplift(
         propensity=number_or_name(propensity),
         neighbours=neighbours,
     )
-    with progress("checking the records") as told:
-        estimator.fit_table(file, outcome=outcome, treatment=treatment, progress=told)
+    with charging(ledger, dataset, analyst, stratum) as paid, progress("checking the records") as told:
+        estimator.fit_table(file, outcome=outcome, treatment=treatment, progress=told, **paid)
     release: UpliftRelease = estimator.release_
     promised = release.guarantee
     # Shown first: should writing fail, what was paid for is not lost.

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
 import typer
 
@@ -15,8 +15,17 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from discreet.bounds import Bounds
+    from discreet.ledger import Ledger
 
 P = ParamSpec("P")
+
+LedgerAt = Annotated[
+    str | None,
+    typer.Option("--ledger", envvar="DISCREET_LEDGER", help="Charge this ledger: sqlite:///file or postgresql://..."),
+]
+Dataset = Annotated[str | None, typer.Option(help="Name of the data set in the ledger.")]
+Analyst = Annotated[str | None, typer.Option(help="Who asks, for the ledger.")]
+Stratum = Annotated[str | None, typer.Option(help="Part of the data set that the file holds, for the ledger.")]
 
 _UNEXPECTED = (
     "something went wrong that should not have; nothing more is said here, because it might quote records "
@@ -110,6 +119,37 @@ def check_target(path: Path | None, option: str, *, replace: bool) -> None:
         raise InvalidInput(f"{option} {str(path)!r} cannot be written: name a file in a directory that exists.")
     if path.exists() and not replace:
         raise InvalidInput(f"{option} {str(path)!r} exists already: choose another name, or move it away.")
+
+
+@contextmanager
+def ledger_file(address: str, *, new: bool = False) -> Iterator["Ledger"]:
+    """A ledger, which must exist unless a new one is wanted."""
+    from discreet.ledger import Ledger
+
+    file = Path(address.removeprefix("sqlite:///"))
+    if address.startswith("sqlite:///") and not new and not file.is_file():
+        raise InvalidInput(f"there is no ledger {address!r}: make it with 'discreet ledger open', or check --ledger.")
+    made = Ledger(address)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@contextmanager
+def charging(
+    ledger: str | None, dataset: str | None, analyst: str | None, stratum: str | None
+) -> Iterator[dict[str, Any]]:
+    """What a fit is told about the ledger that it is charged to; nothing where there is none."""
+    if ledger is None:
+        if (dataset, analyst, stratum) != (None, None, None):
+            raise InvalidInput("--dataset, --analyst and --stratum belong to a ledger: name it with --ledger.")
+        yield {}
+        return
+    if dataset is None:
+        raise InvalidInput("--ledger needs --dataset, the name under which the data set was opened.")
+    with ledger_file(ledger) as made:
+        yield {"ledger": made, "dataset": dataset, "analyst": analyst, "stratum": stratum}
 
 
 @contextmanager

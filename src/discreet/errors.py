@@ -42,3 +42,7 @@ class UnsupportedRelease(DiscreetError, ValueError):
 
 class LedgerCorrupt(DiscreetError, RuntimeError):
     """A ledger whose log does not verify, or that this version of discreet cannot read; nothing is charged to it."""
+
+
+class LedgerUnavailable(DiscreetError, ConnectionError):
+    """A ledger whose database cannot be reached or written; nothing is drawn without it."""

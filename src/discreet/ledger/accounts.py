@@ -11,7 +11,7 @@ from discreet.accounting import ClaimedEvent, Event, GaussianEvent, event_from_d
 from discreet.budget import Budget
 from discreet.guarantee import Neighbours
 from discreet.ledger.book import DataSet, Proposal, Request
-from discreet.ledger.costs import Composition, Cost, Total, admits, gaussian_limit, within_quota
+from discreet.ledger.costs import Composition, Cost, Total, admits, gaussian_limit, plain_limit, within_quota
 
 # Composing distributions takes a tenth of a second each: beyond this many the plain sum is all that is said.
 _MOST_EVENTS = 60
@@ -65,6 +65,7 @@ class Account:
     proposals: tuple[Proposal, ...]
     _events: tuple[tuple[Event, ...], ...]
     _totals: tuple[tuple[Cost, ...], ...]
+    _compositions: tuple[Composition, ...]
 
     @classmethod
     def of(cls, data: DataSet, proposals: Iterable[Proposal] = ()) -> Account:
@@ -93,6 +94,7 @@ class Account:
                 for part in parts
             ),
             _totals=tuple(tuple(data.costs(part)) for part in parts),
+            _compositions=data.compositions,
         )
 
     @property
@@ -127,10 +129,7 @@ class Account:
             Total.of([*costs, cost] if stratum in (None, part) else costs)
             for part, costs in zip(parts, self._totals, strict=True)
         ]
-        if all(admits(self.cap, self.composition, total) for total in totals):
-            return True
-        first = self.composition == "either" and not any(self._totals)
-        return first and all(admits(self.cap, "plain", total) for total in totals)
+        return any(all(admits(self.cap, way, total) for total in totals) for way in self._compositions)
 
     def largest(
         self,
@@ -174,11 +173,10 @@ class Account:
     def _share(self, total: Total) -> float:
         if not total.requests:
             return 0.0
-        delta = self.cap.delta or 0.0
-        plain = max(total.epsilon / self.cap.epsilon, total.delta / delta if delta else 0.0)
+        epsilon, delta = plain_limit(self.cap, self.composition)
         limit = gaussian_limit(self.cap, self.composition)
-        gaussian = (total.mu / limit) ** 2 if limit and total.mu < math.inf else math.inf
-        return min(1.0, plain if self.composition != "gaussian" else gaussian, gaussian)
+        plain = max(_ratio(total.epsilon, epsilon), _ratio(total.delta, delta))
+        return min(1.0, plain, _ratio(total.mu, limit) ** 2)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON, for pages and services."""
@@ -264,6 +262,10 @@ def _minus(total: Total, part: Total) -> Total:
         mu=math.sqrt(max(0.0, total.mu**2 - part.mu**2)) if known else math.inf,
         requests=total.requests - part.requests,
     )
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole else math.inf if part else 0.0
 
 
 def _plain(budget: Budget) -> dict[str, float | None]:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from discreet.budget import Budget
 from discreet.errors import BudgetExceeded, InvalidInput, LedgerCorrupt, LedgerRefused
 from discreet.guarantee import Neighbours
-from discreet.ledger.chain import START, Entry, Head, check
+from discreet.ledger.chain import START, Entry, Head, canonical, check, sha256
 from discreet.ledger.costs import Composition, Cost, Total, admits, within_quota
 
 State = Literal["reserved", "charged", "settled", "failed", "cancelled"]
@@ -95,6 +95,12 @@ class DataSet:
         """How costs add up: as declared, or plainly where the first request needed the whole cap that way."""
         return "plain" if any(request.plain for request in self.counted()) else self.declared
 
+    @property
+    def compositions(self) -> tuple[Composition, ...]:
+        """Filters that may admit the next request: before the first one nobody knows anything, and either will do."""
+        first = self.declared == "either" and not any(True for _ in self.counted())
+        return ("either", "plain") if first else (self.composition,)
+
     def costs(self, stratum: str | None = None) -> list[Cost]:
         """What counts for the records of one stratum: requests on all records, and on that stratum."""
         return [request.cost for request in self.counted() if request.stratum in (None, stratum)]
@@ -107,6 +113,12 @@ class DataSet:
     def quota_total(self, analyst: str) -> Total:
         """What an analyst has spent; strata make no difference to a quota."""
         return Total.of(request.cost for request in self.counted() if request.analyst == analyst)
+
+    def key(self, stratum: str | None, same: str | None) -> str | None:
+        """What identical requests on the records as they are now have in common."""
+        if same is None:
+            return None
+        return sha256(canonical({"dataset": self.name, "version": self.version, "stratum": stratum, "same": same}))
 
     def stored(self, key: str) -> Request | None:
         """The settled request that an identical one is answered from."""
@@ -148,7 +160,7 @@ class Book:
             raise InvalidInput(f"there is no request {number} in this ledger: check its number.") from None
 
     def plan(self, name: str, cost: Cost, analyst: str | None, stratum: str | None) -> bool:
-        """Refuse a request that may not be made; otherwise tell whether it makes the data set's costs add up plainly.
+        """Refuse a request that may not be made; otherwise tell whether costs add up plainly where it was not declared.
 
         What is said and decided depends on caps, costs and names alone: all of these are public.
         """
@@ -163,12 +175,9 @@ class Book:
             if not within_quota(data.quotas[analyst], total):
                 raise BudgetExceeded(_exceeded(f"the analyst's part of {name!r}", cost, data.quotas[analyst], total))
         totals = list(data.worst((stratum, cost)))
-        if all(admits(data.cap, data.composition, total) for total in totals):
-            return False
-        # Before anything was asked nobody knows anything, so that the filter may still be chosen.
-        first = data.declared == "either" and not any(True for _ in data.counted())
-        if first and all(admits(data.cap, "plain", total) for total in totals):
-            return True
+        for composition in data.compositions:
+            if all(admits(data.cap, composition, total) for total in totals):
+                return composition != data.declared
         worst = max(totals, key=lambda total: total.epsilon)
         raise BudgetExceeded(_exceeded(f"data set {name!r}", cost, data.cap, worst))
 
@@ -204,6 +213,7 @@ class Book:
             raise InvalidInput("this analyst has no cap yet, so that there is none to raise: allow one.")
         if analyst is None and data.cap.pure != cap.pure:
             raise InvalidInput("a cap keeps its kind, with or without a delta: open another data set for the other.")
+        _check_raise(data, analyst, cap)
         self.proposals[entry.seq] = Proposal(
             id=entry.seq, dataset=data.name, analyst=analyst, cap=cap, curator=entry.actor
         )
@@ -217,6 +227,7 @@ class Book:
         if proposal.curator == entry.actor:
             raise LedgerRefused("a cap is raised by two different curators: have another one approve.")
         data = self.dataset(proposal.dataset)
+        _check_raise(data, proposal.analyst, proposal.cap)
         if proposal.analyst is None:
             data.cap = proposal.cap
         else:
@@ -303,6 +314,11 @@ ACTIONS = (
 def _thawed(data: DataSet) -> None:
     if data.frozen:
         raise LedgerRefused(f"data set {data.name!r} is frozen: stored releases can be read, nothing new is released.")
+
+
+def _check_raise(data: DataSet, analyst: str | None, cap: Budget) -> None:
+    if not cap.covers(data.cap if analyst is None else data.quotas[analyst]):
+        raise InvalidInput("a proposal raises a cap, in epsilon, in delta or in both: one curator alone can lower it.")
 
 
 def _budget(body: Any) -> Budget:

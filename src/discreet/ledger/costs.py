@@ -134,9 +134,11 @@ def gaussian_limit(cap: Budget, composition: Composition) -> float:
     """What the mu of all requests may add up to, in squares; 0 where the filter has no such way."""
     if composition == "plain" or cap.delta is None:
         return 0.0
-    delta = cap.delta if composition == "gaussian" else cap.delta / 2
-    usable = delta * (1 - RESERVE) - lattice_delta(MOST_REQUESTS * SLACK, cap.epsilon)
-    return gdp_mu(cap.epsilon, usable) if usable > 0 else 0.0
+    delta = (cap.delta if composition == "gaussian" else cap.delta / 2) * (1 - RESERVE)
+    slack = MOST_REQUESTS * SLACK
+    # What the lattice costs grows with e^epsilon: beyond a quarter of delta a smaller epsilon is held instead.
+    epsilon = min(cap.epsilon, math.log(max(delta / (4 * slack), 1.0)))
+    return gdp_mu(epsilon, delta - lattice_delta(slack, epsilon)) if epsilon > 0 else 0.0
 
 
 def plain_limit(cap: Budget, composition: Composition) -> tuple[float, float]:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 from discreet.budget import Budget
 from discreet.errors import InvalidInput, LedgerCorrupt
 from discreet.guarantee import Guarantee, Neighbours
+from discreet.ledger import checks
 from discreet.ledger.accounts import Account
-from discreet.ledger.book import Book, DataSet, Proposal, Request, State
+from discreet.ledger.book import Book, Proposal, Request, State
 from discreet.ledger.chain import Entry, Head, canonical, follow, sha256, verify_entries
 from discreet.ledger.costs import Cost, check_composition
 
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 Seen = TypeVar("Seen")
-
-_LONGEST = 200
 
 
 class Ledger:
@@ -99,16 +98,16 @@ class Ledger:
         cap = Budget(epsilon=epsilon, delta=delta)
         if neighbours not in get_args(Neighbours):
             raise InvalidInput("neighbours must be 'replace-one' or 'add-remove'; say which data sets are compared.")
-        parts = [_name(part, "strata") for part in ([strata] if isinstance(strata, str) else strata)]
+        parts = [checks.name(part, "strata") for part in ([strata] if isinstance(strata, str) else strata)]
         if len(set(parts)) < len(parts):
             raise InvalidInput("strata names a part twice: name each once.")
         body = {
             "epsilon": cap.epsilon,
             "delta": cap.delta,
             "neighbours": neighbours,
-            "unit": _name(unit, "unit"),
+            "unit": checks.name(unit, "unit"),
             "strata": parts,
-            "version": _name(version, "version"),
+            "version": checks.name(version, "version"),
             "composition": check_composition(composition, cap),
         }
         found = self._read(lambda book: book.datasets.get(dataset))
@@ -122,13 +121,13 @@ class Ledger:
         self, dataset: str, analyst: str | None, *, epsilon: float, delta: float | None = None, curator: str
     ) -> None:
         """Give an analyst a cap, or lower one; the data set's own where ``analyst`` is None. `propose` raises one."""
-        self._write("allow", dataset, curator, _cap(analyst, epsilon, delta))
+        self._write("allow", dataset, curator, checks.cap(analyst, epsilon, delta))
 
     def propose(
         self, dataset: str, *, epsilon: float, delta: float | None = None, analyst: str | None = None, curator: str
     ) -> int:
         """Propose another cap, of the data set or of an analyst; the number is what another curator approves."""
-        return self._write("propose", dataset, curator, _cap(analyst, epsilon, delta)).seq
+        return self._write("propose", dataset, curator, checks.cap(analyst, epsilon, delta)).seq
 
     def approve(self, proposal: int, *, curator: str) -> None:
         """Approve what another curator has proposed."""
@@ -137,20 +136,20 @@ class Ledger:
             raise InvalidInput(f"there is no proposal {proposal} in this ledger: check its number.")
         self._write("approve", found.dataset, curator, {"proposal": proposal})
 
-    def freeze(self, dataset: str, *, curator: str, reason: str = "") -> None:
+    def freeze(self, dataset: str, *, curator: str, reason: str | None = None) -> None:
         """Stop everything new on a data set, requests that were reserved and not yet charged included."""
-        self._write("freeze", dataset, curator, {"reason": _text(reason)})
+        self._write("freeze", dataset, curator, {"reason": checks.optional(reason, "reason")})
 
-    def unfreeze(self, dataset: str, *, curator: str, reason: str = "") -> None:
+    def unfreeze(self, dataset: str, *, curator: str, reason: str | None = None) -> None:
         """Let requests go on."""
-        self._write("unfreeze", dataset, curator, {"reason": _text(reason)})
+        self._write("unfreeze", dataset, curator, {"reason": checks.optional(reason, "reason")})
 
     def renew(self, dataset: str, version: str, *, curator: str) -> None:
         """Say that the records have changed: no stored release answers a request about another version.
 
         The budget is not renewed: records that stay in the data set are still the same people's.
         """
-        self._write("renew", dataset, curator, {"version": _name(version, "version")})
+        self._write("renew", dataset, curator, {"version": checks.name(version, "version")})
 
     # What a request goes through.
 
@@ -189,10 +188,10 @@ class Ledger:
                 )
             return {
                 "cost": cost.to_dict(),
-                "analyst": None if analyst is None else _name(analyst, "analyst"),
+                "analyst": checks.optional(analyst, "analyst"),
                 "stratum": stratum,
                 "about": dict(about or {}),
-                "key": _key(data, stratum, same),
+                "key": data.key(stratum, same),
                 "plain": book.plan(dataset, cost, analyst, stratum),
             }
 
@@ -246,13 +245,13 @@ class Ledger:
     def stored(self, dataset: str, same: str, *, stratum: str | None = None) -> Request | None:
         """The settled request that an identical one on unchanged records is answered from, for free."""
 
-        def look(book: Book) -> Request | None:
-            data = book.dataset(dataset)
-            key = _key(data, stratum, same)
-            return None if key is None else data.stored(key)
-
-        found = self._read(look)
+        key = self.key(dataset, same, stratum=stratum)
+        found = None if key is None else self._read(lambda book: book.dataset(dataset).stored(key))
         return None if found is None else replace(found)
+
+    def key(self, dataset: str, same: str | None, *, stratum: str | None = None) -> str | None:
+        """What identical requests on the records as they are now have in common; None where that cannot be told."""
+        return self._read(lambda book: book.dataset(dataset).key(stratum, same))
 
     def answer(self, request: int, *, analyst: str | None = None) -> dict[str, Any]:
         """A stored release, with a line in the log that says who got it again."""
@@ -313,6 +312,7 @@ class Ledger:
 
     def log(self, after: int = 0) -> list[Entry]:
         """Lines of the log."""
+        self._after_fork()
         with self._store.reading() as connection:
             return list(self._store.entries(connection, after))
 
@@ -330,8 +330,9 @@ class Ledger:
         anchor
             A head that was kept elsewhere. Without one, the loss of the last lines cannot be seen.
         """
+        self._after_fork()
         book = Book()
-        with self._store.reading() as connection:
+        with self._store.reading(as_of_now=True) as connection:
             entries = list(self._store.entries(connection))
             verify_entries(entries, anchor)
             for entry in entries:
@@ -341,6 +342,12 @@ class Ledger:
                 if (None if text is None else sha256(text)) != request.release:
                     raise LedgerCorrupt(f"the release of request {number} was changed: restore it from a copy.")
         return book.head
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw what is spent, reserved and left of every cap (needs matplotlib)."""
+        from discreet.ledger.pictures import plot_accounts
+
+        return plot_accounts([self.account(name) for name in self.datasets()], ax)
 
     def __str__(self) -> str:
         """All accounts as readable text."""
@@ -367,8 +374,8 @@ class Ledger:
     ) -> Entry:
         """Write one line, if it follows from all others, and have it on disk."""
         self._after_fork()
-        _name(dataset, "dataset")
-        _name(actor, "curator")
+        checks.name(dataset, "dataset")
+        checks.name(actor, "curator")
         with self._lock:
             ahead = False
             try:
@@ -397,25 +404,3 @@ class Ledger:
         # Connections do not survive a fork.
         if self._process != os.getpid():
             self._connect()
-
-
-def _key(data: DataSet, stratum: str | None, same: str | None) -> str | None:
-    if same is None:
-        return None
-    return sha256(canonical({"dataset": data.name, "version": data.version, "stratum": stratum, "same": same}))
-
-
-def _cap(analyst: str | None, epsilon: float, delta: float | None) -> dict[str, Any]:
-    cap = Budget(epsilon=epsilon, delta=delta)
-    who = None if analyst is None else _name(analyst, "analyst")
-    return {"analyst": who, "epsilon": cap.epsilon, "delta": cap.delta}
-
-
-def _name(value: object, argument: str) -> str:
-    if not isinstance(value, str) or not value.strip() or len(value) > _LONGEST or not value.isprintable():
-        raise InvalidInput(f"{argument} must be a printable text of 1 to {_LONGEST} characters: choose a short name.")
-    return value
-
-
-def _text(value: object) -> str:
-    return "" if value == "" else _name(value, "reason")

@@ -11,8 +11,8 @@ from __future__ import annotations
 import inspect
 import math
 import os
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from typing import Any, TypeVar
@@ -128,9 +128,17 @@ class _Purchase:
     def __init__(self, ledger: Ledger, request: int) -> None:
         self._ledger, self._request, self._charged = ledger, request, False
 
-    def made(self) -> Any:
+    @contextmanager
+    def made(self) -> Iterator[None]:
         """Charge before the first draw; should the fit go wrong, before or after it, say so in the ledger."""
-        return _making(self)
+        try:
+            with charged_by(self.charge):
+                yield
+            # A fit that has drawn nothing yet, but keeps what it will answer from, has been paid for as well.
+            self.charge()
+        except BaseException:
+            self.give_up()
+            raise
 
     def charge(self) -> None:
         if not self._charged:
@@ -152,24 +160,6 @@ class _Purchase:
         except AttributeError:
             release = None
         self._ledger.settle(self._request, release)
-
-
-class _making:  # noqa: N801
-    """A context manager by hand, so that no exception is chained to one of its own."""
-
-    def __init__(self, purchase: _Purchase) -> None:
-        self._purchase, self._charging = purchase, charged_by(purchase.charge)
-
-    def __enter__(self) -> None:
-        self._charging.__enter__()
-
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        self._charging.__exit__(None, None, None)
-        if kind is None:
-            # A fit that has drawn nothing yet, but keeps what it will answer from, has been paid for as well.
-            self._purchase.charge()
-        else:
-            self._purchase.give_up()
 
 
 def _stored(ledger: Ledger, wanted: Wanted, known: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
@@ -197,6 +187,8 @@ def _reserved(
             raise InvalidInput("reservation is not one of exactly this cost that waits to be charged: reserve anew.")
         if (dataset or found.dataset, stratum or found.stratum) != (found.dataset, found.stratum):
             raise InvalidInput("reservation is on another data set or stratum: leave these out, or reserve anew.")
+        if found.key not in (None, ledger.key(found.dataset, wanted.same, stratum=found.stratum)):
+            raise InvalidInput("reservation was made for another request, or for older records: reserve anew.")
         return reservation
     if dataset is None:
         raise InvalidInput("dataset is missing: name the data set that the ledger is to charge.")

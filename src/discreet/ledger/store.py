@@ -27,7 +27,7 @@ from sqlalchemy import (
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
-from discreet.errors import InvalidInput, LedgerCorrupt, MissingExtra
+from discreet.errors import InvalidInput, LedgerCorrupt, LedgerUnavailable, MissingExtra
 from discreet.ledger.chain import Entry, canonical, sha256
 
 # How long a writer waits for its turn, in seconds.
@@ -100,8 +100,12 @@ class Store:
 
     def __init__(self, url: str) -> None:
         self._engine = _engine(url)
-        with self.writing() as connection:
-            _migrate(connection)
+        try:
+            with self.writing() as connection:
+                _migrate(connection)
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Close all connections."""
@@ -120,9 +124,11 @@ class Store:
                 yield connection
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """A transaction that reads."""
+    def reading(self, *, as_of_now: bool = False) -> Iterator[Connection]:
+        """A transaction that reads; everything as of its beginning, if that is wanted (SQLite gives no other)."""
         with _refusing(), self._engine.connect() as connection, connection.begin():
+            if as_of_now and connection.dialect.name == _POSTGRESQL:
+                connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             yield connection
 
     def append(self, connection: Connection, entry: Entry) -> None:
@@ -132,7 +138,9 @@ class Store:
 
     def entries(self, connection: Connection, after: int = 0) -> Iterator[Entry]:
         """Lines after a number, in order."""
-        for row in connection.execute(select(_log).where(_log.c.seq > after).order_by(_log.c.seq)).mappings():
+        lines = select(_log).order_by(_log.c.seq)
+        # From the start everything is read, numbers that no line should have included.
+        for row in connection.execute(lines.where(_log.c.seq > after) if after else lines).mappings():
             try:
                 body = json.loads(row["body"])
             except ValueError:
@@ -218,7 +226,7 @@ def _refusing() -> Iterator[None]:
         yield
     except DBAPIError:
         # The driver's own words may hold an address with a password.
-        raise LedgerCorrupt(
-            "the ledger's database does not answer as it should: nothing new was charged for certain; check that it "
-            "exists, that you may write to it, and that it is not locked."
+        raise LedgerUnavailable(
+            "the ledger's database does not answer as it should, so that nothing is drawn: check that it exists, that "
+            "you may write to it, and that nobody keeps it locked."
         ) from None
