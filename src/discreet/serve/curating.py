@@ -93,7 +93,7 @@ def freeze(service: Service, identity: Identity, dataset: str, *, frozen: bool, 
     if len(reason) > 200 or not reason.isprintable():
         raise InvalidInput("reason must be printable text of at most 200 characters: shorten it.")
     switch = service.ledger.freeze if frozen else service.ledger.unfreeze
-    switch(dataset, curator=identity.person, reason=reason)
+    switch(dataset, curator=identity.person, reason=reason.strip() or None)
 
 
 def recheck(service: Service, identity: Identity, dataset: Dataset) -> None:
