@@ -26,12 +26,14 @@ lint: $(VENV)/.stamp-dev ## style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-evidence: $(VENV)/.stamp-evidence $(VENV)/.stamp-plots ## the simulations behind the documentation's numbers
+evidence: $(VENV)/.stamp-evidence $(VENV)/.stamp-plots $(VENV)/.stamp-dev ## the simulations behind the documentation's numbers
 	$(BIN)/python -m evidence.run
 	$(BIN)/python -m evidence.uplift
 	$(BIN)/python -m evidence.effects
 	$(BIN)/python -m evidence.audit
+	cp docs/evidence/audit.csv src/discreet/serve/audit.csv
 	tests/with-postgres.sh $(BIN)/python -m evidence.ledger
+	tests/with-chromium.sh $(BIN)/python -m evidence.service
 
 bench: $(VENV)/.stamp-evidence ## speed and memory, as ratios in one run
 	$(BIN)/python -m benchmarks.run

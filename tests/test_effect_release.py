@@ -49,6 +49,13 @@ def test_a_file_answers_as_the_release_does(release, tmp_path):
     assert loaded.summary() == release.summary()
 
 
+def test_effect_and_interval_at_once_are_the_same_as_apart(release):
+    X = people(300, 5)
+    effect, low, high = release.effect_with_interval(X, 0.1)
+    np.testing.assert_allclose(effect, release.effect(X), rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal((low, high), release.effect_interval(X, 0.1))
+
+
 def test_ten_covariates_make_a_small_file(tmp_path):
     rng = np.random.default_rng(0)
     x = rng.uniform(-1, 1, (3_000, 10))

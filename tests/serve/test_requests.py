@@ -350,6 +350,26 @@ def test_an_answer_of_the_iterative_function_is_durable_before_it_is_given(site,
         assert connection.scalar(sa.select(sa.func.count()).where(answers.c.release == name)) == count + 1
 
 
+def test_a_reservation_whose_server_fell_silent_is_given_back(site, monkeypatch):
+    before = spent(site)
+
+    def dies(*args):
+        reserve(*args)
+        raise OSError("the server is gone")
+
+    reserve = budgets.reserve
+    with monkeypatch.context() as patch:
+        patch.setattr(budgets, "reserve", dies)
+        assert site.ask(epsilon=0.31).status_code == 500
+    assert spent(site) == pytest.approx(before + 0.31)
+    assert "0.31" not in site.get("/api/v1/requests").text
+    for _ in range(200):
+        if spent(site) == before:
+            break
+        time.sleep(0.05)
+    assert spent(site) == before
+
+
 def test_jobs_survive_servers_that_fall_silent(tmp_path):
     """What was not charged is taken up again; what was charged has failed, and stays charged."""
     settings = quick(f"sqlite:///{tmp_path}/jobs.db", tmp_path, lease=0.2, work=False)

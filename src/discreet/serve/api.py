@@ -19,8 +19,18 @@ from discreet.serve.requests import Asked
 from discreet.serve.service import Service
 from discreet.serve.views import may_read, may_request, service_of
 
-Reader = Annotated[Identity, Depends(may_read)]
-Spender = Annotated[Identity, Depends(may_request)]
+
+async def _reader(request: Request) -> Identity:
+    """Who asks; in the event loop, because a thread would take longer than this does."""
+    return may_read(request)
+
+
+async def _spender(request: Request) -> Identity:
+    return may_request(request)
+
+
+Reader = Annotated[Identity, Depends(_reader)]
+Spender = Annotated[Identity, Depends(_spender)]
 Name = Annotated[str, Path(max_length=64, description="As the lists give it.")]
 # Rows that are answered without leaving the event loop: a thread would take longer than they do.
 _AT_ONCE = 64

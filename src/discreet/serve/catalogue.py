@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -68,7 +69,7 @@ class Dataset:
         }
 
 
-def register(
+def checked(
     engine: sa.Engine,
     clock: Clock,
     identity: Identity,
@@ -85,8 +86,8 @@ def register(
     n_public: bool = True,
     n_about: int | None = None,
     claimed: bool = False,
-) -> int:
-    """Check every record once, before anyone can ask, and remember where they are; returns their number.
+) -> dict[str, Any]:
+    """Check every record once, before anyone can ask; returns the facts to list the data set by.
 
     From then on a request cannot be refused because of a record, unless the source changes.
     """
@@ -97,6 +98,8 @@ def register(
         raise InvalidInput("bounds must name their covariates: declare each column under its name.")
     if n_about is not None and n_about < MIN_ROWS:
         raise InvalidInput(f"n_about must be at least {MIN_ROWS}: it is what analysts plan with.")
+    if by_id(engine, dataset) is not None:
+        raise InvalidInput("id is the name of another data set already: choose another.")
     where = sources.located(source, root)
     facts: Any = {"outcome": outcome, "treatment": treatment, "bounds": bounds, "propensity": propensity}
     row: dict[str, Any] = {
@@ -117,12 +120,16 @@ def register(
         "curator": identity.person,
         "created": clock.now(),
     }
+    return row
+
+
+def add(engine: sa.Engine, row: dict[str, Any]) -> None:
+    """List a data set that was checked."""
     try:
         with engine.begin() as connection:
             connection.execute(sa.insert(datasets).values(row))
     except sa.exc.IntegrityError:
         raise InvalidInput("id is the name of another data set already: choose another.") from None
-    return int(row["n"])
 
 
 def recheck(engine: sa.Engine, dataset: Dataset) -> None:
@@ -193,5 +200,9 @@ def by_id(engine: sa.Engine, dataset: str) -> Dataset | None:
 
 def _dataset(row: Any) -> Dataset:
     known = None if row["propensity"] is None else json.loads(row["propensity"])
-    made = {"bounds": Bounds.from_dict(json.loads(row["bounds"])), "propensity": known}
-    return Dataset(**(dict(row) | made))
+    return Dataset(**(dict(row) | {"bounds": _bounds(row["bounds"]), "propensity": known}))
+
+
+@lru_cache(maxsize=256)
+def _bounds(text: str) -> Bounds:
+    return Bounds.from_dict(json.loads(text))

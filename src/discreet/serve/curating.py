@@ -59,7 +59,7 @@ def register(service: Service, identity: Identity, new: NewDataset) -> Dataset:
     """Check the records, open an account in the ledger, and list the data set."""
     cap = Budget(epsilon=new.epsilon, delta=new.delta)
     neighbours: Any = "replace-one" if new.records_are_public else "add-remove"
-    catalogue.register(
+    row = catalogue.checked(
         service.engine,
         service.clock,
         identity,
@@ -76,8 +76,9 @@ def register(service: Service, identity: Identity, new: NewDataset) -> Dataset:
         n_about=new.records_about,
         claimed=new.admits_claimed,
     )
-    # A data set without an account cannot be asked: should the server stop between these lines, nothing is lost.
+    # The account first: a data set that is listed without one could not be asked. The same words open it only once.
     service.ledger.open(new.id, epsilon=cap.epsilon, delta=cap.delta, neighbours=neighbours, curator=identity.person)
+    catalogue.add(service.engine, row)
     return catalogue.find(service.engine, identity, new.id)
 
 
@@ -92,7 +93,7 @@ def freeze(service: Service, identity: Identity, dataset: str, *, frozen: bool, 
     if len(reason) > 200 or not reason.isprintable():
         raise InvalidInput("reason must be printable text of at most 200 characters: shorten it.")
     switch = service.ledger.freeze if frozen else service.ledger.unfreeze
-    switch(dataset, curator=identity.person, reason=reason)
+    switch(dataset, curator=identity.person, reason=reason.strip() or None)
 
 
 def recheck(service: Service, identity: Identity, dataset: Dataset) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from discreet.bounds import Bounds, Levels
+from discreet.columns import Float
 from discreet.effect_release import EffectRelease
 from discreet.errors import InvalidInput
 from discreet.papers.answers import AnswersRelease, FunctionRelease
@@ -17,12 +18,10 @@ from discreet.serve.releases import rows_of
 from discreet.serve.service import Service
 from discreet.uplift_release import UpliftRelease
 
-_WITH_INTERVALS = (EffectRelease, UpliftRelease)
-
 
 def asks(made: Any) -> bool:
     """Whether a release can be asked about people."""
-    return isinstance(made, (*_WITH_INTERVALS, FunctionRelease, AnswersRelease))
+    return isinstance(made, EffectRelease | UpliftRelease | FunctionRelease | AnswersRelease)
 
 
 def secret(made: Any) -> bool:
@@ -34,13 +33,18 @@ def answers(service: Service, release: str, rows: list[dict[str, Any]], alpha: f
     """Effects for people, with intervals where the release has any."""
     made = service.shelf.get(service.engine, release)
     X = rows_of(rows, made.bounds)
-    if isinstance(made, _WITH_INTERVALS):
-        low, high = made.effect_interval(X, alpha)
-        found = zip(made.effect(X).tolist(), low.tolist(), high.tolist(), strict=True)
-        return [{"effect": effect, "low": a, "high": b} for effect, a, b in found]
+    if isinstance(made, EffectRelease):
+        return _triples(*made.effect_with_interval(X, alpha))
+    if isinstance(made, UpliftRelease):
+        return _triples(made.effect(X), *made.effect_interval(X, alpha))
     if isinstance(made, AnswersRelease):
         return [{"effect": effect} for effect in functions.ask(service, release, X, made.bounds).tolist()]
     return [{"effect": effect} for effect in made.effect(X).tolist()]
+
+
+def _triples(effects: Float, low: Float, high: Float) -> list[dict[str, float]]:
+    found = zip(effects.tolist(), low.tolist(), high.tolist(), strict=True)
+    return [{"effect": effect, "low": a, "high": b} for effect, a, b in found]
 
 
 def published(service: Service, release: str) -> Any:

@@ -35,7 +35,6 @@ def submit(service: Service, identity: Identity, dataset: Dataset, asked: Asked)
     if stored is not None:
         return {"release": stored, "job": None, "charged": False}
     name = new_id()
-    reservation = budgets.reserve(service, identity, dataset, asked, name)
     row = {
         "id": name,
         "dataset": dataset.id,
@@ -43,21 +42,30 @@ def submit(service: Service, identity: Identity, dataset: Dataset, asked: Asked)
         "kind": asked.kind,
         "request": json.dumps(asked.plain()),
         "key": key,
-        "state": "queued",
+        "state": "new",
         "progress": 0,
         "created": service.clock.now(),
         "stop": False,
-        "reservation": reservation,
     }
+    # Noted before anything is reserved, so that no reservation is ever forgotten.
     with service.engine.begin() as connection:
         connection.execute(sa.insert(jobs).values(row))
+    try:
+        reservation = budgets.reserve(service, identity, dataset, asked, name)
+    except Refusal:
+        with service.engine.begin() as connection:
+            connection.execute(sa.delete(jobs).where(jobs.c.id == name))
+        raise
+    with service.engine.begin() as connection:
+        queued = {"state": "queued", "reservation": reservation}
+        connection.execute(sa.update(jobs).where(jobs.c.id == name).values(queued))
     service.wake.set()
     return {"release": None, "job": name, "charged": True}
 
 
 def find(service: Service, identity: Identity, name: str) -> dict[str, Any]:
     """A job as its owner, or a curator, may see it now."""
-    wanted = sa.select(jobs).where(jobs.c.id == name)
+    wanted = sa.select(jobs).where((jobs.c.id == name) & (jobs.c.state != "new"))
     if not identity.curator:
         wanted = wanted.where(jobs.c.person == identity.person)
     with reading(service.engine).begin() as connection:
@@ -69,7 +77,7 @@ def find(service: Service, identity: Identity, name: str) -> dict[str, Any]:
 
 def listed(service: Service, identity: Identity, limit: int = 100) -> list[dict[str, Any]]:
     """One's own jobs, or all of them for a curator, the newest first."""
-    wanted = sa.select(jobs).order_by(jobs.c.created.desc(), jobs.c.id).limit(limit)
+    wanted = sa.select(jobs).where(jobs.c.state != "new").order_by(jobs.c.created.desc(), jobs.c.id).limit(limit)
     if not identity.curator:
         wanted = wanted.where(jobs.c.person == identity.person)
     with reading(service.engine).begin() as connection:
@@ -166,6 +174,7 @@ def fail(service: Service, row: dict[str, Any], failure: str) -> None:
 
 def recover(service: Service) -> int:
     """Take up jobs whose server fell silent; how many there were."""
+    _forget_new(service)
     with reading(service.engine).begin() as connection:
         late = (jobs.c.state == "running") & (jobs.c.lease < service.clock.now())
         rows = [dict(row) for row in connection.execute(sa.select(jobs).where(late)).mappings()]
@@ -178,3 +187,16 @@ def recover(service: Service) -> int:
         with service.engine.begin() as connection:
             connection.execute(sa.update(jobs).where(same).values(values))
     return len(rows)
+
+
+def _forget_new(service: Service) -> None:
+    """Give back what was reserved for jobs whose server fell silent before they were queued."""
+    with reading(service.engine).begin() as connection:
+        late = (jobs.c.state == "new") & (jobs.c.created < service.clock.now() - service.settings.lease)
+        rows = connection.execute(sa.select(jobs.c.id, jobs.c.dataset).where(late)).all()
+    for name, dataset in rows:
+        for request in service.ledger.requests(dataset, state="reserved"):
+            if request.about.get("job") == name:
+                budgets.cancel(service, str(request.id))
+        with service.engine.begin() as connection:
+            connection.execute(sa.delete(jobs).where((jobs.c.id == name) & (jobs.c.state == "new")))

@@ -50,7 +50,10 @@ class Asked(BaseModel):
 
     def plain(self) -> dict[str, Any]:
         """As plain JSON, what was left out left out."""
-        return self.model_dump(exclude_none=True)
+        plain = self.model_dump(exclude_none=True)
+        if self.kind != "dp-cate":
+            del plain["calibration"]
+        return plain
 
 
 def key_of(dataset: Dataset, asked: Asked) -> str:

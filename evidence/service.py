@@ -1,0 +1,411 @@
+"""Numbers behind the curator's service: ``python -m evidence.service`` writes docs/evidence/service.md.
+
+Load on two server processes, requests that schemathesis makes up, the time of refusals with and without records behind
+them, pages, a queue that survives ``kill -9``, and the journey of a newcomer in Chromium, whose pictures it keeps.
+"""
+
+# ruff: noqa: E501 (the page's sentences)
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import numpy as np
+from scipy.stats import ks_2samp, mannwhitneyu
+
+import discreet
+from discreet.serve import demo
+from discreet.serve.settings import Settings
+from evidence.service_fuzz import fuzz
+from evidence.service_site import PERSON, Server, load
+
+ROOT = Path(__file__).parent.parent
+PAGE, PICTURES = ROOT / "docs" / "evidence" / "service.md", ROOT / "docs" / "evidence" / "service"
+# Two-sided level of the test that two kinds of refusals take equally long.
+LEVEL = 0.01
+DATASET = "clinic-stays"
+
+
+def site(folder: Path, *, workers: int = 1, n: int = 20_000, **more: Any) -> Server:
+    """A service with the demonstration's data sets."""
+    settings = Settings(database=f"sqlite:///{folder}/service.db", data=str(folder), spends=1e9, **more)
+    return Server(settings, demo.prepare(settings, n=n), workers)
+
+
+def function_load(quick: bool) -> dict[str, Any]:
+    """Questions to a released function, over two server processes."""
+    with tempfile.TemporaryDirectory() as folder:
+        server = site(Path(folder), workers=2)
+        try:
+            name = server.release(DATASET, kind="cate", epsilon=1.0, delta=1e-6)
+            bodies = [{"rows": [PERSON | {"age": 18 + k % 77, "severity": k % 20}]} for k in range(200)]
+            path = f"/api/v1/releases/{name}/effects"
+            load(server, path, bodies, 4, 2.0)
+            found = load(server, path, bodies, 8, 3.0 if quick else 20.0)
+            plans = [{"epsilon": 0.1 + k / 997, "delta": 1e-6} for k in range(9_000)]
+            path = f"/api/v1/datasets/{DATASET}/plan"
+            load(server, path, plans, 4, 1.0)
+            planned = load(server, path, plans[1_000:], 8, 3.0 if quick else 15.0)
+        finally:
+            server.end()
+    return {"function": found, "plans": planned}
+
+
+def made_up_requests(quick: bool) -> dict[str, Any]:
+    """Ten thousand requests of schemathesis."""
+    with tempfile.TemporaryDirectory() as folder:
+        server = site(Path(folder), n=2_000, grid=0.0)
+        try:
+            name = server.release(DATASET, kind="uplift", epsilon=1.0, by={"severity": 4})
+            description = server.call("/api/openapi.json")[1]
+
+            def send(method: str, path: str, parameters: Any, query: Any, body: Any) -> int:
+                filled = path
+                for key, value in parameters.items():
+                    filled = filled.replace("{" + key + "}", quote(str(value), safe="") or "-")
+                if query:
+                    filled += "?" + urlencode({key: str(value) for key, value in query.items()})
+                return _send(server, method, filled, body, "curator" if "/curator/" in path else "analyst")
+
+            known = {"dataset": [DATASET, "home-trial"], "release": [name], "person": ["analyst", "colleague"]}
+            found = fuzz(description, send, 500 if quick else 10_000, known)
+            alive = server.call("/health")[0]
+            intact = server.call("/api/v1/curator/log/verification", person="curator")[1]["intact"]
+        finally:
+            server.end()
+    statuses: dict[int, int] = {}
+    for (_, status), count in found.items():
+        statuses[status] = statuses.get(status, 0) + count
+    return {"statuses": statuses, "operations": len({label for label, _ in found}), "alive": alive, "intact": intact}
+
+
+def _send(server: Server, method: str, path: str, body: Any, person: str) -> int:
+    import http.client
+
+    from schemathesis.core import NotSet
+
+    content = None if isinstance(body, NotSet) or body is None else json.dumps(body, default=repr).encode()
+    headers = {"Authorization": f"Bearer {server.tokens[person]}", "Content-Type": "application/json"}
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    try:
+        connection.request(method, path, content, headers)
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status
+    finally:
+        connection.close()
+
+
+def refusals(quick: bool) -> dict[str, Any]:
+    """Time of refusals on a data set with its records, and on one whose records are gone, in turn."""
+    with tempfile.TemporaryDirectory() as folder:
+        server = site(Path(folder))
+        kinds: dict[str, dict[str, Any]] = {
+            "budget": {"kind": "ate", "epsilon": 50.0, "delta": 1e-6},
+            "bounds": {"kind": "uplift", "epsilon": 0.1, "by": {"severity": [30, 40]}},
+            "schema": {"kind": "ate", "epsilon": 0.1, "delta": 1e-6, "covariates": ["height"]},
+        }
+        try:
+            facts = {"title": "A copy", "source": "copy.parquet", "outcome": "days", "treatment": "treated"}
+            (Path(folder) / "copy.parquet").write_bytes((Path(folder) / "clinic.parquet").read_bytes())
+            facts |= {"bounds": demo.BOUNDS.to_dict(), "id": "without-data"}  # type: ignore[dict-item]
+            server.call("/api/v1/curator/datasets", facts | {"epsilon": 6.0, "delta": 1e-5}, "curator")
+            _put(server, "/api/v1/curator/datasets/without-data/analysts/analyst", {"epsilon": 4.0, "delta": 1e-5})
+            (Path(folder) / "copy.parquet").unlink()
+            out = {}
+            calls = (60 if quick else 2_000) // len(kinds) // 2 + 1
+            for kind, asked in kinds.items():
+                taken: dict[str, list[float]] = {DATASET: [], "without-data": []}
+                for k in range(2 * calls):
+                    name = (DATASET, "without-data")[(k + k // 2) % 2]
+                    started = time.perf_counter()
+                    status, body = server.call(f"/api/v1/datasets/{name}/requests", asked)
+                    taken[name].append(time.perf_counter() - started)
+                    assert status in (409, 422), (status, body)
+                with_, without = (np.array(each) for each in taken.values())
+                out[kind] = {
+                    "calls": 2 * calls,
+                    "median": (float(np.median(with_)), float(np.median(without))),
+                    "mann_whitney": float(mannwhitneyu(with_, without).pvalue),
+                    "ks": float(ks_2samp(with_, without).pvalue),
+                }
+        finally:
+            server.end()
+    return out
+
+
+def _put(server: Server, path: str, body: Any) -> None:
+    status = _send(server, "PUT", path, body, "curator")
+    assert status == 200, status
+
+
+def pages(quick: bool) -> dict[str, tuple[float, float]]:
+    """Milliseconds that pages take: the first time, and the median."""
+    with tempfile.TemporaryDirectory() as folder:
+        server = site(Path(folder))
+        try:
+            average = server.release(DATASET, kind="ate", epsilon=0.5, delta=1e-6)
+            function = server.release(DATASET, kind="cate", epsilon=1.0, delta=1e-6)
+            segments = server.release(DATASET, kind="uplift", epsilon=0.5, by={"severity": 4, "sex": "levels"})
+            analyst = ["/datasets", f"/datasets/{DATASET}", f"/datasets/{DATASET}/plan", "/datasets/home-trial/plan"]
+            analyst += [f"/datasets/{DATASET}/request?kind=ate&epsilon=0.5&delta=1e-7", "/requests", "/releases"]
+            analyst += [f"/releases/{name}" for name in (average, function, segments)]
+            analyst += [f"/releases/{function}/explore", "/audit", "/interface"]
+            curator = ["/curator", f"/curator/datasets/{DATASET}", "/curator/datasets/new", "/curator/people"]
+            curator += ["/curator/log", "/curator/log?anchor="]
+            labels = {average: "ate", function: "cate", segments: "uplift"}
+            # Every page anew: nothing is in the memory of this server but what its start put there.
+            server.end()
+            server.start()
+            out = {}
+            for person, paths in (("analyst", analyst), ("curator", curator)):
+                for path in paths:
+                    taken = []
+                    for _ in range(3 if quick else 15):
+                        started = time.perf_counter()
+                        status, _ = server.call(path, person=person)
+                        taken.append(1e3 * (time.perf_counter() - started))
+                        assert status == 200, path
+                    label = path
+                    for name, word in labels.items():
+                        label = label.replace(name, f"({word})")
+                    out[label] = (taken[0], float(np.median(taken)))
+        finally:
+            server.end()
+    return out
+
+
+def restart(quick: bool) -> dict[str, Any]:
+    """Jobs that were queued or running when their server was killed."""
+    with tempfile.TemporaryDirectory() as folder:
+        server = site(Path(folder), lease=2.0)
+        rounds, ended, charged, lost = (2 if quick else 6), 0, 0.0, 0
+        try:
+            count = 0
+            for k in range(rounds):
+                jobs = []
+                for j in range(4):
+                    asked = {"kind": "ate", "epsilon": 0.02 + (4 * k + j) / 10_000, "delta": 1e-8}
+                    jobs.append(server.call(f"/api/v1/datasets/{DATASET}/requests", asked)[1]["job"])
+                time.sleep(0.1 + 0.4 * k)
+                server.end(signal.SIGKILL)
+                server.start()
+                for job in jobs:
+                    found = server.ended(job)
+                    count += 1
+                    ended += found["state"] == "done"
+                    lost += found["failure"] == "lost-charged"
+            account = server.call(f"/api/v1/datasets/{DATASET}")[1]["budget"]
+            charged = account["requests"].get("settled", 0) + account["requests"].get("failed", 0)
+            intact = server.call("/api/v1/curator/log/verification", person="curator")[1]["intact"]
+        finally:
+            server.end()
+    return {"kills": rounds, "jobs": count, "done": ended, "lost": lost, "charged": charged, "intact": intact}
+
+
+def journey(quick: bool) -> dict[str, Any]:
+    """The tests in Chromium, with pictures kept; how many clicks a release took."""
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        results = Path(folder) / "results.xml"
+        command = [sys.executable, "-m", "pytest", "tests/serve/test_browser.py", "-q", "-p", "no:randomly"]
+        environment = os.environ | ({} if quick else {"DISCREET_SCREENSHOTS": str(PICTURES)})
+        done = subprocess.run([*command, f"--junitxml={results}"], cwd=ROOT, env=environment, check=False)
+        tree = ET.parse(results).getroot()
+    clicks = [int(each.get("value", "0")) for each in tree.iter("property") if each.get("name") == "clicks"]
+    checked = [int(each.get("value", "0")) for each in tree.iter("property") if each.get("name") == "pages"]
+    return {"passed": done.returncode == 0, "clicks": clicks[0] if clicks else None, "pages": sum(checked)}
+
+
+def dependencies(quick: bool) -> str:
+    """What pip-audit says of everything that is installed."""
+    del quick
+    command = [sys.executable, "-m", "pip_audit", "--progress-spinner", "off", "--skip-editable"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    except subprocess.TimeoutExpired:
+        return "could not reach its database of advisories from here: run `pip-audit` where there is a network"
+    if "No known vulnerabilities found" in done.stdout + done.stderr:
+        return "no known vulnerabilities found"
+    if done.returncode == 1 and done.stdout.strip().startswith("Name"):
+        return f"{len(done.stdout.splitlines()) - 2} advisories"
+    if "No module named" in done.stderr:
+        return "is not installed here: run `pip-audit` where there is a network"
+    return "could not reach its database of advisories from here: run `pip-audit` where there is a network"
+
+
+MEASURES: dict[str, Callable[[bool], Any]] = {
+    "load": function_load,
+    "fuzz": made_up_requests,
+    "refusals": refusals,
+    "pages": pages,
+    "restart": restart,
+    "journey": journey,
+    "dependencies": dependencies,
+}
+
+
+def write(found: dict[str, Any]) -> str:
+    """The page."""
+    function, plans, fuzzed = found["load"]["function"], found["load"]["plans"], found["fuzz"]
+    walked, queue, slow = found["journey"], found["restart"], max(found["pages"].values(), key=lambda pair: pair[0])
+    failures = sum(count for status, count in fuzzed["statuses"].items() if status >= 500)
+    same = [min(each["mann_whitney"], each["ks"]) for each in found["refusals"].values()]
+    rows = [
+        (
+            "questions to a released function, two server processes",
+            "≥ 300/s, p99 < 100 ms",
+            f"{function.rate:.0f}/s, p99 {function.quantile(0.99):.0f} ms",
+            function.rate >= 300 and function.quantile(0.99) < 100,
+        ),
+        (
+            "plans, two server processes",
+            "≥ 100/s",
+            f"{plans.rate:.0f}/s, p99 {plans.quantile(0.99):.0f} ms",
+            plans.rate >= 100,
+        ),
+        (
+            "requests that schemathesis made up",
+            "10,000 without a 500",
+            f"{sum(fuzzed['statuses'].values()):,}, {failures} of them a 500",
+            failures == 0 and sum(fuzzed["statuses"].values()) >= 10_000,
+        ),
+        (
+            "refusals with and without records behind them",
+            f"no difference at the {100 * LEVEL:g} % level (corrected for {2 * len(same)} tests)",
+            f"smallest p = {min(same):.2g}",
+            min(same) > LEVEL / (2 * len(same)),
+        ),
+        ("the slowest page, first time", "< 300 ms", f"{slow[0]:.0f} ms", slow[0] < 300),
+        (
+            "clicks from login to a downloaded release",
+            "≤ 8",
+            str(walked["clicks"]),
+            walked["passed"] and (walked["clicks"] or 99) <= 8,
+        ),
+        (
+            "serious violations by axe",
+            "none",
+            f"none on {walked['pages']} views" if walked["passed"] else "some: see the test",
+            walked["passed"],
+        ),
+        (
+            "jobs whose server was killed with -9",
+            "none forgotten, none charged twice",
+            f"{queue['jobs']} jobs, {queue['kills']} kills: {queue['done']} released, {queue['lost']} failed and charged",
+            queue["done"] + queue["lost"] == queue["jobs"] == queue["charged"] and queue["intact"],
+        ),
+    ]
+    lines = [
+        "# The curator's service, measured",
+        "",
+        f"Written by `python -m evidence.service` on {date.today()} with discreet {discreet.__version__}, Python {platform.python_version()}, {os.cpu_count()} cores (load before the run: {found['busy']:.1f}).",
+        "",
+        "| what | wanted | found | |",
+        "|---|---|---|---|",
+        *(f"| {what} | {wanted} | {seen} | {'met' if met else '**missed**'} |" for what, wanted, seen, met in rows),
+        "",
+        f"The dependency audit: pip-audit {found['dependencies']}.",
+        "",
+        "## Load",
+        "",
+        f"Clients on the same machine keep eight connections open and ask one question at a time over each. A question to a function: one person, with an interval; {function.requests:,} answers in {function.seconds:.0f} s, median {function.quantile(0.5):.1f} ms, all with status {', '.join(map(str, function.statuses))}. A plan: an epsilon that was not asked before; {plans.requests:,} answers in {plans.seconds:.0f} s, median {plans.quantile(0.5):.1f} ms.",
+        "",
+        "## Requests that nobody thought of",
+        "",
+        f"Half of them fit the description and half break it, on {fuzzed['operations']} operations, as analyst and as curator; half of the names exist. Answers: "
+        + ", ".join(f"{count:,} × {status}" for status, count in sorted(fuzzed["statuses"].items()))
+        + f". Afterwards the service answers (status {fuzzed['alive']}) and the log is {'intact' if fuzzed['intact'] else 'NOT intact'}.",
+        "",
+        "## Time of refusals",
+        "",
+        "Calls alternate between a data set with 20,000 records and one whose file has been deleted. No request reads a record before it is charged, and answers leave on a grid of 100 ms.",
+        "",
+        "| refused for | calls | median with records | median without | Mann–Whitney p | Kolmogorov–Smirnov p |",
+        "|---|---|---|---|---|---|",
+        *(
+            f"| {kind} | {each['calls']:,} | {1e3 * each['median'][0]:.2f} ms | {1e3 * each['median'][1]:.2f} ms | {each['mann_whitney']:.2g} | {each['ks']:.2g} |"
+            for kind, each in found["refusals"].items()
+        ),
+        "",
+        "## Pages",
+        "",
+        "| page | first time | median |",
+        "|---|---|---|",
+        *(f"| `{path}` | {first:.0f} ms | {median:.0f} ms |" for path, (first, median) in found["pages"].items()),
+        "",
+        "## The journey, in pictures",
+        "",
+        *(
+            f"![{name}](service/{name}.png)\n"
+            for name in (
+                "sign-in",
+                "data-sets",
+                "plan",
+                "request",
+                "release",
+                "explore",
+                "curator",
+                "approval",
+                "manage",
+                "log",
+                "audit",
+            )
+        ),
+        "On a phone, in the dark:",
+        "",
+        *(f"![{name}](service/{name}.png)\n" for name in ("plan-phone", "release-phone", "explore-phone")),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def main() -> None:
+    """Measure, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a short look; the page is printed and not written")
+    parser.add_argument("--only", choices=list(MEASURES), help="one measurement, printed")
+    given = parser.parse_args()
+    busy = os.getloadavg()[0]
+    found: dict[str, Any] = {"busy": busy}
+    for name, measure in MEASURES.items():
+        if given.only in (None, name):
+            started = time.monotonic()
+            found[name] = measure(given.quick)
+            print(f"{name}: {time.monotonic() - started:.0f} s", flush=True)
+    if given.only:
+        shown = found[given.only]
+        print(
+            {
+                key: replace(value, latencies=None) if hasattr(value, "latencies") else value
+                for key, value in shown.items()
+            }
+            if isinstance(shown, dict)
+            else shown
+        )
+        for value in shown.values() if isinstance(shown, dict) else ():
+            if hasattr(value, "rate"):
+                print(f"{value.rate:.0f}/s, p50 {value.quantile(0.5):.1f} ms, p99 {value.quantile(0.99):.1f} ms")
+        return
+    text = write(found)
+    if given.quick:
+        print(text)
+    else:
+        PAGE.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
