@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -58,7 +59,7 @@ def table(rows: int, folder: Path = CACHE / "data") -> Path:
     return parts / "*.parquet"
 
 
-def blocks(rows: int) -> Iterator[object]:
+def blocks(rows: int) -> Iterator[Any]:
     """The records as Arrow tables, a row group each."""
     import pyarrow as pa
 
@@ -83,7 +84,7 @@ def _write(path: Path, rows: int) -> None:
     half = path.with_suffix(".half")
     writer = None
     for block in blocks(rows):
-        writer = writer or pq.ParquetWriter(half, block.schema)  # type: ignore[attr-defined]
+        writer = writer or pq.ParquetWriter(half, block.schema)
         writer.write_table(block)
     assert writer is not None
     writer.close()

@@ -98,10 +98,12 @@ class Pieces:
         code = fingerprint((plan, settings([])), [*own, *_engine_code()], ROOT)
         self.plan, self.say, self.folder = plan, say, folder / f"{plan.name}-{code}"
 
-    def get(self, name: str, measure: Callable[[Plan, Say], Result]) -> Result:
-        """The piece of this name; measured if it is not there."""
+    def get(self, name: str, measure: Callable[[Plan, Say], Result], *, measured: bool = True) -> Result:
+        """The piece of this name; measured if it is not there, or empty if it is not to be."""
         path = self.folder / f"{name}.json"
         if not path.exists():
+            if not measured:
+                return {}
             self.say(f"{name}: measuring")
             found = measure(self.plan, self.say)
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -130,6 +132,15 @@ def average(rows: int) -> Callable[[Plan, Say], Result]:
         return {"rows": rows} | in_turns(specs, plan, say)
 
     return measure
+
+
+def floor(middle: Result, plan: Plan, say: Say) -> Result:
+    """The second moments of as many columns as ATE has terms, without anything else."""
+    of_ate = middle.get("jobs", {}).get("ate", {}).get("found") or {}
+    if not of_ate.get("terms"):
+        return {"jobs": {}}
+    spec = {"job": "gram", "rows": middle["rows"], "terms": of_ate["terms"]}
+    return {"rows": middle["rows"]} | of_ate | in_turns({"gram": spec}, plan, say, repeats=min(plan.repeats, 3))
 
 
 def workers(plan: Plan, say: Say) -> Result:

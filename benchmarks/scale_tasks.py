@@ -14,6 +14,7 @@ from typing import Any
 
 from benchmarks.scale_data import CUT, OUTCOME, TREATMENT, bounds, edges
 from benchmarks.scale_worker import serve
+from discreet.records import CHUNK_ROWS
 
 EPSILON, DELTA = 1.0, 1e-6
 _BATCH_ROWS = 65_536
@@ -22,7 +23,8 @@ Job = Callable[[], Any]
 
 def prepare(spec: dict[str, Any]) -> Job:
     """Do whatever is not timed; what is returned is."""
-    jobs: dict[str, Callable[[dict[str, Any]], Job]] = {"decode": _decode, "raw": _raw, "ours": _ours, "bits": _bits}
+    jobs: dict[str, Callable[[dict[str, Any]], Job]] = {"decode": _decode, "gram": _gram, "raw": _raw}
+    jobs |= {"ours": _ours, "bits": _bits}
     return jobs[spec["job"]](spec)
 
 
@@ -38,6 +40,20 @@ def _decode(spec: dict[str, Any]) -> Job:
             for batch in pq.ParquetFile(path).iter_batches(_BATCH_ROWS, columns=columns):
                 rows += batch.num_rows
         return rows
+
+    return job
+
+
+def _gram(spec: dict[str, Any]) -> Job:
+    """A plain matrix of second moments, of columns that are in memory already, a chunk at a time."""
+    import numpy as np
+
+    chunk = np.random.default_rng(0).standard_normal((CHUNK_ROWS, spec["terms"]))
+
+    def job() -> None:
+        total = np.zeros((spec["terms"], spec["terms"]))
+        for _ in range(0, spec["rows"], CHUNK_ROWS):
+            total += chunk.T @ chunk
 
     return job
 
@@ -65,8 +81,13 @@ def _ours(spec: dict[str, Any]) -> Job:
     """A private release of the same."""
     fit = _fit(spec)
 
-    def job() -> None:
-        fit()
+    def job() -> dict[str, Any]:
+        rounds: set[str] = set()
+        fitted = fit(progress=lambda name, *_: rounds.add(name))
+        if spec["estimator"] == "uplift":
+            # Not before a person has the effects is the work done.
+            return {"rows": len(fitted.table())}
+        return {"rounds": len(rounds), "terms": getattr(fitted.release_, "adjustment", {}).get("terms")}
 
     return job
 
@@ -89,19 +110,19 @@ def _bits(spec: dict[str, Any]) -> Job:
     return job
 
 
-def _fit(spec: dict[str, Any]) -> Job:
+def _fit(spec: dict[str, Any]) -> Callable[..., Any]:
     import discreet
 
     source, declared = _source(spec), bounds(tuple(spec["features"]))
     options: dict[str, Any] = {"outcome": OUTCOME, "treatment": TREATMENT}
 
-    def fit() -> Any:
+    def fit(**more: Any) -> Any:
         if spec["estimator"] == "uplift":
             estimator: Any = discreet.Uplift(epsilon=EPSILON, bounds=declared, by=CUT)
         else:
             kind = {"ate": discreet.ATE, "cate": discreet.CATE}[spec["estimator"]]
             estimator = kind(epsilon=EPSILON, delta=DELTA, bounds=declared)
-        return estimator.fit_table(source, **options)
+        return estimator.fit_table(source, **options, **more)
 
     return fit
 

@@ -1,0 +1,104 @@
+"""What was to be reached on large tables, judged by the run's own numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from statistics import median
+from typing import Any
+
+from evidence.targets import Verdict
+
+GB = 1e9
+# At most so many times the other's seconds, and at least so many times as fast with two processes.
+RAW_RATIO, OPENDP_RATIO, TUMULT_RATIO, SPARK_RATIO, DECODE_RATIO, WORKERS_GAIN = 1.5, 0.5, 0.1, 2.0, 5.0, 1.5
+MOST_MEMORY = 1 * GB
+# The same peak is one that differs by no more than this.
+_SAME = 1.1
+
+Found = Mapping[str, Mapping[str, Any]]
+
+
+def seconds(piece: Mapping[str, Any], job: str) -> float | None:
+    """The median time of a job, or None if it was not measured."""
+    times = piece.get("jobs", {}).get(job, {}).get("seconds")
+    return median(times) if times else None
+
+
+def peak(piece: Mapping[str, Any], job: str) -> int | None:
+    """The peak memory of a job that was completed."""
+    found = piece.get("jobs", {}).get(job, {})
+    return int(found["peak"]) if found.get("seconds") else None
+
+
+def judge(found: Found, averages: tuple[int, ...]) -> list[Verdict]:
+    """All verdicts; what a run left out, or could not do, says so."""
+    uplift, bits = found.get("uplift", {}), found.get("bits", {})
+    _, middle, largest = (found.get(f"average-{rows}", {}) for rows in averages)
+    rows = f"{uplift.get('rows', 0):,} rows"
+    ours = seconds(uplift, "duckdb, ours")
+    return [
+        _ratio(f"Uplift, {rows}, over DuckDB's own GROUP BY", RAW_RATIO, ours, seconds(uplift, "duckdb, raw")),
+        _ratio(f"Uplift, {rows}, over OpenDP's polars interface", OPENDP_RATIO, ours, seconds(uplift, "opendp")),
+        _ratio(f"Uplift, {rows}, over Tumult Analytics", TUMULT_RATIO, ours, seconds(uplift, "tumult")),
+        _memory(f"Uplift, {rows}, peak memory", peak(uplift, "duckdb, ours")),
+        _ratio(
+            f"Uplift on Spark, {rows}, over Spark's own aggregation",
+            SPARK_RATIO,
+            seconds(uplift, "spark, ours"),
+            seconds(uplift, "spark, raw"),
+        ),
+        _bits(bits),
+        _ratio(
+            f"ATE, 12 covariates, {averages[1]:,} rows, over decoding the columns once",
+            DECODE_RATIO,
+            seconds(middle, "ate"),
+            seconds(middle, "decode"),
+        ),
+        _memory(f"ATE, {averages[1]:,} rows, peak memory", peak(middle, "ate")),
+        _same_memory(averages, peak(middle, "ate"), peak(largest, "ate")),
+        _gain(found.get("workers", {})),
+    ]
+
+
+def _ratio(target: str, limit: float, ours: float | None, other: float | None) -> Verdict:
+    wanted = f"≤ {limit:g} ×"
+    if ours is None or other is None:
+        return Verdict(target=target, limit=wanted, figure="", reached=None)
+    figure = f"{ours / other:.2f} × ({ours:.2f} s against {other:.2f} s)"
+    return Verdict(target=target, limit=wanted, figure=figure, reached=ours / other <= limit)
+
+
+def _memory(target: str, most: int | None) -> Verdict:
+    wanted = f"< {MOST_MEMORY / GB:g} GB"
+    if most is None:
+        return Verdict(target=target, limit=wanted, figure="", reached=None)
+    return Verdict(target=target, limit=wanted, figure=f"{most / GB:.2f} GB", reached=most < MOST_MEMORY)
+
+
+def _same_memory(averages: tuple[int, ...], middle: int | None, largest: int | None) -> Verdict:
+    target = f"ATE, {averages[2]:,} rows, peak memory over that at {averages[1]:,}"
+    wanted = f"finished, ≤ {_SAME:g} ×"
+    if middle is None or largest is None:
+        return Verdict(target=target, limit=wanted, figure="", reached=None)
+    figure = f"{largest / middle:.2f} × ({largest / GB:.2f} GB against {middle / GB:.2f} GB)"
+    return Verdict(target=target, limit=wanted, figure=figure, reached=largest / middle <= _SAME)
+
+
+def _gain(workers: Mapping[str, Any]) -> Verdict:
+    one, two = seconds(workers, "1"), seconds(workers, "2")
+    target, wanted = f"ATE, {workers.get('rows', 0):,} rows, two processes over one", f"≥ {WORKERS_GAIN:g} × as fast"
+    if one is None or two is None:
+        return Verdict(target=target, limit=wanted, figure="", reached=None)
+    figure = f"{one / two:.2f} × ({two:.1f} s against {one:.1f} s)"
+    return Verdict(target=target, limit=wanted, figure=figure, reached=one / two >= WORKERS_GAIN)
+
+
+def _bits(bits: Mapping[str, Any]) -> Verdict:
+    digests = {name: job["found"] for name, job in bits.get("jobs", {}).items() if job["seconds"]}
+    pairs = [(digests.get(f"duckdb, {kind}"), digests.get(f"spark, {kind}")) for kind in ("uplift", "ate")]
+    target, wanted = f"Spark's exact sums beside DuckDB's, {bits.get('rows', 0):,} rows", "the same bits"
+    if any(None in pair for pair in pairs):
+        return Verdict(target=target, limit=wanted, figure="", reached=None)
+    same = sum(left == right for left, right in pairs)
+    figure = f"the same for {same} of {len(pairs)} estimators"
+    return Verdict(target=target, limit=wanted, figure=figure, reached=same == len(pairs))
