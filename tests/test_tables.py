@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from discreet.bounds import Bounds, Levels, Range
-from discreet.errors import InvalidInput, MissingBounds
+from discreet.engines import open_table
+from discreet.errors import InvalidInput, MissingBounds, SourceFailed
 from discreet.records import CHUNK_ROWS, ArrayRecords, Chunk, IntArray, Records
-from discreet.tables import FileRecords
 
 BOUNDS = Bounds(
     outcome=(-2, 2),
@@ -64,8 +64,15 @@ def in_memory(frame: pd.DataFrame, bounds: Bounds = BOUNDS) -> Records:
     return ArrayRecords.of(frame["y"], frame["arm"], frame[list(bounds.names)], bounds=bounds, propensity=frame["e"])
 
 
-def in_file(path: Path | str, bounds: Bounds = BOUNDS, **changes: Any) -> FileRecords:
-    return FileRecords.of(path, **{"outcome": "y", "treatment": "arm", "bounds": bounds, "propensity": "e", **changes})
+def opened(path: Path | str, **arguments: Any) -> Records:
+    """Records of a table, checked as the first round does."""
+    with open_table(path, **arguments) as records:
+        records.sum(lambda chunk: np.ones(1, dtype=np.int64))
+        return records
+
+
+def in_file(path: Path | str, bounds: Bounds = BOUNDS, **changes: Any) -> Records:
+    return opened(path, **{"outcome": "y", "treatment": "arm", "bounds": bounds, "propensity": "e", **changes})
 
 
 @pytest.mark.parametrize(
@@ -136,9 +143,7 @@ def test_a_csv_may_spell_booleans_and_treatment_in_the_usual_ways(tmp_path: Path
     yes, no = truth
     path = tmp_path / "it.csv"
     path.write_text("y,t,b\n" + f"1,{yes},{yes}\n0,{no},{no}\n" * 6)
-    records = FileRecords.of(
-        path, outcome="y", treatment="t", bounds=Bounds(outcome=(0, 1), covariates={"b": [False, True]})
-    )
+    records = opened(path, outcome="y", treatment="t", bounds=Bounds(outcome=(0, 1), covariates={"b": [False, True]}))
     kernel = lambda chunk: np.array([chunk.t @ chunk.x[:, 0], chunk.x.sum(), chunk.t @ chunk.y], dtype=np.int64)  # noqa: E731
     np.testing.assert_array_equal(records.sum(kernel), [6, 6, 6])
 
@@ -150,7 +155,7 @@ def test_how_a_csv_record_is_read_does_not_depend_on_the_others(tmp_path: Path) 
     levels = ["007", "#1", "t", "'a", "2020-01-01"]
     rows = pd.read_csv(path, dtype={"code": str}).assign(y=0.0)
     bounds = Bounds(outcome=(0, 1), covariates={"code": levels})
-    counts = FileRecords.of(write(rows, path), outcome="y", treatment="t", bounds=bounds).sum(
+    counts = opened(write(rows, path), outcome="y", treatment="t", bounds=bounds).sum(
         lambda chunk: np.bincount(chunk.x[:, 0].astype(int), minlength=5).astype(np.int64)
     )
     np.testing.assert_array_equal(counts, [3] * 5)
@@ -273,11 +278,13 @@ def test_arguments_that_make_no_sense_are_refused(tmp_path: Path, changes: dict[
 
 def test_missing_bounds_are_refused() -> None:
     with pytest.raises(MissingBounds, match="declare them"):
-        FileRecords.of("it.csv", outcome="y", treatment="t", bounds=None)  # type: ignore[arg-type]
+        opened("it.csv", outcome="y", treatment="t", bounds=None)  # type: ignore[arg-type]
 
 
 def test_a_file_that_changes_between_passes_is_refused(tmp_path: Path) -> None:
     records = in_file(write(study(40), tmp_path / "it.csv"))
     write(study(41), tmp_path / "it.csv")
-    with pytest.raises(InvalidInput, match="changed while they were being read"):
+    with pytest.raises(
+        SourceFailed, match=r"changed while they were being read.*stays spent"
+    ):
         records.sum(fingerprint)

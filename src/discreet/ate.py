@@ -269,7 +269,7 @@ def _release(
 ) -> Release:
     unit = gate.bounds.outcome_width / 2.0
     public = ["the declared bounds"]
-    public += ["the number of records"] if gate.neighbours == "replace-one" else []
+    public += [] if gate.counts_rows else ["the number of records"]
     public += ["the probability of treatment"] if known else []
     return Release(
         kind=kind,

@@ -8,8 +8,9 @@ import numpy as np
 
 from discreet.columns import Float, IntArray
 from discreet.errors import InvalidInput
+from discreet.formulas import Formula, number
 from discreet.guarantee import Neighbours
-from discreet.lattice import SAFE, Grid, count_of, floats, freeze, size_of, up, whole
+from discreet.lattice import SAFE, ByCellSums, Grid, count_of, floats, freeze, size_of, up, whole
 
 # A record may have this many numbers: times 2**40 steps, their absolute sum is exact in float64.
 MOST_NUMBERS = 4_096
@@ -64,13 +65,20 @@ class Blocks:
             sums = [np.bincount(cell, steps[:, j], self.cells) for j in range(self.width)]
             return whole(np.column_stack(sums).ravel().astype(np.float64))
 
+        def steps(numbers: tuple[Formula, ...]) -> tuple[Formula, ...]:
+            inside = numbers[0].clip(-self.radius, self.radius)
+            return ((inside * number(edge / self.radius)).rint().clip(-edge, edge),)
+
         return Grid(
+            room=room,
             l2=diameter,
             l1=diameter,
             units=self.radius / edge,
             numbers=self.dimension,
             full=self.dimension,
             add=add,
+            # One number of a record cannot be too large together with others.
+            by_cell=ByCellSums(steps, lambda _, sums: sums[0]) if self.width == 1 else None,
         )
 
     def natural(self, noisy: Float) -> Float:
@@ -122,13 +130,25 @@ class Pairs:
             halves = [np.bincount(cell, part, self.cells) for part in (plus, whole_weight - plus)]
             return whole(np.column_stack(halves).ravel().astype(np.float64))
 
+        def steps(numbers: tuple[Formula, ...]) -> tuple[Formula, ...]:
+            y, weight = numbers
+            whole_weight = (weight.clip(0.0, 1.0) * number(edge)).rint()
+            plus = (whole_weight * ((number(1.0) + y.clip(-1.0, 1.0)) / number(2.0))).rint()
+            return plus, whole_weight
+
+        def arrange(_: IntArray, sums: list[IntArray]) -> IntArray:
+            plus, weight = sums
+            return np.column_stack([plus, weight - plus]).ravel()
+
         return Grid(
+            room=room,
             l2=up(edge * self.l2(neighbours)),
             l1=edge * self.l1(neighbours),
             units=1 / edge,
             numbers=self.dimension,
             full=self.dimension,
             add=add,
+            by_cell=ByCellSums(steps, arrange),
         )
 
     def natural(self, noisy: Float) -> Float:

@@ -254,7 +254,7 @@ def _release(
     spread = setting.second - np.outer(average, average)
     importance = _importance(basis, coefficients, spread, gate.bounds.names)
     public = ["the declared bounds"]
-    public += ["the number of records"] if gate.neighbours == "replace-one" else []
+    public += [] if gate.counts_rows else ["the number of records"]
     public += ["the probability of treatment"] if known else []
     return EffectRelease(
         n=gate.n,

@@ -101,9 +101,9 @@ def effect(
     import numpy as np
 
     from discreet.effect_release import EffectRelease
+    from discreet.engines.files import read_covariates
     from discreet.pages import load_release
     from discreet.release import Release
-    from discreet.tables import read_covariates
 
     check_level(alpha)
     check_target(out, "--out", replace=True)

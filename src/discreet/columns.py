@@ -23,6 +23,8 @@ Level: TypeAlias = str | int | float | bool
 _SLICE = 65_536
 # From here on neighbouring integers share a float64.
 _EXACT = 2**53
+# The largest power of ten that float64 holds exactly.
+_EXACT_POWER = 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +146,7 @@ class Levels:
     def _match(self, values: Values, name: str) -> Codes:
         codes: Codes
         if self.is_text:
-            column = _texts(values, name)
+            column = texts(values, name)
             found = pc.fill_null(pc.index_in(column, value_set=pa.array(self.levels, pa.large_string())), -1)
             codes, missing = _numpy(found), _numpy(pc.is_null(column))
         else:
@@ -170,13 +172,57 @@ class Levels:
 def numbers(values: Values, name: str) -> Float:
     """A fresh float64 copy with NaN for what is missing; text, dates and complex numbers are refused."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+        if values.dtype.kind in "iu" and values.dtype.itemsize == 8:
+            _check_whole(values, name)
         return values.astype(np.float64)
     column = arrow(values, name)
     kind = column.type
     if not any(is_kind(kind) for is_kind in _NUMERIC):
         raise InvalidInput(f"{name} must hold numbers, but its type is {kind}: convert it, or declare its levels.")
+    if pa.types.is_decimal(kind):
+        return decimals(column, name)
+    if kind in (pa.int64(), pa.uint64()):
+        _check_whole(_numpy(pc.fill_null(column, 0)), name)
     x: Float = _numpy(column.cast(pa.float64(), safe=False))
     return x
+
+
+def decimals(column: Any, name: str) -> Float:
+    """Decimals as the nearest float64: every engine has to give the same one, and most have a cast of their own."""
+    kind = column.type
+    wide = column.cast(pa.decimal256(76, kind.scale)) if kind.scale >= 0 else column.cast(pa.decimal256(76, 0))
+    scale = wide.type.scale
+    parts = wide.chunks if isinstance(wide, pa.ChunkedArray) else [wide]
+    out = np.empty(len(wide))
+    start = 0
+    for part in parts:
+        words = np.frombuffer(part.buffers()[1], dtype=np.int64).reshape(-1, 4)[part.offset : part.offset + len(part)]
+        low, rest = words[:, 0], words[:, 1:]
+        small = (rest == (low >> 63)[:, None]).all(axis=1) & (np.abs(low) <= _EXACT) & (scale <= _EXACT_POWER)
+        x = out[start : start + len(part)]
+        # Both are exact in float64, so that the quotient is the nearest number to the decimal.
+        np.divide(low, 10.0 ** min(scale, _EXACT_POWER), out=x)
+        for i in np.flatnonzero(~small):
+            value = part[int(i)].as_py()
+            x[i] = np.nan if value is None else float(value)
+        x[_numpy(pc.is_null(part))] = np.nan
+        start += len(part)
+    if np.any(np.abs(out) > _EXACT):
+        raise InvalidInput(too_large(name))
+    return out
+
+
+def _check_whole(values: Any, name: str) -> None:
+    if len(values) and (int(values.max()) > _EXACT or int(values.min()) < -_EXACT):
+        raise InvalidInput(too_large(name))
+
+
+def too_large(name: str) -> str:
+    """The refusal of numbers that float64 cannot hold."""
+    return (
+        f"{name} has whole numbers or decimals beyond 2**53, which float64 cannot tell apart: rescale the column, or "
+        "store codes as text."
+    )
 
 
 def arrow(values: Values, name: str) -> Any:
@@ -223,7 +269,8 @@ _NUMERIC = (
 _TEXT = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
 
 
-def _texts(values: Values, name: str) -> Any:
+def texts(values: Values, name: str) -> Any:
+    """The values as large strings; anything but text is refused."""
     column = arrow(values, name)
     kind = column.type
     if not any(is_kind(kind) for is_kind in _TEXT):

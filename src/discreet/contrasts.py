@@ -11,7 +11,7 @@ import numpy as np
 
 from discreet.bounds import Bounds
 from discreet.columns import Float
-from discreet.records import Chunk
+from discreet.formulas import E, Formula, Y, by_arm, number
 
 Kind = Literal["arms", "signed"]
 
@@ -66,19 +66,18 @@ def kind_for(look: Look, segments: int, pair_sd: float, sum_sd: float, propensit
     return "signed" if apart > together + lost else "arms"
 
 
-def arm_rows(cell: Float, chunk: Chunk, bounds: Bounds, weighted: bool) -> Float:
-    """Cell and arm as one number, the outcome, and a weight: 1, or inverse to a known probability of the own arm."""
-    weight = np.ones(len(chunk.t))
-    if weighted and chunk.e is not None:
-        low, high = bounds.propensity
-        weight = np.where(chunk.t == 1, low / chunk.e, (1 - high) / (1 - chunk.e))
-    return np.column_stack([2 * cell + chunk.t, chunk.y, weight])
+def arm_numbers(bounds: Bounds, weighted: bool) -> tuple[Formula, Formula]:
+    """The outcome, and a weight: 1, or inverse to a known probability of the own arm."""
+    if not weighted:
+        return Y, number(1.0)
+    low, high = bounds.propensity
+    return Y, by_arm(number(1 - high) / (number(1.0) - E), number(low) / E)
 
 
-def signed_rows(cell: Float, chunk: Chunk, propensity: float) -> Float:
-    """Cell, and the outcome with its arm's sign, weighed such that its mean is a multiple of the effect."""
-    sign = np.where(chunk.t == 1, 1 / propensity, -1 / (1 - propensity)) * min(propensity, 1 - propensity)
-    return np.column_stack([cell, chunk.y * sign])
+def signed_number(propensity: float) -> Formula:
+    """The outcome with its arm's sign, weighed such that its mean is a multiple of the effect."""
+    smaller = min(propensity, 1 - propensity)
+    return Y * by_arm(number(-1 / (1 - propensity) * smaller), number(1 / propensity * smaller))
 
 
 class Table(NamedTuple):

@@ -219,7 +219,7 @@ class EffectRelease:
     @property
     def records(self) -> str:
         """The number of records in words: exact, or about so many where it is private."""
-        return f"{self.n:,.0f}" if self.guarantee.neighbours == "replace-one" else f"about {self.n:,.0f}"
+        return f"{self.n:,.0f}" if self.guarantee.counts_public else f"about {self.n:,.0f}"
 
     def summary(self) -> str:
         """A table in plain text."""

@@ -12,6 +12,10 @@ class InvalidInput(DiscreetError, ValueError):
     """An argument or a record source that cannot be used; nothing has been spent."""
 
 
+class SourceFailed(DiscreetError, RuntimeError):
+    """A table that could not be read again as it was; nothing came of a part of it, and what was spent stays spent."""
+
+
 class MissingBounds(InvalidInput):
     """A public bound that was not declared, and must not be read off the data."""
 

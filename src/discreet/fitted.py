@@ -5,20 +5,19 @@ Functions, not a parent class: an estimator lists the ones it has.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
-import narwhals as nw
-
 from discreet.bounds import Bounds
 from discreet.budget import Budget, Shares
+from discreet.engines import Options, open_table
 from discreet.errors import InvalidInput, MissingBounds, NotFitted
 from discreet.gate import Gate
 from discreet.guarantee import Guarantee
-from discreet.records import ArrayRecords, Records
+from discreet.records import ArrayRecords, Records, Unit
 from discreet.release import Release
-from discreet.tables import FileRecords
 
 # Told (pass, rows done, rows in all).
 Progress = Callable[[str, int, int], None]
@@ -44,58 +43,70 @@ def fit(self: Any, Y: Any, T: Any, *, X: Any = None, progress: Progress | None =
 
 def fit_table(
     self: Any,
-    table: Any,
+    source: Any,
+    /,
     *,
     outcome: str,
     treatment: str,
     covariates: list[str] | None = None,
+    where: Mapping[str, Any] | None = None,
+    unit: str | None = None,
+    max_rows: int | None = None,
+    table: str | None = None,
+    query: str | None = None,
+    workers: int | None = None,
     progress: Progress | None = None,
 ) -> Any:
-    """Estimate from a table: a frame, or the path or glob of CSV or Parquet files, which may exceed memory.
+    """Estimate from a table, wherever it is; every engine adds up the same integers, so that results are the same.
 
     Parameters
     ----------
-    table : path, glob or frame
-        Where the records are.
+    source
+        The path or pattern of CSV or Parquet files, which may exceed memory; a DuckDB relation, or a connection with
+        ``query``; a frame of pandas or polars, lazy ones included; an Arrow table or dataset; a Spark frame; the
+        postgresql:// URL of a database with ``table`` or ``query``.
     outcome, treatment : str
         Their columns.
     covariates : list of str, optional
         Covariate columns; by default those that the bounds name.
+    where : dict, optional
+        Which rows are meant: from columns to a value, a list of values, or a pair (low, high) of numbers, both ends
+        included. It is public; SQL is not taken.
+    unit, max_rows : str and int, optional
+        The column that says whose row it is, and the most rows that one unit has. The promise is then about units; a
+        unit with more rows is refused. Without them, it is about rows.
+    table, query : str, optional
+        What to read from a database connection.
+    workers : int, optional
+        Processes that read long Parquet tables; by default one to a core from 5 million rows on.
     progress : callable, optional
         Told (pass, rows done, rows in all) while it works.
     """
     check(self)
-    if isinstance(table, str) or hasattr(table, "__fspath__"):
-        source: Records = FileRecords.of(
-            table,
-            outcome=outcome,
-            treatment=treatment,
-            covariates=covariates,
-            bounds=self.bounds,
-            propensity=self.propensity,
-        )
-        return self._fit(source, progress)
-    if isinstance(covariates, str):
-        raise InvalidInput("covariates takes a list of column names: put the name in a list.")
-    try:
-        frame = nw.from_native(table, eager_only=True)
-    except TypeError:
-        raise InvalidInput(
-            "table must be a path, or a frame in memory (pandas, polars, Arrow): collect a lazy one; arrays go to fit."
-        ) from None
-    if covariates is None and not self.bounds.named and self.bounds.p:
-        raise InvalidInput("covariates must list the columns, in order: the bounds give their covariates no names.")
-    names = list(self.bounds.names) if covariates is None else list(covariates)
-    by_column = [self.propensity] if isinstance(self.propensity, str) else []
-    for name in (outcome, treatment, *names, *by_column):
-        if name not in frame.columns:
-            raise InvalidInput(f"table has no column {name!r}; check outcome, treatment, covariates and propensity.")
-    propensity = frame[self.propensity].to_native() if by_column else self.propensity
-    X = frame.select(names).to_native() if names else None
-    records = ArrayRecords.of(
-        frame[outcome].to_native(), frame[treatment].to_native(), X, bounds=self.bounds, propensity=propensity
+    options = Options(table=table, query=query, workers=workers)
+    with open_table(
+        source,
+        outcome=outcome,
+        treatment=treatment,
+        covariates=covariates,
+        bounds=self.bounds,
+        propensity=self.propensity,
+        where=where,
+        unit=unit,
+        max_rows=max_rows,
+        options=options,
+    ) as records:
+        made = self._fit(records, progress)
+        if records.unit is not None and records.unit.max_rows > 1:
+            made.release_ = replace(made.release_, notes=(*made.release_.notes, _of_rows(records.unit)))
+        return made
+
+
+def _of_rows(unit: Unit) -> str:
+    return (
+        f"Rows are taken as independent where sampling error is estimated: if rows of one {unit.column} are alike, the "
+        "interval is too narrow."
     )
-    return self._fit(records, progress)
 
 
 def check(self: Any) -> None:
@@ -124,7 +135,7 @@ def open_gate(self: Any, records: Records, progress: Progress | None) -> Gate:
         done += rows
         passes, within = divmod(done - 1, records.n)
         # Under add-remove the number of records is private, for those who watch the bar and count its moves as well.
-        private = self.neighbours == "add-remove"
+        private = self.neighbours == "add-remove" or records.unit is not None
         if progress is not None and not (private and told > passes):
             progress(f"pass {passes + 1}", *((0, 1) if private else (within + 1, records.n)))
         told = passes + 1
@@ -134,14 +145,14 @@ def open_gate(self: Any, records: Records, progress: Progress | None) -> Gate:
 
 
 def count_first(gate: Gate) -> None:
-    """Under add-remove the number of records is released first."""
-    if gate.neighbours == "add-remove":
+    """Where the number of records is private, it is released first."""
+    if gate.counts_rows:
         gate.count(COUNT)
 
 
 def after_count(gate: Gate, shares: Shares) -> dict[str, float]:
-    """The shares by name, with the count's taken off under add-remove."""
-    if gate.neighbours == "replace-one":
+    """The shares by name, with the count's taken off where there is one."""
+    if not gate.counts_rows:
         return shares.to_dict()
     return {"count": COUNT} | {name: (1.0 - COUNT) * share for name, share in shares.to_dict().items()}
 

@@ -8,7 +8,7 @@ every record, sums integers exactly, charges the budget and then draws. Proof: d
 import math
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple, get_args
 
@@ -21,17 +21,21 @@ from discreet.budget import Budget
 from discreet.columns import Float, IntArray
 from discreet.errors import BudgetExceeded, InvalidBudget, InvalidInput
 from discreet.events import Event, GaussianEvent, LaplaceEvent
+from discreet.formulas import ByCell, number
 from discreet.geometry import ROOM, Geometry, Interval
 from discreet.guarantee import Guarantee, Neighbours
 from discreet.lattice import Grid
 from discreet.noise import MAX_SCALE, MIN_SCALE, discrete_gaussian, discrete_laplace, drawing_is_seeded
-from discreet.records import CHUNK_ROWS, Chunk, OnRows, Records
+from discreet.partition import Partition
+from discreet.records import CHUNK_ROWS, Chunk, OnRows, Records, Unit
 
 # Under add-remove the number of records is private, so that the grid is laid out for this many (docs/proofs/gate.md).
 CAPACITY_BITS = 27
 # Sums stay below 2**SUM_BITS: int64 cannot overflow, and there is room for the noise.
 SUM_BITS = 61
 _ROUNDING = 1e-9
+# Every record counts as one.
+COUNTED = ByCell(None, False, (number(1.0),), alone=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,8 @@ class Query:
         The set that one record's contribution is forced into.
     map
         From a chunk to one row per record. A row may depend on its own record and on earlier releases, and on nothing
-        else: neither on other records nor on its place in the chunk.
+        else: neither on other records nor on its place in the chunk. It may run in another process. A `ByCell` can be
+        added up wherever the records are.
     """
 
     name: str
@@ -118,7 +123,8 @@ class Gate:
 
     Privacy
     -------
-    All releases together, each chosen freely after the ones before it, satisfy the budget: docs/proofs/gate.md.
+    All releases together, each chosen freely after the ones before it, satisfy the budget: docs/proofs/gate.md. Where
+    the records have a unit, neighbours differ in all rows of one unit, and diameters grow: docs/proofs/units.md.
     """
 
     def __init__(
@@ -131,16 +137,19 @@ class Gate:
     ) -> None:
         if neighbours not in get_args(Neighbours):
             raise InvalidInput("neighbours must be 'replace-one' or 'add-remove'; say which data sets are compared.")
-        if neighbours == "add-remove" and records.n > 2**CAPACITY_BITS:
+        self.counts_rows = neighbours == "add-remove" or records.unit is not None
+        if self.counts_rows and records.n > 2**CAPACITY_BITS:
+            what = "neighbours='add-remove'" if records.unit is None else "unit"
             raise InvalidInput(
-                f"neighbours='add-remove' takes at most 2**{CAPACITY_BITS} records; use 'replace-one' beyond."
+                f"{what} takes at most 2**{CAPACITY_BITS} records; use 'replace-one' and one record to a unit beyond."
             )
         self.budget = budget
         self.neighbours: Neighbours = neighbours
         self.events: tuple[Event, ...] = ()
         self._records = records
         self._on_rows = on_rows
-        self._count: float | None = float(records.n) if neighbours == "replace-one" else None
+        self._count: float | None = None if self.counts_rows else float(records.n)
+        self._prepared: dict[int, tuple[Query, int, IntArray]] = {}
         self._shares: tuple[float, ...] = ()
         self._seeded = False
 
@@ -163,9 +172,12 @@ class Gate:
 
     @property
     def n(self) -> float:
-        """Number of records: exact under replace-one, where it is public, and as released by `count` otherwise."""
+        """Number of records: exact where it is public (replace-one, one record to a unit), else as `count` released."""
         if self._count is None:
-            raise InvalidInput("n is private under 'add-remove'; release it first with gate.count(share).")
+            raise InvalidInput(
+                "n is private under 'add-remove', and where a unit has several rows; release it first with "
+                "gate.count(share)."
+            )
         return self._count
 
     @property
@@ -184,11 +196,21 @@ class Gate:
         return _sd(*self._plan(geometry, share), self.pure)
 
     def count(self, share: float) -> float:
-        """Number of records, at least 1: released under add-remove, and free under replace-one, where it is public."""
-        if self.neighbours == "add-remove":
-            (count,) = self.ask(Query("number of records", share, Interval(0, 1), lambda chunk: np.ones(len(chunk.t))))
+        """Number of records, at least 1: released where ``counts_rows`` says that it is private, and free elsewhere."""
+        if self.counts_rows:
+            (count,) = self.ask(Query("number of records", share, Interval(0, 1), COUNTED))
             self._count = max(1.0, float(count.value))
         return self.n
+
+    def prepare(self, *queries: Query) -> None:
+        """Take the sums of questions that may be asked later, all in one pass over the records.
+
+        Nothing is charged and nothing leaves: what is not asked for is forgotten with the gate. Questions must be
+        public, as those of `ask` are; they are recognised by being the same objects.
+        """
+        grids = [self._plan(query.geometry, query.share)[0] for query in queries]
+        for query, grid, sums in zip(queries, grids, self._sums(queries, grids), strict=True):
+            self._prepared[id(query)] = query, grid.room, sums
 
     def ask(self, *queries: Query) -> tuple[Released, ...]:
         """Release noisy sums, all in one pass over the records.
@@ -202,7 +224,7 @@ class Gate:
         watchers = _watchers.get()
         if watchers and not drawing_is_seeded():
             raise InvalidInput("record_sums needs seeded noise: exact sums of a real release must not be kept.")
-        sums = self._sums(queries, [grid for grid, _ in plans])
+        sums = self._known_sums(queries, [grid for grid, _ in plans])
         # Charge, then draw: a crash from here on loses budget, never privacy.
         self.events += tuple(events)
         self._shares += shares
@@ -221,6 +243,8 @@ class Gate:
 
     def guarantee(self, proof: str, public: tuple[str, ...] = (), unit: str = "one record") -> Guarantee:
         """What everything released so far promises: exactly the budget, checked against the events."""
+        if self._records.unit is not None:
+            proof, unit = f"{proof}, units.md", str(self._records.unit)
         return Guarantee(
             epsilon=self.budget.epsilon,
             delta=self.budget.delta or 0.0,
@@ -228,7 +252,7 @@ class Gate:
             unit=unit,
             status="test" if self._seeded else "proved",
             proof=proof,
-            public=public,
+            public=(*public, *self._records.public),
             events=self.events,
             audit=audit_of(proof, self.neighbours, pure=self.pure),
         )
@@ -238,9 +262,9 @@ class Gate:
         return self.budget.epsilon if self.pure else self.mu
 
     def _plan(self, geometry: Geometry, share: float) -> tuple[Grid, float]:
-        bits = _capacity_bits(self.neighbours, self._records.n)
+        bits = CAPACITY_BITS if self.counts_rows else _capacity_bits(self.neighbours, self._records.n)
         aside = self.budget.delta is not None and sets_slack_aside(self.budget.epsilon, self.budget.delta)
-        return _plan(geometry, share, self._total, self.pure, self.neighbours, bits, aside)
+        return _plan(geometry, share, self._total, self.pure, self.neighbours, bits, aside, self._records.unit)
 
     def _allot(self, queries: tuple[Query, ...]) -> tuple[float, ...]:
         if not queries:
@@ -269,20 +293,69 @@ class Gate:
             return LaplaceEvent(name=query.name, diameter=grid.l1, scale=scale, dimension=grid.numbers)
         return GaussianEvent(name=query.name, diameter=grid.l2, sigma=scale, dimension=grid.numbers)
 
+    def _known_sums(self, queries: tuple[Query, ...], grids: list[Grid]) -> list[IntArray]:
+        """Sums that were prepared on the same grids; a pass over the records where any is missing."""
+        known = [self._prepared.get(id(query)) for query in queries]
+        found = [each[2] for each, grid in zip(known, grids, strict=True) if each is not None and each[1] == grid.room]
+        return found if len(found) == len(queries) else self._sums(queries, grids)
+
     def _sums(self, queries: tuple[Query, ...], grids: list[Grid]) -> list[IntArray]:
-        sizes: list[int] = []
+        grouped = self._group_sums(queries, grids)
+        if grouped is not None:
+            return grouped
+        total = self._records.sum(Sums(queries, tuple(grids)), self._on_rows)
+        return np.split(total, np.cumsum([grid.length for grid in grids])[:-1])
 
-        def kernel(chunk: Chunk) -> IntArray:
-            if len(chunk.t) > CHUNK_ROWS:
-                raise InvalidInput(
-                    f"a chunk may hold at most {CHUNK_ROWS} records: float64 sums are exact up to there."
-                )
-            parts = [grid.add(_rows(query, chunk)) for query, grid in zip(queries, grids, strict=True)]
-            sizes[:] = [part.size for part in parts]
-            return np.concatenate(parts)
+    def _group_sums(self, queries: tuple[Query, ...], grids: list[Grid]) -> list[IntArray] | None:
+        """Sums by cell and arm that the records' own engine adds up; None where it cannot."""
+        maps = [query.map for query in queries if isinstance(query.map, ByCell)]
+        partitions = {each.partition for each in maps if isinstance(each.partition, Partition)}
+        plain = all(each.partition is None or isinstance(each.partition, Partition) for each in maps)
+        if len(maps) < len(queries) or not plain or len(partitions) > 1 or any(grid.by_cell is None for grid in grids):
+            return None
+        return _by_cell(self._records, partitions.pop() if partitions else None, maps, grids, self._on_rows)
 
-        total = self._records.sum(kernel, self._on_rows)
-        return np.split(total, np.cumsum(sizes)[:-1])
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sums:
+    """The kernel of a pass: all questions' integers of one chunk, one after the other. Pure, and can be pickled."""
+
+    queries: tuple[Query, ...]
+    grids: tuple[Grid, ...]
+
+    def __call__(self, chunk: Chunk) -> IntArray:
+        """The integers of one chunk."""
+        if len(chunk.t) > CHUNK_ROWS:
+            raise InvalidInput(f"a chunk may hold at most {CHUNK_ROWS} records: float64 sums are exact up to there.")
+        parts = zip(self.queries, self.grids, strict=True)
+        return np.concatenate([grid.add(_rows(query, chunk)) for query, grid in parts])
+
+
+def _by_cell(
+    records: Records, partition: Partition | None, maps: list[ByCell], grids: list[Grid], on_rows: OnRows | None
+) -> list[IntArray] | None:
+    """What each grid's sums are, from counts and sums by cell and arm."""
+    asked = [grid.by_cell.steps(each.numbers) for each, grid in zip(maps, grids, strict=True) if grid.by_cell]
+    # Numbers that are the same for all records need no sum: records are counted anyway.
+    formulas = list(dict.fromkeys(step for steps in asked for step in steps if step.constant is None))
+    found = records.group_sums(partition, formulas, on_rows)
+    if found is None:
+        return None
+    counts, sums = found[0], dict(zip(formulas, found[1:], strict=True))
+    arranged = []
+    for each, grid, steps in zip(maps, grids, asked, strict=True):
+        tables = [sums[step] if step.constant is None else counts * int(step.constant) for step in steps]
+        by_cell = grid.by_cell
+        assert by_cell is not None
+        arranged.append(by_cell.arrange(_told_apart(counts, each), [_told_apart(table, each) for table in tables]))
+    return arranged
+
+
+def _told_apart(table: IntArray, map_: ByCell) -> IntArray:
+    """Sums by cell and arm, those together that a map does not tell apart."""
+    if map_.partition is None:
+        table = table.sum(axis=0, keepdims=True)
+    return table.ravel() if map_.arms else table.sum(axis=1)
 
 
 def noise_sd(
@@ -312,20 +385,50 @@ def _sd(grid: Grid, scale: float, pure: bool) -> float:
 
 @lru_cache(maxsize=4096)
 def _plan(
-    geometry: Geometry, share: float, total: float, pure: bool, neighbours: Neighbours, bits: int, aside: bool
+    geometry: Geometry,
+    share: float,
+    total: float,
+    pure: bool,
+    neighbours: Neighbours,
+    bits: int,
+    aside: bool,
+    unit: Unit | None = None,
 ) -> tuple[Grid, float]:
     """Grid and noise scale of a release, from public numbers alone."""
     if pure and math.isinf(geometry.l1(neighbours)):
         raise InvalidInput("Gram has no Laplace noise: give the budget a delta, or release cells or an interval.")
     strength = total * share if pure else total * math.sqrt(share)
     for room in range(min(ROOM, SUM_BITS - bits), 7, -1):
-        grid = geometry.grid(room, neighbours)
+        grid = geometry.grid(room, neighbours) if unit is None else unit_grid(geometry, room, neighbours, unit.max_rows)
         diameter = grid.l1 if pure else grid.l2
         # Huge budgets on long tables would ask for less noise than hides the lattice: they get a little more.
         scale = max(math.nextafter(diameter / strength, math.inf), _least_scale(grid, share, pure, aside))
         if scale <= MAX_SCALE:
             return grid, scale
     raise InvalidBudget("so small a budget asks for more noise than 64-bit integers can hold: raise it.")
+
+
+def unit_grid(geometry: Geometry, room: int, neighbours: Neighbours, rows: int) -> Grid:
+    """A grid whose diameters are those of units with up to ``rows`` rows. Proof: docs/proofs/units.md, lemma 2.
+
+    The number of rows is private under both relations, so that nothing is centred.
+    """
+    grid = geometry.grid(room, "add-remove")
+    l2, l1 = grid.l2, grid.l1
+    if neighbours == "replace-one":
+        if isinstance(geometry, Interval):
+            # The interval's integers, which are not centred here: those of its two ends are furthest apart.
+            ends = grid.add(np.array([geometry.low])), grid.add(np.array([geometry.high]))
+            wide = float(ends[1][0] - ends[0][0])
+            l2, l1 = max(l2, wide), max(l1, wide)
+        else:
+            replaced = geometry.grid(room, "replace-one")
+            l2, l1 = max(l2, replaced.l2), max(l1, replaced.l1)
+    return replace(grid, l2=_times(rows, l2), l1=_times(rows, l1))
+
+
+def _times(rows: int, diameter: float) -> float:
+    return diameter if rows == 1 else math.nextafter(rows * diameter, math.inf)
 
 
 def _least_scale(grid: Grid, share: float, pure: bool, aside: bool) -> float:

@@ -14,10 +14,12 @@ import numpy as np
 from discreet.blocks import Blocks, Pairs
 from discreet.columns import Float, IntArray
 from discreet.errors import InvalidInput
+from discreet.formulas import Formula, number
 from discreet.guarantee import Neighbours
 from discreet.lattice import (
     LARGEST,
     SMALLEST,
+    ByCellSums,
     Grid,
     count_of,
     finite_number,
@@ -81,7 +83,22 @@ class Interval:
             # Integers, so that the bound is exact whatever was rounded on the way.
             return whole(np.clip(steps, -edge, edge, out=steps).sum(keepdims=True))
 
-        return Grid(l2=diameter, l1=diameter, units=radius / edge, shift=middle, numbers=1, full=1, add=add)
+        def steps(numbers: tuple[Formula, ...]) -> tuple[Formula, ...]:
+            inside = numbers[0].clip(self.low, self.high)
+            return (((inside - number(middle)) * number(edge / radius)).rint().clip(-edge, edge),)
+
+        by_cell = ByCellSums(steps, lambda _, sums: sums[0].sum(keepdims=True))
+        return Grid(
+            room=room,
+            l2=diameter,
+            l1=diameter,
+            units=radius / edge,
+            shift=middle,
+            numbers=1,
+            full=1,
+            add=add,
+            by_cell=by_cell,
+        )
 
     def natural(self, noisy: Float) -> Float:
         """The release in the shape that it is published in."""
@@ -121,6 +138,7 @@ class Ball:
             return whole(np.ones(len(steps)) @ steps) << (room - bits)
 
         return Grid(
+            room=room,
             l2=diameter,
             l1=up(diameter * math.sqrt(self.dimension)),
             units=self.radius / 2.0**room,
@@ -175,12 +193,14 @@ class Cells:
 
         edge = 2.0**room
         return Grid(
+            room=room,
             l2=up(edge * self.l2(neighbours)),
             l1=edge * self.l1(neighbours),
             units=1 / edge,
             numbers=self.dimension,
             full=self.dimension,
             add=add,
+            by_cell=ByCellSums(lambda _: (), lambda counts, _: counts << room) if len(self.sizes) == 1 else None,
         )
 
     def natural(self, noisy: Float) -> Float:
@@ -229,6 +249,7 @@ class MeanSquare:
             return whole(np.array([steps.sum(), squares.sum()]))
 
         return Grid(
+            room=room,
             l2=edge * self.l2(neighbours) / self.bound + rounding,
             l1=edge * self.l1(neighbours) / self.bound + rounding,
             units=np.array([self.bound / edge, self.bound * self.bound / (edge * _FREE)]),
@@ -283,6 +304,7 @@ class Gram:
 
         edge = 4.0**bits
         return Grid(
+            room=room,
             l2=up(edge * self.l2(neighbours) / self.radius**2),
             l1=math.inf,
             units=self.radius**2 / edge,
@@ -349,6 +371,7 @@ class Statistic:
             return whole(np.rint(inside[0] / unit))
 
         return Grid(
+            room=room,
             l2=diameter,
             l1=up(diameter * math.sqrt(self.dimension)),
             units=unit,

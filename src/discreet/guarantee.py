@@ -92,6 +92,11 @@ class Guarantee:
             )
 
     @property
+    def counts_public(self) -> bool:
+        """Whether the number of records is public: under replace-one, unless one unit may have several."""
+        return self.neighbours == "replace-one" and "units.md" not in (self.proof or "").split(", ")
+
+    @property
     def budget(self) -> Budget:
         """The stated numbers."""
         return Budget(epsilon=self.epsilon, delta=self.delta)

@@ -1,5 +1,7 @@
 """Numbers onto the integer grid: what the geometries share. Proofs: docs/proofs/gate.md."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,11 +12,28 @@ import numpy as np
 
 from discreet.columns import Float, IntArray
 from discreet.errors import InvalidInput
+from discreet.formulas import Formula
 
 # Numbers outside these would overflow or vanish when they are squared.
 SMALLEST, LARGEST = 1e-150, 1e150
 # Takes back more than floating-point arithmetic can add to a norm.
 SAFE = 1 - 2.0**-40
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ByCellSums:
+    """A grid's integers as formulas, so that an engine can add them up by cell; bit for bit what ``Grid.add`` gives.
+
+    Parameters
+    ----------
+    steps
+        From the formulas of a map to those of whole numbers: clipped and rounded like every record in ``Grid.add``.
+    arrange
+        From the number of records in each cell, and the sums of the steps, to the grid's sums.
+    """
+
+    steps: Callable[[tuple[Formula, ...]], tuple[Formula, ...]]
+    arrange: Callable[[IntArray, list[IntArray]], IntArray]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -25,6 +44,8 @@ class Grid:
     ----------
     l2, l1
         Diameters: how far the integer sum can move between neighbours.
+    room
+        No coordinate of one record exceeds two to this power.
     units
         Size of a grid step in the map's units, one for all numbers or one each.
     shift
@@ -35,15 +56,24 @@ class Grid:
         The first ``full`` integers get noise of the full scale, the others of scale / sqrt(2).
     add
         Exact integer sum over the rows that a map returned.
+    by_cell
+        The same for rows that are a cell and formulas, where that can be said: see `ByCellSums`.
     """
 
     l2: float
     l1: float
+    room: int
     units: float | Float
     shift: float = 0.0
     numbers: int
     full: int
     add: Callable[[Any], IntArray]
+    by_cell: ByCellSums | None = None
+
+    @property
+    def length(self) -> int:
+        """How many integers the sum has: of a symmetric matrix, each pair of equal entries once."""
+        return self.full + (self.numbers - self.full) // 2
 
     @property
     def unit(self) -> float:

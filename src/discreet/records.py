@@ -14,9 +14,11 @@ import numpy as np
 from discreet.bounds import Bounds, Levels
 from discreet.columns import Codes, Float, IntArray, Values, arrow, numbers
 from discreet.errors import InvalidInput, MissingBounds
+from discreet.formulas import Formula
 from discreet.frames import table, vector
+from discreet.partition import Partition
 
-__all__ = ["CHUNK_ROWS", "MIN_ROWS", "ArrayRecords", "Chunk", "Float", "IntArray", "Kernel", "Records"]
+__all__ = ["CHUNK_ROWS", "MIN_ROWS", "ArrayRecords", "Chunk", "Float", "IntArray", "Kernel", "Records", "Unit"]
 
 # Exact integer sums in float64 rely on this limit: docs/proofs/ and gate.py count its bits.
 CHUNK_ROWS = 4_096
@@ -24,6 +26,8 @@ CHUNK_ROWS = 4_096
 MIN_ROWS = 10
 # Encoded chunks of tables up to this many numbers (64 MB) are kept from pass to pass; larger ones are encoded anew.
 KEPT_NUMBERS = 8_000_000
+# A unit with more rows than this would drown everything in noise.
+_MOST_ROWS = 1_000_000
 
 
 class Chunk(NamedTuple):
@@ -43,17 +47,65 @@ Kernel: TypeAlias = Callable[[Chunk], IntArray]
 OnRows: TypeAlias = Callable[[int], None]
 
 
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Whose records they are, where one person may have several: up to ``max_rows`` rows share a column's value."""
+
+    column: str
+    max_rows: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.column, str) or not self.column:
+            raise InvalidInput("unit must be the name of a column that says whose record it is: name it.")
+        rows: object = self.max_rows
+        if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= _MOST_ROWS:
+            raise InvalidInput(
+                f"max_rows must be a whole number from 1 to {_MOST_ROWS:,}, the most rows that one unit has: declare "
+                "it, do not count it."
+            )
+
+    def __str__(self) -> str:
+        return f"one {self.column} with at most {self.max_rows} row{'s' if self.max_rows > 1 else ''}"
+
+
 class Records(Protocol):
     """What an estimator may know about records: how many there are, their public bounds, and sums over them."""
 
     @property
-    def n(self) -> int: ...
+    def n(self) -> int:
+        """Number of rows."""
+        ...
 
     @property
-    def bounds(self) -> Bounds: ...
+    def bounds(self) -> Bounds:
+        """What was declared about them."""
+        ...
+
+    @property
+    def unit(self) -> Unit | None:
+        """Whose rows they are, where it is not one record each."""
+        ...
+
+    @property
+    def public(self) -> tuple[str, ...]:
+        """What is public about how the records were chosen, one phrase each."""
+        ...
 
     def sum(self, kernel: Kernel, on_rows: OnRows | None = None) -> IntArray:
-        """Add up ``kernel(chunk)``, an int64 array; ``on_rows`` is told the number of rows just finished."""
+        """Add up ``kernel(chunk)``, an int64 array; ``on_rows`` is told the number of rows just finished.
+
+        A kernel is a pure function that cloudpickle can send elsewhere; the order of chunks is the source's own.
+        """
+        ...
+
+    def group_sums(
+        self, partition: Partition | None, formulas: Sequence[Formula], on_rows: OnRows | None = None
+    ) -> IntArray | None:
+        """Counts and sums by cell and arm, where the source itself can add up; None where it cannot, and `sum` must.
+
+        Shape (1 + formulas, cells, 2): numbers of records first, then the sum of each formula, whose values are whole
+        numbers. Cells without records are zero; there are as many as the partition declares.
+        """
         ...
 
 
@@ -79,9 +131,21 @@ class ArrayRecords:
     bounds: Bounds
     held: Held = field(repr=False)
     kept: list[Chunk] = field(default_factory=list, repr=False)
+    unit: Unit | None = None
+    public: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, Y: Any, T: Any, X: Any = None, *, bounds: Bounds, propensity: Any = None) -> "ArrayRecords":
+    def of(
+        cls,
+        Y: Any,
+        T: Any,
+        X: Any = None,
+        *,
+        bounds: Bounds,
+        propensity: Any = None,
+        unit: Unit | None = None,
+        public: tuple[str, ...] = (),
+    ) -> "ArrayRecords":
         """Check everything once, at the door.
 
         Parameters
@@ -94,6 +158,8 @@ class ArrayRecords:
             Public facts about the records.
         propensity : float or array-like, optional
             Probability of treatment where it is known by design.
+        unit, public
+            What is known of how the records were chosen: see `Records`.
         """
         if not isinstance(bounds, Bounds):
             raise MissingBounds("Records need bounds=Bounds(outcome=(low, high), ...): declare them.")
@@ -107,13 +173,18 @@ class ArrayRecords:
             if any(len(column) != len(y) for column in columns):
                 raise InvalidInput(f"{name} and Y must have one entry per record each: align their lengths.")
         held = hold(y, t, x, e, bounds=bounds, names=_names(bounds))
-        records = cls(n=len(y), bounds=bounds, held=held)
+        records = cls(n=len(y), bounds=bounds, held=held, unit=unit, public=public)
         admit(records._chunks())
         return records
 
     def sum(self, kernel: Kernel, on_rows: OnRows | None = None) -> IntArray:
         """Add up ``kernel(chunk)``, an int64 array; ``on_rows`` is told the number of rows just finished."""
         return add_up(self._chunks(), kernel, on_rows, n=self.n)
+
+    def group_sums(
+        self, partition: Partition | None, formulas: Sequence[Formula], on_rows: OnRows | None = None
+    ) -> None:
+        """Arrays have no engine of their own: `sum` adds up."""
 
     def _chunks(self) -> Iterable[Chunk]:
         if not self.kept:
@@ -165,10 +236,7 @@ def admit(source: Iterable[Chunk]) -> int:
     for chunk in source:
         n += len(chunk.t)
         treated += int(chunk.t.sum())
-    if n < MIN_ROWS:
-        raise InvalidInput(f"There are fewer than {MIN_ROWS} records, too few for any estimate: bring more.")
-    if treated in (0, n):
-        raise InvalidInput("One arm is empty: an effect needs treated and control records.")
+    check_arms(n, treated)
     return n
 
 
@@ -177,14 +245,7 @@ def add_up(source: Iterable[Chunk], kernel: Kernel, on_rows: OnRows | None, *, n
     total: IntArray | None = None
     seen = 0
     for chunk in source:
-        part: object = kernel(chunk)
-        if not isinstance(part, np.ndarray) or part.dtype != np.int64 or part.size == 0:
-            raise TypeError("A kernel must return a non-empty int64 array.")
-        if total is None:
-            total = np.zeros_like(part)
-        elif part.shape != total.shape:
-            raise TypeError("A kernel must return arrays of one shape.")
-        total += part
+        total = added(total, kernel(chunk))
         seen += len(chunk.t)
         if on_rows is not None:
             on_rows(len(chunk.t))
@@ -192,6 +253,26 @@ def add_up(source: Iterable[Chunk], kernel: Kernel, on_rows: OnRows | None, *, n
     if total is None or seen != n:
         raise InvalidInput("The records changed while they were being read: keep the source fixed and start again.")
     return total
+
+
+def added(total: IntArray | None, part: object) -> IntArray:
+    """The total with one more part, which a kernel returned."""
+    if not isinstance(part, np.ndarray) or part.dtype != np.int64 or part.size == 0:
+        raise TypeError("A kernel must return a non-empty int64 array.")
+    if total is None:
+        return part.copy()
+    if part.shape != total.shape:
+        raise TypeError("A kernel must return arrays of one shape.")
+    total += part
+    return total
+
+
+def check_arms(n: int, treated: int) -> None:
+    """Refuse what no estimate can be made of."""
+    if n < MIN_ROWS:
+        raise InvalidInput(f"There are fewer than {MIN_ROWS} records, too few for any estimate: bring more.")
+    if treated in (0, n):
+        raise InvalidInput("One arm is empty: an effect needs treated and control records.")
 
 
 def _known(e: Values | None, rows: slice, bounds: Bounds, name: str) -> Float | None:

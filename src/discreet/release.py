@@ -128,7 +128,7 @@ class Release:
     @property
     def records(self) -> str:
         """The number of records in words: exact, or about so many where it is private."""
-        return f"{self.n:,.0f}" if self.guarantee.neighbours == "replace-one" else f"about {self.n:,.0f}"
+        return f"{self.n:,.0f}" if self.guarantee.counts_public else f"about {self.n:,.0f}"
 
     def text(self, value: float) -> str:
         """A number in the outcome's unit, with as many decimals as the standard error gives meaning to."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from numbers import Real
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -15,14 +15,15 @@ from discreet.bounds import Bounds, Levels
 from discreet.budget import Budget, Shares
 from discreet.clusters import Clusters, PrivateKMeans, first_clusters, lloyd
 from discreet.columns import Float
-from discreet.contrasts import FEWEST, Kind, Look, Table, arm_rows, kind_for, parts_for, signed_rows
+from discreet.contrasts import FEWEST, Kind, Look, Table, arm_numbers, kind_for, parts_for, signed_number
 from discreet.errors import InvalidInput
 from discreet.fitted import Progress, open_gate
+from discreet.formulas import ByCell, Y, number
 from discreet.gate import Gate, Query
 from discreet.geometry import Cells, Interval
 from discreet.guarantee import Neighbours
 from discreet.partition import By, Partition, column_places
-from discreet.records import Chunk, Records
+from discreet.records import Records
 from discreet.uplift_release import UpliftCurve, UpliftRelease
 
 DECLARED = Shares(mean=0.02, square=0.03, table=0.95)
@@ -138,15 +139,24 @@ class Uplift(BaseEstimator):  # type: ignore[misc]
         if isinstance(self.by, PrivateKMeans):
             share = CLUSTERED.to_dict()
             partition = lloyd(gate, self.by, share["partition"])
-        look = _look(gate, share["mean"], share["square"])
-        noise = gate.noise_sd(Pairs(1), share["table"])
-        if partition is None:
-            partition = Partition.of(declared(self.by, self.bounds, parts_for(look.n, noise)), self.bounds)
         known = float(self.propensity) if isinstance(self.propensity, Real) else None
         weighted = self.propensity is not None and known is None
+        noise = gate.noise_sd(Pairs(1), share["table"])
+        looks = _looks(share["mean"], share["square"])
+        tables: _Tables | None = None
+        if partition is None and not (gate.counts_rows and _is_auto(self.by)):
+            # Segments follow from public numbers alone: one pass over the records is enough for all questions.
+            parts = FEWEST if gate.counts_rows else parts_for(gate.n, noise)
+            partition = Partition.of(declared(self.by, self.bounds, parts), self.bounds)
+            tables = _Tables.of(share["table"], partition, self.bounds, known, weighted)
+            gate.prepare(*looks, *tables.all)
+        look = _look(gate, looks)
+        if partition is None:
+            partition = Partition.of(declared(self.by, self.bounds, parts_for(look.n, noise)), self.bounds)
+        tables = tables or _Tables.of(share["table"], partition, self.bounds, known, weighted)
         shared = gate.noise_sd(Blocks(1.0, partition.count), (1 - _COUNTS) * share["table"])
         kind = kind_for(look, partition.count, noise, shared, known)
-        noisy = _table(gate, share["table"], partition, kind, known)
+        noisy = _table(gate, tables, kind, partition.count)
         self.release_ = UpliftRelease(
             partition=partition,
             kind=kind,
@@ -154,7 +164,7 @@ class Uplift(BaseEstimator):  # type: ignore[misc]
             look=look,
             propensity=known,
             weighted=weighted,
-            guarantee=gate.guarantee(proof="uplift.md", public=self._public()),
+            guarantee=gate.guarantee(proof="uplift.md", public=self._public(gate)),
             bounds=self.bounds,
             settings={"segments": partition.count, "arms": "in one sum" if kind == "signed" else "apart"},
             notes=_notes(kind, self.propensity is not None, noisy),
@@ -174,9 +184,9 @@ class Uplift(BaseEstimator):  # type: ignore[misc]
         if count > MOST_SEGMENTS:
             raise InvalidInput(f"by makes {count:,} segments, more than {MOST_SEGMENTS}: cut more coarsely.")
 
-    def _public(self) -> tuple[str, ...]:
+    def _public(self, gate: Gate) -> tuple[str, ...]:
         segments = () if isinstance(self.by, PrivateKMeans) else ("the declared segments",)
-        known = ("the number of records",) if self.neighbours == "replace-one" else ()
+        known = () if gate.counts_rows else ("the number of records",)
         design = ("the probability of treatment",) if self.propensity is not None else ()
         return ("the declared bounds", *segments, *known, *design)
 
@@ -216,14 +226,25 @@ def _edges(words: str) -> list[float]:
     return [float(word) for word in words.split(",")]
 
 
-def _look(gate: Gate, mean_share: float, square_share: float) -> Look:
-    """How many records there are, where the outcome is and how wide. Diameters: docs/proofs/uplift.md, lemma 2."""
-    mean, square = gate.ask(
-        Query("mean outcome", mean_share, Pairs(1), _whole),
-        Query("mean square of the outcome", square_share, Interval(0.0, 1.0), lambda chunk: chunk.y**2),
+def _is_auto(by: Any) -> bool:
+    return "auto" in [value for value in by.values() if isinstance(value, str)]
+
+
+def _looks(mean_share: float, square_share: float) -> tuple[Query, Query]:
+    """Where the outcome is and how wide. Diameters: docs/proofs/uplift.md, lemma 2."""
+    return (
+        Query("mean outcome", mean_share, Pairs(1), ByCell(None, False, (Y, number(1.0)))),
+        Query(
+            "mean square of the outcome", square_share, Interval(0.0, 1.0), ByCell(None, False, (Y * Y,), alone=True)
+        ),
     )
+
+
+def _look(gate: Gate, looks: tuple[Query, Query]) -> Look:
+    """How many records there are, where the outcome is and how wide."""
+    mean, square = gate.ask(*looks)
     (plus, minus), noise = mean.value[0], float(mean.sd)
-    n = gate.n if gate.neighbours == "replace-one" else max(float(plus + minus), 1.0)
+    n = max(float(plus + minus), 1.0) if gate.counts_rows else gate.n
     return Look(
         n=n,
         mean=float(np.clip((plus - minus) / max(plus + minus, 2 * noise, 1.0), -1.0, 1.0)),
@@ -232,34 +253,46 @@ def _look(gate: Gate, mean_share: float, square_share: float) -> Look:
     )
 
 
-def _table(gate: Gate, share: float, partition: Partition | Clusters, kind: Kind, known: float | None) -> Table:
-    """Counts and sums by segment and arm. Diameters: docs/proofs/uplift.md, lemma 1 and lemma 3."""
-    k = partition.count
+class _Tables(NamedTuple):
+    """What may be asked of segments: both arms apart, or in one sum where the probability of treatment is known."""
 
-    def cell(chunk: Chunk) -> Float:
-        return partition.cells(chunk.x).astype(np.float64)
+    arms: Query
+    signed: tuple[Query, Query] | None
 
-    if kind == "signed" and known is not None:
-        e = known
-        counts, sums = gate.ask(
-            Query("counts by segment", _COUNTS * share, Cells((k,)), cell),
-            Query(
-                "signed sums by segment", (1 - _COUNTS) * share, Blocks(1.0, k), lambda c: signed_rows(cell(c), c, e)
+    @classmethod
+    def of(
+        cls, share: float, partition: Partition | Clusters, bounds: Bounds, known: float | None, weighted: bool
+    ) -> _Tables:
+        """Diameters: docs/proofs/uplift.md, lemma 1 and lemma 3."""
+        k = partition.count
+        apart = ByCell(partition, True, arm_numbers(bounds, weighted))
+        arms = Query("pairs by segment and arm", share, Pairs(2 * k), apart)
+        if known is None:
+            return cls(arms, None)
+        signed = ByCell(partition, False, (signed_number(known),))
+        return cls(
+            arms,
+            (
+                Query("counts by segment", _COUNTS * share, Cells((k,)), ByCell(partition, False)),
+                Query("signed sums by segment", (1 - _COUNTS) * share, Blocks(1.0, k), signed),
             ),
         )
+
+    @property
+    def all(self) -> tuple[Query, ...]:
+        """Every question, asked or not."""
+        return (self.arms, *(self.signed or ()))
+
+
+def _table(gate: Gate, tables: _Tables, kind: Kind, k: int) -> Table:
+    """Counts and sums by segment and arm."""
+    if kind == "signed" and tables.signed is not None:
+        counts, sums = gate.ask(*tables.signed)
         return Table(counts.value.reshape(k, 1), sums.value.reshape(k, 1), float(counts.sd), float(sums.sd))
-
-    def rows(chunk: Chunk) -> Float:
-        return arm_rows(cell(chunk), chunk, gate.bounds, weighted=known is None)
-
-    (pairs,) = gate.ask(Query("pairs by segment and arm", share, Pairs(2 * k), rows))
+    (pairs,) = gate.ask(tables.arms)
     plus, minus = pairs.value.reshape(k, 2, 2).transpose(2, 0, 1)
     noise = float(pairs.sd) * 2**0.5
     return Table(plus + minus, plus - minus, noise, noise)
-
-
-def _whole(chunk: Chunk) -> Float:
-    return np.column_stack([np.zeros(len(chunk.y)), chunk.y, np.ones(len(chunk.y))])
 
 
 def _notes(kind: Kind, known: bool, noisy: Table) -> tuple[str, ...]:

@@ -112,7 +112,7 @@ class UpliftRelease:
     @property
     def records(self) -> str:
         """The number of records in words: exact, or about so many where it is private."""
-        return f"{self.look.n:,.0f}" if self.guarantee.neighbours == "replace-one" else f"about {self.look.n:,.0f}"
+        return f"{self.look.n:,.0f}" if self.guarantee.counts_public else f"about {self.look.n:,.0f}"
 
     @property
     def design(self) -> StudyDesign:

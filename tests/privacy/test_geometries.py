@@ -48,10 +48,15 @@ class Table:
 
     bounds = BOUNDS
 
+    unit, public = None, ()
+
     def __init__(self, rows, *, chunk=CHUNK_ROWS, n=None):
         self.rows = np.asarray(rows)
         self.chunk = chunk
         self.n = len(self.rows) if n is None else n
+
+    def group_sums(self, partition, formulas, on_rows=None):
+        return None
 
     def sum(self, kernel, on_rows=None):
         total = 0

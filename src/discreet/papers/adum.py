@@ -27,6 +27,7 @@ from discreet.clusters import Clusters, PrivateKMeans, first_clusters, lloyd
 from discreet.columns import Float
 from discreet.errors import InvalidInput, NotFitted
 from discreet.fitted import Progress
+from discreet.formulas import ByCell, Y, number
 from discreet.gate import Gate, Query
 from discreet.geometry import Cells
 from discreet.guarantee import Guarantee, Neighbours
@@ -155,12 +156,12 @@ class ADUM(BaseEstimator):  # type: ignore[misc]
         partition, share = self._partition(gate)
         if self.outcome_bound == "largest":
             counts, sums, scales = _train(gate, partition, self._outcome_bound(), share)
-            guarantee = gate.guarantee(proof="adum.md", public=self._public())
+            guarantee = gate.guarantee(proof="adum.md", public=self._public(gate))
         else:
             counts, sums, scales = self._train_published(records, partition, share, progress)
             name = "counts and sums by cell, noise for the outcome's range"
             budget = Budget(epsilon=self.epsilon)
-            guarantee = claimed_guarantee(name, budget, public=self._public(), neighbours=self.neighbours)
+            guarantee = claimed_guarantee(name, budget, public=self._public(gate), neighbours=self.neighbours)
         self.release_ = SegmentRelease(
             method=_TITLE,
             partition=partition,
@@ -200,9 +201,9 @@ class ADUM(BaseEstimator):  # type: ignore[misc]
             return largest_outcome(self.bounds)
         return self.bounds.outcome_width
 
-    def _public(self) -> tuple[str, ...]:
+    def _public(self, gate: Gate) -> tuple[str, ...]:
         declared = () if isinstance(self.by, PrivateKMeans) else ("the partition",)
-        known = ("the number of records",) if self.neighbours == "replace-one" else ()
+        known = () if gate.counts_rows else ("the number of records",)
         return ("the declared bounds", *declared, *known)
 
     def _notes(self) -> tuple[str, ...]:
@@ -254,15 +255,16 @@ def _train(
     """TRAIN of Algorithm 1, lines 2 to 6: half of the share for counts, half for sums."""
     size, bounds = 2 * partition.count, gate.bounds
 
-    def groups(chunk: Chunk) -> Float:
-        return _groups(partition, chunk)
-
-    def outcomes(chunk: Chunk) -> Float:
-        return np.column_stack([_groups(partition, chunk), in_own_unit(chunk.y, bounds)])
-
+    # The outcome in its own unit again, and inside its bounds.
+    outcome = (number(bounds.outcome_middle) + number(bounds.outcome_width / 2) * Y).clip(*bounds.outcome)
     counts, sums = gate.ask(
-        Query("counts by cell and arm", share / 2, Cells((size,)), groups),
-        Query("sums of outcomes by cell and arm", share / 2, Blocks(outcome_bound, size), outcomes),
+        Query("counts by cell and arm", share / 2, Cells((size,)), ByCell(partition, True)),
+        Query(
+            "sums of outcomes by cell and arm",
+            share / 2,
+            Blocks(outcome_bound, size),
+            ByCell(partition, True, (outcome,)),
+        ),
     )
     scales = float(counts.sd) / np.sqrt(2), float(sums.sd) / np.sqrt(2)
     return counts.value.reshape(-1, 2), sums.value.reshape(-1, 2), (float(scales[0]), float(scales[1]))

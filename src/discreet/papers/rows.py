@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,8 +12,10 @@ from discreet.bounds import Bounds, Range
 from discreet.columns import Float, IntArray
 from discreet.errors import InvalidInput
 from discreet.fitted import Progress
+from discreet.formulas import Formula
 from discreet.frames import encoded, feature_rows
 from discreet.lattice import SAFE
+from discreet.partition import Partition
 from discreet.records import CHUNK_ROWS, MIN_ROWS, ArrayRecords, Chunk, Kernel, OnRows, Records, add_up
 
 # The proof that no norm exceeds 1 needs these (docs/proofs/propensity.md).
@@ -25,6 +28,8 @@ MOST_FEATURES = 4096
 class Part:
     """Some of the records, chosen by their places, as a source of their own."""
 
+    unit: ClassVar[None] = None
+    public: ClassVar[tuple[str, ...]] = ()
     rows: Chunk
     bounds: Bounds
 
@@ -37,6 +42,11 @@ class Part:
         """Add up ``kernel(chunk)``, an int64 array; ``on_rows`` is told the number of rows just finished."""
         places = (slice(start, start + CHUNK_ROWS) for start in range(0, self.n, CHUNK_ROWS))
         return add_up((take(self.rows, place) for place in places), kernel, on_rows, n=self.n)
+
+    def group_sums(
+        self, partition: Partition | None, formulas: Sequence[Formula], on_rows: OnRows | None = None
+    ) -> None:
+        """Rows in memory have no engine of their own: `sum` adds up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -55,6 +65,8 @@ class Rows:
         What was declared about the records.
     """
 
+    unit: ClassVar[None] = None
+    public: ClassVar[tuple[str, ...]] = ()
     y: Float
     t: Float
     x: Float
@@ -88,11 +100,18 @@ class Rows:
         """Add up ``kernel(chunk)``, an int64 array; ``on_rows`` is told the number of rows just finished."""
         return Part(Chunk(y=self.y, t=self.t, x=self.x, e=None), self.bounds).sum(kernel, on_rows)
 
+    def group_sums(
+        self, partition: Partition | None, formulas: Sequence[Formula], on_rows: OnRows | None = None
+    ) -> None:
+        """Rows in memory have no engine of their own: `sum` adds up."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class OneVector:
     """The only record of a derived data set: a vector that was computed from all records (geometry `Statistic`)."""
 
+    unit: ClassVar[None] = None
+    public: ClassVar[tuple[str, ...]] = ()
     vector: Float
     bounds: Bounds
 
@@ -105,6 +124,11 @@ class OneVector:
         """``kernel`` of the vector."""
         chunk = Chunk(y=np.zeros(1), t=np.zeros(1), x=self.vector[None, :], e=None)
         return add_up([chunk], kernel, on_rows, n=1)
+
+    def group_sums(
+        self, partition: Partition | None, formulas: Sequence[Formula], on_rows: OnRows | None = None
+    ) -> None:
+        """A vector has no engine of their own: `sum` adds up."""
 
 
 def take(rows: Chunk, places: slice) -> Chunk:

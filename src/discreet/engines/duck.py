@@ -1,0 +1,209 @@
+"""DuckDB: relations and queries of a connection, and CSV files, which it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from discreet.engines import Options
+from discreet.engines.grouping import meant
+from discreet.engines.sources import Groups, missing_unit
+from discreet.engines.sql import Sql, group_query, groups, quoted
+from discreet.engines.sweeps import BATCH_ROWS, Columns, Sweep, Tally, named
+from discreet.errors import InvalidInput
+from discreet.formulas import Formula
+from discreet.partition import Partition
+from discreet.records import OnRows
+
+NARROW = {"boolean", "double", "float"} | {
+    f"{sign}{size}" for sign in ("", "u") for size in ("tinyint", "smallint", "integer")
+}
+WIDE = {"bigint", "ubigint", "hugeint", "uhugeint", "decimal"}
+TEXT = {"enum", "varchar"}
+_VIEW = "discreet_rows"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DuckSource:
+    """Rows of a DuckDB relation, which each pass runs again."""
+
+    relation: duckdb.DuckDBPyRelation
+    name: str = "table"
+
+    def run(self, sweep: Sweep, on_rows: OnRows | None = None) -> Tally:
+        """One pass, in batches."""
+        return sweep(self._batches(sweep.columns), on_rows)
+
+    def count(self, columns: Columns) -> int | None:
+        """Number of rows that are meant."""
+        types = self._types(columns)
+        conditions = meant(columns.where, Sql(types))
+        rows = self.relation.filter(" AND ".join(conditions)) if conditions else self.relation
+        with reading(self.name):
+            ((count,),) = rows.aggregate("count(*)").fetchall()
+        return int(count)
+
+    def group(self, columns: Columns, partition: Partition | None, formulas: Sequence[Formula]) -> Groups | None:
+        """Counts and sums by cell and arm, in SQL."""
+        types = self._types(columns)
+        return run_group(self.relation, types, columns, partition, formulas, self.name)
+
+    def most_rows(self, columns: Columns) -> int:
+        """Most rows of one unit."""
+        self._types(columns)
+        return most_rows(self.relation, columns, self.name)
+
+    def close(self) -> None:
+        """The connection is the caller's."""
+
+    def check(self, columns: Columns) -> None:
+        """Refuse columns that are not there, or do not hold what is declared."""
+        self._types(columns)
+
+    def _types(self, columns: Columns) -> dict[str, str]:
+        types = types_of(self.relation)
+        check_types(types, columns, self.name)
+        return types
+
+    def _batches(self, columns: Columns) -> Iterator[Any]:
+        types = self._types(columns)
+        chosen = ", ".join(expression(name, text, types[name]) for name, text in columns.wanted.items())
+        with reading(self.name):
+            yield from self.relation.project(chosen).to_arrow_reader(BATCH_ROWS)
+
+
+def source(table: Any, columns: Columns, options: Options) -> DuckSource:
+    """A relation, a connection with ``query`` (or ``table``), or a pair of both."""
+    if isinstance(table, duckdb.DuckDBPyRelation):
+        if options.table is not None or options.query is not None:
+            raise InvalidInput(
+                "table= and query= belong to a connection: a relation is a query already; leave them out."
+            )
+        made = DuckSource(table)
+    else:
+        connection, query = table if isinstance(table, tuple) else (table, options.query or options.table)
+        if not isinstance(connection, duckdb.DuckDBPyConnection):
+            raise InvalidInput("table must be a DuckDB relation, or a connection with query=: give one of them.")
+        made = opened(connection, query)
+    made.check(columns)
+    return made
+
+
+def opened(connection: duckdb.DuckDBPyConnection, query: str) -> DuckSource:
+    """A query of a connection. A cursor of its own: an open reader blocks its connection."""
+    if not isinstance(query, str) or not query.strip():
+        raise InvalidInput("query must be the text of a SELECT, or a table's name: write it.")
+    try:
+        cursor = connection.cursor()
+        text = (
+            query if query.strip().split(None, 1)[0].lower() in ("select", "from", "with", "values") else quoted(query)
+        )
+        relation = cursor.sql(text) if text is query else cursor.table(query)
+    except duckdb.Error:
+        # DuckDB's own sentence may quote what it found in the tables.
+        raise InvalidInput("query is not one that this DuckDB connection can run: try it there first.") from None
+    if relation is None:
+        raise InvalidInput("query must return rows: write a SELECT, or a table's name.")
+    return DuckSource(relation)
+
+
+def run_group(
+    relation: duckdb.DuckDBPyRelation,
+    types: Mapping[str, str],
+    columns: Columns,
+    partition: Partition | None,
+    formulas: Sequence[Formula],
+    name: str,
+) -> Groups | None:
+    """Counts and sums by cell and arm of a relation; None where a decimal needs Python's own rounding."""
+    if any(types[column] == "decimal" for column in columns.wanted):
+        return None
+    low, high = columns.bounds.propensity
+    known = columns.propensity
+    if isinstance(known, float) and not low <= known <= high:
+        return groups([(None, 1, 1)], 1, 0)
+    text = group_query(columns, partition, formulas, Sql(types), _VIEW)
+    with reading(name):
+        found = answered(relation, text)
+    return groups(found, 1 if partition is None else partition.count, len(formulas))
+
+
+def most_rows(relation: duckdb.DuckDBPyRelation, columns: Columns, name: str) -> int:
+    """Most rows of one unit, out of core."""
+    assert columns.unit is not None
+    types = types_of(relation)
+    column = quoted(columns.unit.column)
+    conditions = meant(columns.where, Sql(types))
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    counted = f"SELECT {column} AS u, count(*) AS c FROM {_VIEW}{where} GROUP BY u"
+    with reading(name):
+        ((most, absent),) = answered(
+            relation, f"SELECT coalesce(max(c), 0), count(*) FILTER (u IS NULL) FROM ({counted})"
+        )
+    if absent:
+        raise missing_unit(columns.unit.column)
+    return int(most)
+
+
+def answered(relation: duckdb.DuckDBPyRelation, query: str) -> list[Any]:
+    """Rows of a query about the relation, which it calls by ``_VIEW``'s name."""
+    asked = relation.query(_VIEW, query)
+    assert asked is not None, "a SELECT returns rows"
+    return asked.fetchall()
+
+
+def types_of(relation: duckdb.DuckDBPyRelation) -> dict[str, str]:
+    """Types of the columns by name, in lower case."""
+    return dict(zip(relation.columns, (str(column.id) for column in relation.types), strict=True))
+
+
+def check_types(types: Mapping[str, str], columns: Columns, name: str) -> None:
+    """Refuse columns that are not there, or do not hold what is declared."""
+    wanted = columns.wanted
+    unit = [] if columns.unit is None else [columns.unit.column]
+    missing = ", ".join(repr(column) for column in [*wanted, *unit] if column not in types)
+    if missing:
+        raise InvalidInput(f"{name} has no column {missing}: it has {', '.join(map(repr, types))}.")
+    check_kinds(types, wanted)
+    for column in unit:
+        if types[column] not in (NARROW | WIDE | TEXT | {"uuid"}) - {"double", "float", "decimal"}:
+            raise InvalidInput(
+                f"{named(column)} must hold whole numbers or text, as it says whose row it is: convert it."
+            )
+
+
+def check_kinds(types: Mapping[str, str], wanted: Mapping[str, bool]) -> None:
+    """Refuse columns that hold something else than numbers or text as declared."""
+    for column, text in wanted.items():
+        if types[column] not in (TEXT if text else NARROW | WIDE):
+            needed = "text like its declared levels" if text else "numbers"
+            raise InvalidInput(f"{named(column)} must hold {needed}, but its type is {types[column]}: convert it.")
+
+
+def expression(name: str, text: bool, kind: str) -> str:
+    """SQL of a column for Arrow. Wide numbers stay as they are: Python refuses those that float64 cannot hold."""
+    if text:
+        return f"CAST({quoted(name)} AS VARCHAR) AS {quoted(name)}"
+    return f"CAST({quoted(name)} AS DOUBLE) AS {quoted(name)}" if kind in NARROW else quoted(name)
+
+
+class reading:  # noqa: N801
+    """Turn what DuckDB and Arrow say about rows into one sentence: theirs quote the value that they stumbled over."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        if isinstance(error, duckdb.InterruptException):
+            raise KeyboardInterrupt from None
+        if isinstance(error, duckdb.Error | pa.ArrowException | OSError):
+            raise InvalidInput(
+                f"{self.name} could not be read to its end: check the source, the connection and the space left."
+            ) from None

@@ -1,0 +1,251 @@
+"""Counts and sums by cell and arm in an engine's own words, bit for bit what NumPy computes from encoded chunks.
+
+Cells are found by comparing raw values with thresholds. Encoding a range is monotone in floating point as well, so that
+a record's encoded value reaches an edge exactly if its raw value reaches the smallest number that is encoded so.
+What cannot be used makes a record's cell NULL, and is then refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+
+from discreet.bounds import Levels, Range
+from discreet.columns import Float
+from discreet.engines.sweeps import Columns
+from discreet.formulas import Formula
+from discreet.partition import Cut, Partition
+from discreet.where import Condition
+
+T = TypeVar("T")
+
+
+class Words(Protocol[T]):
+    """What an engine has to say; T is its kind of expression. Numbers are float64, and casts and NULL are explicit."""
+
+    def number(self, column: str) -> T:
+        """A column as float64, NULL where it is missing."""
+        ...
+
+    def text(self, column: str) -> T:
+        """A column as text, NULL where it is missing."""
+        ...
+
+    def usable(self, column: str) -> T | None:
+        """Whether a numeric column's value fits into float64 (2**53); None where its type says so."""
+        ...
+
+    def constant(self, value: float | str) -> T:
+        """A float64 number to the last bit, or a text."""
+        ...
+
+    def whole(self, value: int) -> T:
+        """A small integer."""
+        ...
+
+    def arithmetic(self, sign: str, left: T, right: T) -> T:
+        """+, -, * or / of two numbers."""
+        ...
+
+    def compare(self, sign: str, left: T, right: T) -> T:
+        """<, <=, >= or = of two numbers, or = of two texts; NULL or false where either is NULL."""
+        ...
+
+    def finite(self, value: T) -> T:
+        """Whether a number is neither missing nor NaN nor infinite."""
+        ...
+
+    def missing(self, value: T, *, text: bool) -> T:
+        """Whether a value is NULL, or a number is NaN."""
+        ...
+
+    def present(self, value: T) -> T:
+        """Whether a number is neither NULL nor NaN."""
+        ...
+
+    def every(self, conditions: Sequence[T]) -> T:
+        """Whether all conditions are met."""
+        ...
+
+    def some(self, conditions: Sequence[T]) -> T:
+        """Whether any condition is met."""
+        ...
+
+    def choose(self, cases: Sequence[tuple[T, T]], otherwise: T | None = None) -> T:
+        """The value of the first case whose condition is met; ``otherwise``, or NULL, where none is."""
+        ...
+
+    def clip(self, value: T, low: float, high: float) -> T:
+        """A number that is not NaN held between two others; NULL may become anything."""
+        ...
+
+    def rint(self, value: T) -> T:
+        """The nearest whole number, of two the even one; below 2**51."""
+        ...
+
+    @property
+    def nothing(self) -> T:
+        """NULL."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Named(Generic[T]):
+    """Expressions of the rows of a table: see `described`."""
+
+    key: T
+    """twice the cell, and one more where treated; NULL where the row cannot be used"""
+    arm: T
+    """0 or 1"""
+    y: T
+    """the outcome in its own unit, filled where it is missing; NULL where it cannot be used"""
+    e: T | None
+    """the known probability, where it is a column"""
+
+
+def described(columns: Columns, partition: Partition | None, words: Words[T]) -> Named[T]:
+    """Cell, arm and outcome of every row."""
+    bounds, checks = columns.bounds, []
+    numeric = [columns.outcome, *([] if bounds.arms.is_text else [columns.treatment])]
+    arm = _level(columns.treatment, bounds.arms, (0, 1), words)
+    cell: T | None = None
+    for cut in () if partition is None else partition.cuts:
+        spec, name = bounds.columns[cut.column], columns.covariates[cut.column]
+        part = _part(name, cut, spec, words)
+        numeric += [] if isinstance(spec, Levels) and spec.is_text else [name]
+        if cell is not None:
+            part = words.arithmetic("+", words.arithmetic("*", cell, words.whole(cut.count)), part)
+        cell = part
+    key = arm if cell is None else words.arithmetic("+", words.arithmetic("*", cell, words.whole(2)), arm)
+    e: T | None = None
+    if isinstance(columns.propensity, str):
+        e = words.number(columns.propensity)
+        low, high = (words.constant(end) for end in bounds.propensity)
+        checks += [words.finite(e), words.compare(">=", e, low), words.compare("<=", e, high)]
+        numeric.append(columns.propensity)
+    checks += [check for name in numeric if (check := words.usable(name)) is not None]
+    if checks:
+        key = words.choose([(words.every(checks), key)])
+    y = words.number(columns.outcome)
+    outcomes = [(words.finite(y), y)]
+    if bounds.outcome_fill is not None:
+        outcomes.append((words.missing(y, text=False), words.constant(bounds.outcome_fill)))
+    return Named(key, arm, words.choose(outcomes), e)
+
+
+def said(formula: Formula, named: Named[T], words: Words[T], columns: Columns) -> T:
+    """A formula of rows whose cell, arm, outcome and probability are ``named``."""
+    args = [said(arg, named, words, columns) for arg in formula.args]
+    match formula.op:
+        case "y":
+            return _encoded(named.y, columns.bounds.outcome_range, words)
+        case "e":
+            return named.e if named.e is not None else words.constant(_given(columns))
+        case "number":
+            return words.constant(formula.numbers[0])
+        case "clip":
+            return words.clip(args[0], *formula.numbers)
+        case "rint":
+            return words.rint(args[0])
+        case "arm":
+            treated = words.compare("=", named.arm, words.whole(1))
+            return words.choose([(treated, args[1])], args[0])
+        case sign:
+            return words.arithmetic(_SIGNS[sign], args[0], args[1])
+
+
+_SIGNS = {"plus": "+", "minus": "-", "times": "*", "over": "/"}
+
+
+def meant(conditions: Sequence[Condition], words: Words[T]) -> list[T]:
+    """What the rows that are meant have to meet."""
+    made = []
+    for condition in conditions:
+        value = words.text(condition.column) if condition.is_text else words.number(condition.column)
+        if condition.values:
+            made.append(words.some([words.compare("=", value, words.constant(each)) for each in condition.values]))
+            continue
+        ends = [(">=", condition.low), ("<=", condition.high)]
+        parts = [words.compare(sign, value, words.constant(end)) for sign, end in ends if end is not None]
+        # Some engines take NaN for the largest number of all.
+        made.append(words.every([*parts, words.present(value)]))
+    return made
+
+
+def thresholds(cut: Cut, spec: Range) -> list[float]:
+    """Smallest raw numbers that belong to the second part, the third and so on."""
+    if not cut.edges:
+        return []
+    edges = spec.encode(np.array(cut.edges, dtype=np.float64))
+    # Floats in the order of integers: bisect between the lowest and the highest number there is.
+    low = np.full(len(edges), _ordered(-np.finfo(np.float64).max))
+    high = np.full(len(edges), _ordered(np.finfo(np.float64).max))
+    while np.any(low < high):
+        # Halved one by one: the sum of two such integers may not fit.
+        middle = (low >> 1) + (high >> 1) + (low & high & 1)
+        reached = spec.encode(_float(middle)) >= edges
+        high = np.where(reached, middle, high)
+        low = np.where(reached, low, np.minimum(middle + 1, high))
+    return [float(value) for value in _float(high)]
+
+
+def _ordered(value: float) -> int:
+    bits = int(np.array(value).view(np.int64))
+    return bits if bits >= 0 else -(bits & 0x7FFF_FFFF_FFFF_FFFF)
+
+
+def _float(ordered: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Float:
+    size = np.abs(ordered).view(np.float64)
+    return np.where(ordered < 0, -size, size)
+
+
+def _part(name: str, cut: Cut, spec: Range | Levels, words: Words[T]) -> T:
+    if isinstance(spec, Levels):
+        return _level(name, spec, cut.groups or (), words)
+    x = words.number(name)
+    cases = [(words.finite(x), _tree(x, thresholds(cut, spec), 0, words))]
+    if spec.fill is not None:
+        part = int(cut.parts(spec.encode(np.array([spec.fill])), spec)[0])
+        cases.append((words.missing(x, text=False), words.whole(part)))
+    return words.choose(cases)
+
+
+def _tree(x: T, edges: Sequence[float], first: int, words: Words[T]) -> T:
+    if not edges:
+        return words.whole(first)
+    half = len(edges) // 2
+    below = words.compare("<", x, words.constant(edges[half]))
+    return words.choose(
+        [(below, _tree(x, edges[:half], first, words))], _tree(x, edges[half + 1 :], first + half + 1, words)
+    )
+
+
+def _level(name: str, spec: Levels, groups: Sequence[int], words: Words[T]) -> T:
+    value = words.text(name) if spec.is_text else words.number(name)
+    cases = [
+        (words.compare("=", value, words.constant(level if isinstance(level, str) else float(level))), group)
+        for level, group in zip(spec.levels, groups, strict=True)
+    ]
+    fill = (
+        [] if spec.fill is None else [(words.missing(value, text=spec.is_text), groups[spec.levels.index(spec.fill)])]
+    )
+    other = None
+    if spec.other is not None:
+        absent = words.missing(value, text=spec.is_text)
+        # What is missing is no other level: without a fill it is refused.
+        other = words.choose([(absent, words.nothing)], words.whole(groups[spec.levels.index(spec.other)]))
+    return words.choose([(condition, words.whole(group)) for condition, group in [*fill, *cases]], other)
+
+
+def _encoded(y: T, spec: Range, words: Words[T]) -> T:
+    """`Range.encode` step by step."""
+    apart = words.arithmetic("-", words.clip(y, spec.low, spec.high), words.constant(spec.middle))
+    return words.clip(words.arithmetic("/", apart, words.constant(spec.high / 2 - spec.low / 2)), -1.0, 1.0)
+
+
+def _given(columns: Columns) -> float:
+    assert isinstance(columns.propensity, float), "a formula uses a probability that these records do not have"
+    return columns.propensity

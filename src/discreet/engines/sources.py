@@ -1,0 +1,196 @@
+"""Records of any engine: the engine runs sweeps, and this adds what all of them owe to privacy.
+
+Nothing is released from a part of the rows: every pass has to see as many rows as the first one, with the same
+checksum, and a unit may have no more rows than was declared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from discreet.bounds import Bounds
+from discreet.columns import IntArray
+from discreet.engines.sweeps import Columns, Sweep, Tally
+from discreet.errors import InvalidInput, SourceFailed
+from discreet.formulas import Formula
+from discreet.partition import Partition
+from discreet.records import Kernel, OnRows, Unit, check_arms
+
+CHANGED = "The records changed while they were being read: keep the source fixed and start again."
+_SPENT = "Nothing came of this pass; what earlier rounds spent stays spent."
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """Counts and sums by cell and arm, as an engine found them.
+
+    Parameters
+    ----------
+    counts
+        Whole numbers of shape (cells, 2), in any integer type.
+    sums
+        The same for each formula.
+    usable
+        Whether every row could be used. Where not, a sweep says why, and the numbers mean nothing.
+    """
+
+    counts: IntArray
+    sums: tuple[IntArray, ...]
+    usable: bool
+
+
+class Source(Protocol):
+    """What an engine has to offer. A source reads the same rows each time, in any order, and keeps no result."""
+
+    def run(self, sweep: Sweep, on_rows: OnRows | None = None) -> Tally:
+        """One pass over all rows: the sweep's tallies of all batches, added up. Batches may be read anywhere.
+
+        A table that cannot be read to its end raises `InvalidInput` (a sentence without data); never a part's tally.
+        """
+        ...
+
+    def count(self, columns: Columns) -> int | None:
+        """Number of rows that are meant, if that is known without a pass over them; None otherwise."""
+        ...
+
+    def group(self, columns: Columns, partition: Partition | None, formulas: Sequence[Formula]) -> Groups | None:
+        """Counts and sums by cell and arm where the engine adds up by itself; None where it cannot."""
+        ...
+
+    def most_rows(self, columns: Columns) -> int:
+        """Most rows, of those that are meant, that share one value of ``columns.unit.column``.
+
+        0 if there are none. A value that is missing raises `InvalidInput` with `missing_unit`.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of whatever the passes needed."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class TableRecords:
+    """Records of a source (see `discreet.records.Records`).
+
+    They are checked in the first pass, which is the first round's where the number of rows is known beforehand.
+    """
+
+    columns: Columns
+    source: Source
+    public: tuple[str, ...] = ()
+    _n: int = field(default=0, init=False)
+    _first: Tally | None = field(default=None, init=False, repr=False)
+    _grouped: IntArray | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        known = self.source.count(self.columns)
+        if known is None or known == 0:
+            # Where nothing says how many rows there are, they are counted, and checked on the way.
+            self._check(self.source.run(Sweep(self.columns)))
+        else:
+            self._n = known
+        if self.unit is not None and self.source.most_rows(self.columns) > self.unit.max_rows:
+            raise too_many_rows(self.unit)
+
+    @property
+    def n(self) -> int:
+        """Number of rows that are meant."""
+        return self._n
+
+    @property
+    def bounds(self) -> Bounds:
+        """What was declared about them."""
+        return self.columns.bounds
+
+    @property
+    def unit(self) -> Unit | None:
+        """Whose rows they are."""
+        return self.columns.unit
+
+    def sum(self, kernel: Kernel, on_rows: OnRows | None = None) -> IntArray:
+        """Add up ``kernel(chunk)``, an int64 array; ``on_rows`` is told the number of rows just finished."""
+        fresh = self._fresh
+        try:
+            tally = self.source.run(Sweep(self.columns, kernel), on_rows)
+            self._check(tally)
+        except InvalidInput as refusal:
+            if fresh:
+                raise
+            raise SourceFailed(f"{refusal} {_SPENT}") from None
+        if tally.sums is None:
+            raise SourceFailed(f"{CHANGED} {_SPENT}")
+        return tally.sums
+
+    def group_sums(
+        self, partition: Partition | None, formulas: Sequence[Formula], on_rows: OnRows | None = None
+    ) -> IntArray | None:
+        """Counts and sums by cell and arm, if the engine adds up by itself: see `Records`."""
+        fresh = self._fresh
+        try:
+            groups = self.source.group(self.columns, partition, formulas)
+            if groups is None:
+                return None
+            if not groups.usable:
+                # A sweep finds the same rows, and says what is wrong with them.
+                self._check(self.source.run(Sweep(self.columns)))
+                raise InvalidInput(CHANGED)
+            self._check_groups(groups)
+        except InvalidInput as refusal:
+            if fresh:
+                raise
+            raise SourceFailed(f"{refusal} {_SPENT}") from None
+        if on_rows is not None:
+            on_rows(self.n)
+        return np.stack([groups.counts, *groups.sums]).astype(np.int64)
+
+    def close(self) -> None:
+        """Let go of whatever the passes needed."""
+        self.source.close()
+
+    @property
+    def _fresh(self) -> bool:
+        """Whether no round can have spent anything yet."""
+        return self._first is None and self._grouped is None
+
+    def _check(self, tally: Tally) -> None:
+        if tally.refusal is not None:
+            raise InvalidInput(tally.refusal)
+        if self._first is None:
+            check_arms(tally.rows, tally.treated)
+            if self._n not in (0, tally.rows) or self._arms not in (None, tally.treated):
+                raise InvalidInput(CHANGED)
+            self._n, self._first = tally.rows, tally
+        elif (tally.rows, tally.treated, tally.checksum) != (self._n, self._first.treated, self._first.checksum):
+            raise InvalidInput(CHANGED)
+
+    def _check_groups(self, groups: Groups) -> None:
+        control, treated = (int(arm) for arm in groups.counts.sum(axis=0))
+        check_arms(control + treated, treated)
+        known = self._first.treated if self._first is not None else self._arms
+        if control + treated != self._n or known not in (None, treated):
+            raise InvalidInput(CHANGED)
+        self._grouped = groups.counts
+
+    @property
+    def _arms(self) -> int | None:
+        return None if self._grouped is None else int(self._grouped[:, 1].sum())
+
+
+def missing_unit(column: str) -> InvalidInput:
+    """The refusal of a unit column with missing values."""
+    return InvalidInput(
+        f"column {column!r} has missing values, but says whose row it is: fill or leave out those rows."
+    )
+
+
+def too_many_rows(unit: Unit) -> InvalidInput:
+    """The refusal of a unit with more rows than declared."""
+    return InvalidInput(
+        f"max_rows: a value of column {unit.column!r} has more rows than the {unit.max_rows} declared: declare more, "
+        "or keep fewer rows of each unit."
+    )

@@ -1,0 +1,147 @@
+"""SQL of counts and sums by cell and arm: what DuckDB says, and what other dialects change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from discreet.engines.grouping import Named, described, meant, said
+from discreet.engines.sources import Groups
+from discreet.engines.sweeps import Columns
+from discreet.formulas import Formula
+from discreet.partition import Partition
+
+# Adding this and taking it away again rounds to whole numbers, of two to the even one, as IEEE arithmetic does.
+_ROUNDER = 6755399441055744.0
+_EXACT = 2**53
+
+
+@dataclass(frozen=True, slots=True)
+class Sql:
+    """DuckDB's words. ``types`` are the columns' types in lower case; a dialect replaces what differs."""
+
+    types: Mapping[str, str]
+    double: str = "DOUBLE"
+    string: str = "VARCHAR"
+    big: str = "BIGINT"
+
+    def number(self, column: str) -> str:
+        """A column as float64."""
+        return f"CAST({quoted(column)} AS {self.double})"
+
+    def text(self, column: str) -> str:
+        """A column as text."""
+        return f"CAST({quoted(column)} AS {self.string})"
+
+    def usable(self, column: str) -> str | None:
+        """Whether a value of a wide integer type fits into float64."""
+        if self.types[column] not in ("bigint", "ubigint", "hugeint", "uhugeint"):
+            return None
+        name = quoted(column)
+        return f"({name} IS NULL OR {name} BETWEEN -{_EXACT} AND {_EXACT})"
+
+    def constant(self, value: float | str) -> str:
+        """A literal: a number in quotes is read to the last bit, where one without them may be a decimal."""
+        if isinstance(value, str):
+            return literal(value)
+        return f"CAST('{value!r}' AS {self.double})"
+
+    def whole(self, value: int) -> str:
+        """A small integer."""
+        return str(int(value))
+
+    def arithmetic(self, sign: str, left: str, right: str) -> str:
+        """+, -, * or / of two numbers."""
+        return f"({left} {sign} {right})"
+
+    def compare(self, sign: str, left: str, right: str) -> str:
+        """A comparison."""
+        return f"({left} {sign} {right})"
+
+    def finite(self, value: str) -> str:
+        """Whether a number is neither missing nor NaN nor infinite."""
+        return f"isfinite({value})"
+
+    def missing(self, value: str, *, text: bool) -> str:
+        """Whether a value is NULL, or a number is NaN."""
+        return f"({value} IS NULL)" if text else f"({value} IS NULL OR isnan({value}))"
+
+    def present(self, value: str) -> str:
+        """Whether a number is neither NULL nor NaN."""
+        return f"({value} IS NOT NULL AND NOT isnan({value}))"
+
+    def every(self, conditions: Sequence[str]) -> str:
+        """Whether all conditions are met."""
+        return f"({' AND '.join(conditions)})"
+
+    def some(self, conditions: Sequence[str]) -> str:
+        """Whether any condition is met."""
+        return f"({' OR '.join(conditions)})"
+
+    def choose(self, cases: Sequence[tuple[str, str]], otherwise: str | None = None) -> str:
+        """The value of the first case whose condition is met."""
+        words = " ".join(f"WHEN {condition} THEN {value}" for condition, value in cases)
+        return f"CASE {words} ELSE {'NULL' if otherwise is None else otherwise} END"
+
+    def clip(self, value: str, low: float, high: float) -> str:
+        """A number held between two others."""
+        return f"least(greatest({value}, {self.constant(low)}), {self.constant(high)})"
+
+    def rint(self, value: str) -> str:
+        """The nearest whole number, of two the even one."""
+        return f"(({value} + {self.constant(_ROUNDER)}) - {self.constant(_ROUNDER)})"
+
+    @property
+    def nothing(self) -> str:
+        """NULL."""
+        return "NULL"
+
+
+def group_query(
+    columns: Columns, partition: Partition | None, formulas: Sequence[Formula], words: Sql, table: str
+) -> str:
+    """SQL that returns key, rows, usable outcomes and the sum of each formula.
+
+    ``table`` is what stands after FROM. One inner query names cell, arm and outcome, so that each is computed once.
+    """
+    named = described(columns, partition, words)
+    conditions = meant(columns.where, words)
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    inner = f"SELECT {named.key} AS k, {named.arm} AS a, {named.y} AS y"
+    if named.e is not None:
+        inner += f", {named.e} AS e"
+    outer = replace(named, key="k", arm="a", y="y", e=None if named.e is None else "e")
+    sums = [f"sum(CAST({said(each, outer, words, columns)} AS {words.big}))" for each in formulas]
+    chosen = ", ".join(["k", "count(*)", "count(y)", *sums])
+    return f"SELECT {chosen} FROM ({inner} FROM {table}{where}) AS rows_ GROUP BY k"
+
+
+def groups(found: Sequence[Sequence[Any]], cells: int, formulas: int) -> Groups:
+    """What the query's rows say, cells without records filled with zeros."""
+    counts = np.zeros((cells, 2), dtype=np.int64)
+    sums = tuple(np.zeros((cells, 2), dtype=np.int64) for _ in range(formulas))
+    usable = True
+    for key, rows, outcomes, *totals in found:
+        if key is None or rows != outcomes:
+            usable = False
+            continue
+        counts.flat[int(key)] = int(rows)
+        for table, value in zip(sums, totals, strict=True):
+            table.flat[int(key)] = int(value)
+    return Groups(counts, sums, usable)
+
+
+def quoted(name: str) -> str:
+    """A column's name in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """A text in SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+__all__ = ["Named", "Sql", "group_query", "groups", "literal", "quoted"]

@@ -1,0 +1,198 @@
+"""One pass over a table, wherever its rows are: Arrow batches in, one tally of integers out.
+
+An engine hands batches to a `Sweep` (which cloudpickle can send to other processes) and adds up what comes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.bounds import Bounds, Levels
+from discreet.columns import IntArray
+from discreet.errors import InvalidInput
+from discreet.records import CHUNK_ROWS, Chunk, Kernel, Names, OnRows, Unit, added, chunks, hold
+from discreet.where import Where
+
+# A multiple of the chunk length, so that only the last chunk of a batch is short.
+BATCH_ROWS = 16 * CHUNK_ROWS
+# Odd numbers that make a checksum feel which column a value stands in.
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """Which columns of a table play which part, and what is declared about them.
+
+    Parameters
+    ----------
+    bounds
+        Public facts about the records.
+    outcome, treatment, covariates
+        Their columns; covariates in the order of the bounds.
+    propensity
+        Known probability of treatment, or its column.
+    where
+        Which rows are meant.
+    unit
+        Whose rows they are, where one unit may have several.
+    """
+
+    bounds: Bounds
+    outcome: str
+    treatment: str
+    covariates: tuple[str, ...]
+    propensity: str | float | None = None
+    where: Where = ()
+    unit: Unit | None = None
+
+    @property
+    def wanted(self) -> dict[str, bool]:
+        """The columns to read, in order, and whether they must hold text rather than numbers."""
+        wanted = {self.outcome: False, self.treatment: self.bounds.arms.is_text}
+        for name, spec in zip(self.covariates, self.bounds.columns, strict=True):
+            wanted[name] = isinstance(spec, Levels) and spec.is_text
+        if isinstance(self.propensity, str):
+            wanted[self.propensity] = False
+        for condition in self.where:
+            if wanted.setdefault(condition.column, condition.is_text) != condition.is_text:
+                raise InvalidInput(
+                    f"where[{condition.column!r}] does not fit what the bounds declare of that column: write numbers "
+                    "for numbers and text for text."
+                )
+        return wanted
+
+    @property
+    def names(self) -> Names:
+        """What errors call the columns."""
+        return Names(
+            named(self.outcome),
+            named(self.treatment),
+            tuple(map(named, self.covariates)),
+            named(self.propensity) if isinstance(self.propensity, str) else "propensity",
+        )
+
+    def chunks(self, batch: Any) -> Iterator[Chunk]:
+        """Clip and encode those rows of a batch that are meant; its columns are ``wanted``, in that order."""
+        places = {name: j for j, name in enumerate(self.wanted)}
+        for condition in self.where:
+            mask = condition.mask(batch.column(places[condition.column]))
+            if not mask.all():
+                # Conditions are met one after the other, so that each sees the rows that are left.
+                batch = batch.filter(pa.array(mask))
+        if not batch.num_rows:
+            return
+        p, bounds, names = self.bounds.p, self.bounds, self.names
+        y, t, *x = (batch.column(j) for j in range(2 + p))
+        e: Any = self.propensity
+        if isinstance(e, str):
+            e = batch.column(places[e])
+        elif e is not None:
+            e = np.broadcast_to(np.float64(e), batch.num_rows)
+        yield from chunks(hold(y, t, x, e, bounds=bounds, names=names), bounds, names)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tally:
+    """What one pass over some of the rows found.
+
+    Parameters
+    ----------
+    rows, treated
+        How many rows are meant, and how many of them are treated.
+    checksum
+        Depends on every encoded value and not on the order of rows: modulo 2**64.
+    sums
+        The kernel's, if there was one and any row.
+    refusal
+        Why the rows cannot be used: a sentence without data. The other numbers then mean nothing.
+    """
+
+    rows: int = 0
+    treated: int = 0
+    checksum: int = 0
+    sums: IntArray | None = None
+    refusal: str | None = None
+
+    def __add__(self, other: Tally) -> Tally:
+        sums = self.sums if other.sums is None else added(self.sums, other.sums)
+        return Tally(
+            self.rows + other.rows,
+            self.treated + other.treated,
+            (self.checksum + other.checksum) % 2**64,
+            sums,
+            self.refusal or other.refusal,
+        )
+
+
+def total(tallies: Iterable[Tally]) -> Tally:
+    """All tallies together."""
+    return reduce(Tally.__add__, tallies, Tally())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sweep:
+    """What to do with every row: check it, count it, and add up what a kernel makes of it (if there is one)."""
+
+    columns: Columns
+    kernel: Kernel | None = None
+
+    def __call__(self, batches: Iterable[Any], on_rows: OnRows | None = None) -> Tally:
+        """Tally of some batches, whose columns are ``columns.wanted`` in that order.
+
+        Rows that cannot be used do not raise, so that their refusal comes home from other processes as well.
+        """
+        rows = treated = checksum = 0
+        sums: IntArray | None = None
+        try:
+            for batch in batches:
+                for chunk in self.columns.chunks(batch):
+                    if self.kernel is not None:
+                        sums = added(sums, self.kernel(chunk))
+                    rows += len(chunk.t)
+                    treated += int(chunk.t.sum())
+                    checksum = (checksum + _checksum(chunk)) % 2**64
+                    if on_rows is not None:
+                        on_rows(len(chunk.t))
+        except InvalidInput as refusal:
+            return Tally(refusal=str(refusal))
+        return Tally(rows, treated, checksum, sums)
+
+
+def _checksum(chunk: Chunk) -> int:
+    mixed = chunk.y.view(np.uint64) * _ODD
+    for column in (chunk.t, *chunk.x.T) if chunk.e is None else (chunk.t, *chunk.x.T, chunk.e):
+        # Wraps around, as is meant; rows are mixed one by one, so that it matters what stands beside what.
+        mixed += np.ascontiguousarray(column).view(np.uint64) >> np.uint64(7)
+        mixed *= _ODD
+    mixed ^= mixed >> np.uint64(29)
+    return int(mixed.sum(dtype=np.uint64))
+
+
+def named(name: str) -> str:
+    """What errors call a column."""
+    return f"column {name!r}"
+
+
+def in_order(covariates: Sequence[str] | None, bounds: Bounds) -> tuple[str, ...]:
+    """The covariates' columns in the order of the bounds."""
+    from discreet.frames import match_names
+
+    if isinstance(covariates, str):
+        raise InvalidInput("covariates takes a list of column names: put the name in a list.")
+    if covariates is None and bounds.named:
+        return bounds.names
+    given = tuple(covariates or ())
+    if bounds.named:
+        match_names(given, bounds.names, "covariates")
+        return bounds.names
+    if len(given) != bounds.p:
+        raise InvalidInput(
+            f"covariates names {len(given)} columns, but the bounds declare {bounds.p}: name each of them."
+        )
+    return given
