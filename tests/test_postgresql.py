@@ -1,0 +1,289 @@
+"""Records in PostgreSQL: the same bits as in a file, one state for all passes, and never a part of the rows."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import psycopg
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from psycopg import sql
+from tests.seeded_fits import BOUNDS, ESTIMATORS, fitted, study
+
+from discreet import ATE, Bounds, DifferenceInMeans, Levels, Range, Uplift
+from discreet.engines.postgresql_wire import decoded
+from discreet.errors import InvalidInput, SourceFailed
+from discreet.testing import seeded_noise
+
+MEANS = {"outcome": "y", "treatment": "t"}
+
+
+@pytest.fixture
+def database(postgres: str) -> Iterator[psycopg.Connection[Any]]:
+    """A connection to the test's database, which is empty again afterwards."""
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        yield connection
+        connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+
+
+def write(
+    connection: psycopg.Connection[Any], frame: pd.DataFrame, types: dict[str, str], name: str = "claims"
+) -> None:
+    """A table with the rows of a frame, what is missing as NULL."""
+    columns = sql.SQL(", ").join(
+        sql.SQL("{} {}").format(sql.Identifier(column), sql.SQL(kind)) for column, kind in types.items()
+    )
+    connection.execute(sql.SQL("CREATE TABLE claims ({})").format(columns))
+    with connection.cursor() as cursor, cursor.copy("COPY claims FROM STDIN") as rows:
+        for row in frame[list(types)].astype(object).itertuples(index=False):
+            rows.write_row([None if value is None or value != value else value for value in row])
+
+
+TYPES = {"y": "float8", "t": "int4", "age": "float8", "ward": "text", "dose": "int4", "e": "float8"}
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_release_has_the_same_bits_as_from_a_file(
+    postgres: str, database: psycopg.Connection[Any], tmp_path: Path, name: str
+) -> None:
+    frame = study()
+    frame.to_parquet(tmp_path / "it.parquet")
+    write(database, frame.sample(frac=1, random_state=1), TYPES)
+    expected, expected_sums = fitted(name, tmp_path / "it.parquet")
+    release, sums = fitted(name, postgres, table="claims")
+    assert len(sums) == len(expected_sums)
+    for ours, theirs in zip(sums, expected_sums, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert release.to_dict() == expected.to_dict()
+
+
+ODD = Bounds(
+    outcome=(-2, 2),
+    covariates={
+        'the "ward" %s {}': Levels(("it's", "back\\slash", "é", "other"), other="other", fill="é"),
+        "age": Range(20, 60, fill=40),
+        "paid": (-90.5, 1e6),
+        "visits": (0, 2**52),
+        "smokes": [False, True],
+    },
+    treatment=("placebo", "the drug"),
+    outcome_fill=0.5,
+)
+
+
+def odd_study(n: int = 500) -> pd.DataFrame:
+    rng = np.random.default_rng(5)
+    return pd.DataFrame(
+        {
+            "y": np.where(rng.random(n) < 0.1, np.nan, rng.normal(0, 2, n)),
+            "t": rng.choice(np.array(["placebo", "the drug"], dtype=object), n),
+            'the "ward" %s {}': rng.choice(np.array(["it's", "back\\slash", "é", "E", None], dtype=object), n),
+            "age": np.where(rng.random(n) < 0.1, np.nan, rng.normal(40, 20, n)),
+            "paid": [Decimal(int(cents)) / 1000 for cents in rng.integers(-(10**6), 10**9, n)],
+            "visits": rng.integers(-(2**53), 2**53, n, endpoint=True),
+            "smokes": rng.random(n) < 0.5,
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    "types",
+    [
+        ("float8", "text", "text", "float8", "numeric", "int8", "bool"),
+        ("numeric", "varchar(20)", "varchar", "float8", "numeric(12, 3)", "numeric", "bool"),
+        ("float8", "arm", "char(12)", "numeric", "numeric", "int8", "int2"),
+    ],
+)
+def test_every_type_of_column_gives_the_same_numbers_as_in_memory(
+    postgres: str, database: psycopg.Connection[Any], types: tuple[str, ...]
+) -> None:
+    frame = odd_study()
+    database.execute("CREATE TYPE arm AS ENUM ('placebo', 'the drug')")
+    stored = frame.assign(smokes=frame["smokes"].astype(int)) if types[-1] == "int2" else frame
+    write(database, stored, dict(zip(frame.columns, types, strict=True)))
+    for estimator in (
+        ATE(epsilon=1, delta=1e-6, bounds=ODD),
+        Uplift(epsilon=1, bounds=ODD, by={"age": 4, "paid": 3, 'the "ward" %s {}': "levels", "smokes": "levels"}),
+    ):
+        with seeded_noise(1):
+            here = estimator.fit_table(frame, **MEANS).release_.to_dict()
+        with seeded_noise(1):
+            there = estimator.fit_table(postgres, table="claims", **MEANS).release_.to_dict()
+        assert here == there
+
+
+def test_a_query_and_a_filter_choose_rows_inside_the_database(postgres: str, database: psycopg.Connection[Any]) -> None:
+    frame = study(2_000)
+    write(database, frame, TYPES)
+    some = frame[(frame["age"] <= 60) & frame["ward"].isin(["a", "b"])]
+    chosen = {"where": {"age": (None, 60), "ward": ["a", "b"]}}
+    for name in ("ate", "uplift"):
+        _, sums = fitted(name, some)
+        for options in (
+            chosen | {"table": "public.claims"},
+            {"query": "SELECT * FROM claims WHERE age <= 60 AND ward IN ('a', 'b') -- only some;"},
+            chosen | {"query": "TABLE claims;"},
+        ):
+            _, found = fitted(name, postgres, **options)
+            assert [ours.tolist() for ours in found] == [theirs.tolist() for theirs in sums]
+
+
+def test_all_passes_see_one_state_of_a_table_that_changes(postgres: str, database: psycopg.Connection[Any]) -> None:
+    frame = study(1_000)
+    write(database, frame, TYPES)
+    expected, _ = fitted("ate", frame)
+    changes = []
+
+    def change(*_: object) -> None:
+        if len(changes) < 3:
+            database.execute("INSERT INTO claims SELECT * FROM claims LIMIT 100; UPDATE claims SET y = 0")
+            changes.append(1)
+
+    release, _ = fitted("ate", postgres, table="claims", progress=change)
+    assert changes
+    assert release.estimate == expected.estimate
+
+
+def test_a_query_with_chance_in_it_releases_nothing(postgres: str, database: psycopg.Connection[Any]) -> None:
+    write(database, study(1_000), TYPES)
+    chance = "SELECT y + random() AS y, t, age, ward, dose, e FROM claims"
+    estimator = ESTIMATORS["ate"]()
+    with pytest.raises(SourceFailed, match="The records changed while they were being read"):
+        estimator.fit_table(postgres, query=chance, **MEANS)
+    assert not hasattr(estimator, "release_")
+
+
+@pytest.mark.parametrize("name", ["ate", "uplift"])
+def test_a_dropped_connection_is_an_error_and_never_a_part_of_the_sum(
+    postgres: str, database: psycopg.Connection[Any], name: str
+) -> None:
+    # More rows than the connection's buffers hold, so that the server is cut off while it sends.
+    write(database, study(60_000), TYPES)
+    estimator = ESTIMATORS[name]()
+    cut: list[int] = []
+
+    def drop(*_: object) -> None:
+        if not cut:
+            ours = "WHERE application_name = 'discreet' AND datname = current_database()"
+            found = database.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity {ours}")
+            cut.extend(row[0] for row in found)
+
+    with pytest.raises(SourceFailed, match="The connection to PostgreSQL was lost"):
+        estimator.fit_table(postgres, table="claims", progress=drop, **MEANS)
+    assert cut == [True]
+    assert not hasattr(estimator, "release_")
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "neither": ({}, "needs table= or query="),
+    "both": ({"table": "claims", "query": "SELECT 1"}, "needs table= or query="),
+    "no table": ({"table": "nothing"}, "there is no such table"),
+    "no name": ({"table": "a.b.c"}, "table must be a table's name"),
+    "injection": ({"table": 'claims"; DROP TABLE claims; --'}, "there is no such table"),
+    "not SQL": ({"query": "SELEC * FROM claims"}, "not valid SQL"),
+    "two statements": ({"query": "SELECT 1; DELETE FROM claims"}, "not valid SQL"),
+    "writes": ({"query": "SELECT * FROM forget()"}, "would write"),
+    "twice": ({"query": "SELECT *, y FROM claims"}, "two columns with the same name"),
+    "empty": ({"query": "SELECT * FROM claims WHERE false"}, "fewer than 10 records"),
+    "one arm": ({"query": "SELECT * FROM claims WHERE t = 1"}, "One arm is empty"),
+}
+# What stands in place of a column.
+SPOILED = {
+    "no text": ("1 AS ward", "'ward' must hold text .* type is int4"),
+    "no number": ("now() AS age", "'age' must hold numbers"),
+    "NULL": ("nullif(y, (SELECT max(y) FROM claims)) AS y", "'y' has missing values"),
+    "infinite": ("'Infinity'::float8 AS y", "'y' has infinite values"),
+    "level": ("'secret' AS ward", "'ward' has values outside"),
+    "int8": (f"{2**53 + 1}::int8 AS age", r"'age' has .* beyond 2\*\*53"),
+    "numeric": (f"-{2**60}::numeric AS age", r"'age' has .* beyond 2\*\*53"),
+    "third arm": ("2 AS t", "'t' must hold 0 or 1"),
+    "absent": ("1 AS nothing", "table has no column 'y': it has 't', 'age'"),
+}
+for _reason, (_change, _words) in SPOILED.items():
+    _name = "y" if _reason == "absent" else _change.split()[-1]
+    _others = ", ".join(name for name in ("y", "t", "age", "ward", "dose") if name != _name)
+    REFUSED[_reason] = ({"query": f"SELECT {_others}, {_change} FROM claims"}, _words)
+
+
+@pytest.mark.parametrize(("options", "reason"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize("name", ["ate", "uplift"])
+def test_what_cannot_be_used_is_refused_in_words_that_quote_nothing(
+    postgres: str, database: psycopg.Connection[Any], options: dict[str, Any], reason: str, name: str
+) -> None:
+    write(database, study(200), TYPES)
+    database.execute(
+        "CREATE FUNCTION forget() RETURNS SETOF claims LANGUAGE sql AS 'DELETE FROM claims; TABLE claims' VOLATILE"
+    )
+    with pytest.raises(InvalidInput, match=reason) as refusal:
+        ESTIMATORS[name]().fit_table(postgres, **options, **MEANS)
+    assert "secret" not in str(refusal.value)
+    assert database.execute("SELECT count(*) FROM claims").fetchall() == [(200,)]
+
+
+def test_a_password_is_in_no_refusal() -> None:
+    estimator = DifferenceInMeans(epsilon=1, bounds=Bounds(outcome=(0, 1)))
+    for url in (
+        "postgresql://anna:hush@127.0.0.1:1/nowhere",
+        "postgresql://anna:hush@127.0.0.1:port/nowhere",
+        "postgresql://anna:hush@/%zz",
+    ):
+        with pytest.raises(InvalidInput, match="PostgreSQL does not answer at this address") as refusal:
+            estimator.fit_table(url, table="claims", **MEANS)
+        assert not re.search("hush|anna", f"{refusal.value!r} {estimator!r} {refusal.value.__cause__!r}")
+
+
+def test_a_unit_with_more_rows_than_declared_is_refused(postgres: str, database: psycopg.Connection[Any]) -> None:
+    write(database, study(300).assign(patient=np.arange(300) // 3), TYPES | {"patient": "int8"})
+    people = {"table": "claims", "unit": "patient", **MEANS}
+    with pytest.raises(InvalidInput, match="a value of column 'patient' has more rows than max_rows"):
+        ESTIMATORS["means"]().fit_table(postgres, max_rows=2, **people)
+    release = ESTIMATORS["means"]().fit_table(postgres, max_rows=3, **people).release_
+    assert "patient" in release.guarantee.unit
+    database.execute("UPDATE claims SET patient = NULL WHERE patient = 7")
+    with pytest.raises(InvalidInput, match="column 'patient' has missing values"):
+        ESTIMATORS["means"]().fit_table(postgres, max_rows=3, **people)
+
+
+def sent(rows: np.ndarray) -> bytes:
+    """A binary COPY as the server writes it."""
+    body = b"".join(
+        struct.pack(">h", len(row)) + b"".join(struct.pack(">id", 8, value) for value in row) for row in rows
+    )
+    return b"PGCOPY\n\xff\r\n\0" + struct.pack(">ii", 0, 0) + body + b"\xff\xff"
+
+
+@given(st.integers(0, 40), st.integers(1, 4), st.integers(1, 12), st.lists(st.integers(0, 2_000), max_size=8))
+def test_rows_survive_however_the_blocks_are_cut(n: int, width: int, rows: int, cuts: list[int]) -> None:
+    values = np.random.default_rng(n).normal(size=(n, width))
+    data = sent(values)
+    ends = sorted({*(min(cut, len(data)) for cut in cuts), len(data)})
+    blocks = [data[a:b] for a, b in zip([0, *ends], ends, strict=False)]
+    found = list(decoded(blocks, width, rows))
+    assert all(len(batch) > 0 for batch in found)
+    np.testing.assert_array_equal(np.concatenate([np.empty((0, width)), *found]), values)
+
+
+@given(st.integers(0, 20), st.integers(1, 3), st.data())
+def test_a_stream_that_ends_early_is_refused(n: int, width: int, data: st.DataObject) -> None:
+    whole = sent(np.ones((n, width)))
+    end = data.draw(st.integers(0, len(whole) - 1))
+    with pytest.raises(InvalidInput, match="fewer or other rows"):
+        list(decoded([whole[:end]], width, 4))
+
+
+def test_nothing_of_the_connection_is_printed(postgres: str, database: psycopg.Connection[Any]) -> None:
+    from discreet.engines import Options, open_table
+
+    write(database, study(50), TYPES)
+    with open_table(postgres, bounds=BOUNDS, options=Options(table="claims"), **MEANS) as records:
+        assert "host" not in repr(records)
+        assert records.source.connection.info.transaction_status == psycopg.pq.TransactionStatus.INTRANS
+    assert records.source.connection.closed
