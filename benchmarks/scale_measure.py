@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -9,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -94,9 +96,8 @@ class Pieces:
     """Results on disk, used again while neither code nor plan has changed."""
 
     def __init__(self, plan: Plan, say: Say, folder: Path = CACHE / "results") -> None:
-        own = [ROOT / "benchmarks" / f"scale_{name}.py" for name in _OWN]
-        code = fingerprint((plan, settings([])), [*own, *_engine_code()], ROOT)
-        self.plan, self.say, self.folder = plan, say, folder / f"{plan.name}-{code}"
+        digest = hashlib.sha256(repr((plan, _code())).encode()).hexdigest()[:12]
+        self.plan, self.say, self.folder = plan, say, folder / f"{plan.name}-{digest}"
 
     def get(self, name: str, measure: Callable[[Plan, Say], Result], *, measured: bool = True) -> Result:
         """The piece of this name; measured if it is not there, or empty if it is not to be."""
@@ -270,11 +271,12 @@ def _rival(name: str, rows: int) -> Spec | Failed:
         return failed
 
 
-def _engine_code() -> list[Path]:
-    paths = (ROOT / "src" / "discreet").rglob("*.py")
+@cache
+def _code() -> str:
+    """Fingerprint of the engines, the estimators and the jobs."""
+    source = ROOT / "src" / "discreet"
     left_out = PRESENTATION | {"audit", "papers", "reproduce", "serve"}
-    return [
-        path
-        for path in paths
-        if path.relative_to(ROOT / "src" / "discreet").parts[0].removesuffix(".py") not in left_out
+    paths = [
+        path for path in source.rglob("*.py") if path.relative_to(source).parts[0].removesuffix(".py") not in left_out
     ]
+    return fingerprint(settings([]), [*paths, *(ROOT / "benchmarks" / f"scale_{name}.py" for name in _OWN)], ROOT)

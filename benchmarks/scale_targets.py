@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from statistics import median
 from typing import Any
 
+from benchmarks.scale_measure import Plan
 from evidence.targets import Verdict
 
 GB = 1e9
@@ -30,11 +31,11 @@ def peak(piece: Mapping[str, Any], job: str) -> int | None:
     return int(found["peak"]) if found.get("seconds") else None
 
 
-def judge(found: Found, averages: tuple[int, ...]) -> list[Verdict]:
+def judge(found: Found, plan: Plan) -> list[Verdict]:
     """All verdicts; what a run left out, or could not do, says so."""
-    uplift, bits = found.get("uplift", {}), found.get("bits", {})
-    _, middle, largest = (found.get(f"average-{rows}", {}) for rows in averages)
-    rows = f"{uplift.get('rows', 0):,} rows"
+    uplift = found.get("uplift", {})
+    _, middle, largest = (found.get(f"average-{rows}", {}) for rows in plan.averages)
+    rows, streamed = f"{plan.uplift:,} rows", f"{plan.averages[1]:,} rows"
     ours = seconds(uplift, "duckdb, ours")
     return [
         _ratio(f"Uplift, {rows}, over DuckDB's own GROUP BY", RAW_RATIO, ours, seconds(uplift, "duckdb, raw")),
@@ -47,16 +48,16 @@ def judge(found: Found, averages: tuple[int, ...]) -> list[Verdict]:
             seconds(uplift, "spark, ours"),
             seconds(uplift, "spark, raw"),
         ),
-        _bits(bits),
+        _bits(found.get("bits", {}), plan),
         _ratio(
-            f"ATE, 12 covariates, {averages[1]:,} rows, over decoding the columns once",
+            f"ATE, 12 covariates, {streamed}, over decoding the columns once",
             DECODE_RATIO,
             seconds(middle, "ate"),
             seconds(middle, "decode"),
         ),
-        _memory(f"ATE, {averages[1]:,} rows, peak memory", peak(middle, "ate")),
-        _same_memory(averages, peak(middle, "ate"), peak(largest, "ate")),
-        _gain(found.get("workers", {})),
+        _memory(f"ATE, {streamed}, peak memory", peak(middle, "ate")),
+        _same_memory(plan, peak(middle, "ate"), peak(largest, "ate")),
+        _gain(found.get("workers", {}), plan),
     ]
 
 
@@ -75,8 +76,8 @@ def _memory(target: str, most: int | None) -> Verdict:
     return Verdict(target=target, limit=wanted, figure=f"{most / GB:.2f} GB", reached=most < MOST_MEMORY)
 
 
-def _same_memory(averages: tuple[int, ...], middle: int | None, largest: int | None) -> Verdict:
-    target = f"ATE, {averages[2]:,} rows, peak memory over that at {averages[1]:,}"
+def _same_memory(plan: Plan, middle: int | None, largest: int | None) -> Verdict:
+    target = f"ATE, {plan.averages[2]:,} rows, peak memory over that at {plan.averages[1]:,}"
     wanted = f"finished, ≤ {_SAME:g} ×"
     if middle is None or largest is None:
         return Verdict(target=target, limit=wanted, figure="", reached=None)
@@ -84,19 +85,19 @@ def _same_memory(averages: tuple[int, ...], middle: int | None, largest: int | N
     return Verdict(target=target, limit=wanted, figure=figure, reached=largest / middle <= _SAME)
 
 
-def _gain(workers: Mapping[str, Any]) -> Verdict:
+def _gain(workers: Mapping[str, Any], plan: Plan) -> Verdict:
     one, two = seconds(workers, "1"), seconds(workers, "2")
-    target, wanted = f"ATE, {workers.get('rows', 0):,} rows, two processes over one", f"≥ {WORKERS_GAIN:g} × as fast"
+    target, wanted = f"ATE, {plan.workers:,} rows, two processes over one", f"≥ {WORKERS_GAIN:g} × as fast"
     if one is None or two is None:
         return Verdict(target=target, limit=wanted, figure="", reached=None)
     figure = f"{one / two:.2f} × ({two:.1f} s against {one:.1f} s)"
     return Verdict(target=target, limit=wanted, figure=figure, reached=one / two >= WORKERS_GAIN)
 
 
-def _bits(bits: Mapping[str, Any]) -> Verdict:
+def _bits(bits: Mapping[str, Any], plan: Plan) -> Verdict:
     digests = {name: job["found"] for name, job in bits.get("jobs", {}).items() if job["seconds"]}
     pairs = [(digests.get(f"duckdb, {kind}"), digests.get(f"spark, {kind}")) for kind in ("uplift", "ate")]
-    target, wanted = f"Spark's exact sums beside DuckDB's, {bits.get('rows', 0):,} rows", "the same bits"
+    target, wanted = f"Spark's exact sums beside DuckDB's, {plan.bits:,} rows", "the same bits"
     if any(None in pair for pair in pairs):
         return Verdict(target=target, limit=wanted, figure="", reached=None)
     same = sum(left == right for left, right in pairs)

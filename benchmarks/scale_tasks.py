@@ -115,6 +115,7 @@ def _fit(spec: dict[str, Any]) -> Callable[..., Any]:
 
     source, declared = _source(spec), bounds(tuple(spec["features"]))
     options: dict[str, Any] = {"outcome": OUTCOME, "treatment": TREATMENT}
+    options |= {name: spec[name] for name in ("table", "workers") if name in spec}
 
     def fit(**more: Any) -> Any:
         if spec["estimator"] == "uplift":
@@ -140,7 +141,7 @@ def _source(spec: dict[str, Any]) -> Any:
         for name, value in spec["settings"].items():
             builder = builder.config(name, value)
         return builder.getOrCreate().read.parquet(*glob.glob(spec["path"]))
-    return spec["path"]
+    return spec["url"] if spec["engine"] == "postgresql" else spec["path"]
 
 
 def raw_sql(source: str) -> str:
