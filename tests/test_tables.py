@@ -284,7 +284,5 @@ def test_missing_bounds_are_refused() -> None:
 def test_a_file_that_changes_between_passes_is_refused(tmp_path: Path) -> None:
     records = in_file(write(study(40), tmp_path / "it.csv"))
     write(study(41), tmp_path / "it.csv")
-    with pytest.raises(
-        SourceFailed, match=r"changed while they were being read.*stays spent"
-    ):
+    with pytest.raises(SourceFailed, match=r"changed while they were being read.*stays spent"):
         records.sum(fingerprint)

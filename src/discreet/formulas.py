@@ -6,7 +6,10 @@ DuckDB, polars and PostgreSQL agree. The same formula is evaluated on chunks and
 
 from __future__ import annotations
 
+import math
+import operator
 from dataclasses import dataclass
+from itertools import product
 from types import SimpleNamespace
 from typing import Protocol
 
@@ -66,12 +69,15 @@ class Formula:
         return _made("times", self, other)
 
     def __truediv__(self, other: Formula) -> Formula:
+        if other.constant and math.frexp(other.constant)[0] in (0.5, -0.5):
+            # By a power of two: the same bits, and most engines divide slowly.
+            return self * number(1.0 / other.constant)
         return _made("over", self, other)
 
     def clip(self, low: float, high: float) -> Formula:
-        """Held between two numbers."""
-        if self.op == "y" and low <= -1.0 and high >= 1.0:
-            # Outcomes are inside already.
+        """Held between two numbers; left out where it is known to be there already."""
+        ends = _ends(self)
+        if ends is not None and low <= ends[0] and ends[1] <= high:
             return self
         return _folded(Formula("clip", (self,), (float(low), float(high))))
 
@@ -145,6 +151,37 @@ def _folded(formula: Formula) -> Formula:
         nobody = SimpleNamespace(y=np.zeros(1), t=np.zeros(1), x=np.zeros((1, 0)), e=None)
         return number(float(formula(nobody)[0]))
     return formula
+
+
+def _ends(formula: Formula) -> tuple[float, float] | None:
+    """The least and the largest value that it can have, if that is known.
+
+    Rounding keeps order, so that sums and products of floats are extreme at the ends of what they are made of.
+    """
+    ends = [_ends(arg) for arg in formula.args]
+    if any(end is None for end in ends):
+        return (formula.numbers[0], formula.numbers[1]) if formula.op == "clip" else None
+    known = [end for end in ends if end is not None]
+    match formula.op:
+        case "y":
+            return -1.0, 1.0
+        case "number":
+            return formula.numbers[0], formula.numbers[0]
+        case "clip":
+            low, high = formula.numbers
+            return max(low, min(known[0][0], high)), min(high, max(known[0][1], low))
+        case "rint":
+            return float(np.rint(known[0][0])), float(np.rint(known[0][1]))
+        case "arm":
+            return min(known[0][0], known[1][0]), max(known[0][1], known[1][1])
+        case "times" if formula.args[0] == formula.args[1]:
+            squares = [end * end for end in known[0]]
+            return (0.0 if known[0][0] < 0.0 < known[0][1] else min(squares)), max(squares)
+        case "plus" | "minus" | "times":
+            signs = {"plus": operator.add, "minus": operator.sub, "times": operator.mul}
+            corners = [signs[formula.op](left, right) for left, right in product(*known)]
+            return min(corners), max(corners)
+    return None
 
 
 def _value(formula: Formula, chunk: Rows) -> Float | float:

@@ -81,7 +81,7 @@ class UpliftRelease:
     notes: tuple[str, ...] = ()
     _factors: tuple[Factor, ...] = field(init=False, repr=False)
     _means: Means = field(init=False, repr=False)
-    _posterior: Posterior = field(init=False, repr=False)
+    _smoothed: list[Posterior] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind) or (self.kind == "signed" and self.propensity is None):
@@ -102,7 +102,14 @@ class UpliftRelease:
             means = signed_effects(self.noisy, self.look, self.propensity)
         object.__setattr__(self, "_factors", factors)
         object.__setattr__(self, "_means", means)
-        object.__setattr__(self, "_posterior", posterior(factors, means.value, means.variance))
+        object.__setattr__(self, "_smoothed", [])
+
+    @property
+    def _posterior(self) -> Posterior:
+        # Worked out when it is first asked for: it takes longer than a pass over a million records.
+        if not self._smoothed:
+            self._smoothed.append(posterior(self._factors, self._means.value, self._means.variance))
+        return self._smoothed[0]
 
     @property
     def title(self) -> str:

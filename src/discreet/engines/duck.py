@@ -10,9 +10,10 @@ import duckdb
 import pyarrow as pa
 
 from discreet.engines import Options
+from discreet.engines.counting import counted
 from discreet.engines.grouping import meant
-from discreet.engines.sources import Groups, missing_unit
-from discreet.engines.sql import Sql, group_query, groups, quoted
+from discreet.engines.sources import Groups, missing_unit, unusable
+from discreet.engines.sql import Sql, count_query, group_query, groups, quoted
 from discreet.engines.sweeps import BATCH_ROWS, Columns, Sweep, Tally, named
 from discreet.errors import InvalidInput
 from discreet.formulas import Formula
@@ -125,11 +126,13 @@ def run_group(
     low, high = columns.bounds.propensity
     known = columns.propensity
     if isinstance(known, float) and not low <= known <= high:
-        return groups([(None, 1, 1)], 1, 0)
-    text = group_query(columns, partition, formulas, Sql(types), _VIEW)
+        return unusable()
+    words, cells = Sql(types), 1 if partition is None else partition.count
+    count = counted(columns, partition, words)
     with reading(name):
-        found = answered(relation, text)
-    return groups(found, 1 if partition is None else partition.count, len(formulas))
+        if count is not None:
+            return count.groups(answered(relation, count_query(count, _VIEW)), formulas, columns)
+        return groups(answered(relation, group_query(columns, partition, formulas, words, _VIEW)), cells, len(formulas))
 
 
 def most_rows(relation: duckdb.DuckDBPyRelation, columns: Columns, name: str) -> int:

@@ -7,6 +7,7 @@ What cannot be used makes a record's cell NULL, and is then refused.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
@@ -21,6 +22,8 @@ from discreet.partition import Cut, Partition
 from discreet.where import Condition
 
 T = TypeVar("T")
+
+_LARGEST = float(np.finfo(np.float64).max)
 
 
 class Words(Protocol[T]):
@@ -51,7 +54,10 @@ class Words(Protocol[T]):
         ...
 
     def compare(self, sign: str, left: T, right: T) -> T:
-        """<, <=, >= or = of two numbers, or = of two texts; NULL or false where either is NULL."""
+        """<, <=, >= or = of two numbers, or = of two texts; not met where either is NULL.
+
+        NaN is larger than every number and infinity, as DuckDB, PostgreSQL and polars have it.
+        """
         ...
 
     def finite(self, value: T) -> T:
@@ -94,7 +100,7 @@ class Words(Protocol[T]):
 
 @dataclass(frozen=True, slots=True)
 class Named(Generic[T]):
-    """Expressions of the rows of a table: see `described`."""
+    """Expressions of the rows of a table."""
 
     key: T
     """twice the cell, and one more where treated; NULL where the row cannot be used"""
@@ -107,26 +113,17 @@ class Named(Generic[T]):
 
 
 def described(columns: Columns, partition: Partition | None, words: Words[T]) -> Named[T]:
-    """Cell, arm and outcome of every row."""
+    """Cell, arm, outcome and probability of every row."""
     bounds, checks = columns.bounds, []
-    numeric = [columns.outcome, *([] if bounds.arms.is_text else [columns.treatment])]
     arm = _level(columns.treatment, bounds.arms, (0, 1), words)
-    cell: T | None = None
-    for cut in () if partition is None else partition.cuts:
-        spec, name = bounds.columns[cut.column], columns.covariates[cut.column]
-        part = _part(name, cut, spec, words)
-        numeric += [] if isinstance(spec, Levels) and spec.is_text else [name]
-        if cell is not None:
-            part = words.arithmetic("+", words.arithmetic("*", cell, words.whole(cut.count)), part)
-        cell = part
-    key = arm if cell is None else words.arithmetic("+", words.arithmetic("*", cell, words.whole(2)), arm)
+    key = words.arithmetic("+", words.arithmetic("*", _cell(columns, partition, words), words.whole(2)), arm)
     e: T | None = None
     if isinstance(columns.propensity, str):
         e = words.number(columns.propensity)
         low, high = (words.constant(end) for end in bounds.propensity)
-        checks += [words.finite(e), words.compare(">=", e, low), words.compare("<=", e, high)]
-        numeric.append(columns.propensity)
-    checks += [check for name in numeric if (check := words.usable(name)) is not None]
+        checks += [words.compare(">=", e, low), words.compare("<=", e, high)]
+    if (check := words.usable(columns.outcome)) is not None:
+        checks.append(check)
     if checks:
         key = words.choose([(words.every(checks), key)])
     y = words.number(columns.outcome)
@@ -141,7 +138,7 @@ def said(formula: Formula, named: Named[T], words: Words[T], columns: Columns) -
     args = [said(arg, named, words, columns) for arg in formula.args]
     match formula.op:
         case "y":
-            return _encoded(named.y, columns.bounds.outcome_range, words)
+            return encoded(named.y, columns.bounds.outcome_range, words)
         case "e":
             return named.e if named.e is not None else words.constant(_given(columns))
         case "number":
@@ -202,25 +199,50 @@ def _float(ordered: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Float:
     return np.where(ordered < 0, -size, size)
 
 
-def _part(name: str, cut: Cut, spec: Range | Levels, words: Words[T]) -> T:
+def _cell(columns: Columns, partition: Partition | None, words: Words[T]) -> T:
+    cell: T | None = None
+    for cut in () if partition is None else partition.cuts:
+        part = part_of(cut, columns, words)
+        cell = (
+            part if cell is None else words.arithmetic("+", words.arithmetic("*", cell, words.whole(cut.count)), part)
+        )
+    return words.whole(0) if cell is None else cell
+
+
+def part_of(cut: Cut, columns: Columns, words: Words[T]) -> T:
+    """Which part of a cut a row is in; NULL where that cannot be said."""
+    spec, name = columns.bounds.columns[cut.column], columns.covariates[cut.column]
     if isinstance(spec, Levels):
         return _level(name, spec, cut.groups or (), words)
-    x = words.number(name)
-    cases = [(words.finite(x), _tree(x, thresholds(cut, spec), 0, words))]
+    x, edges = words.number(name), thresholds(cut, spec)
+    otherwise = words.nothing
     if spec.fill is not None:
         part = int(cut.parts(spec.encode(np.array([spec.fill])), spec)[0])
-        cases.append((words.missing(x, text=False), words.whole(part)))
-    return words.choose(cases)
-
-
-def _tree(x: T, edges: Sequence[float], first: int, words: Words[T]) -> T:
+        otherwise = words.choose([(words.missing(x, text=False), words.whole(part))])
+    # NaN is larger than every number and NULL is not smaller: what cannot be used is at either end, where it is caught.
+    fits = [] if (check := words.usable(name)) is None else [check]
+    low = words.every([words.compare(">=", x, words.constant(-_LARGEST)), *fits])
+    high = words.every([words.compare("<=", x, words.constant(_LARGEST)), *fits])
     if not edges:
-        return words.whole(first)
+        return words.choose([(words.every([low, high]), words.whole(0))], otherwise)
+    first, last = (
+        words.choose([(low, words.whole(0))], otherwise),
+        words.choose([(high, words.whole(len(edges)))], otherwise),
+    )
+    return tree(x, edges, [first, *map(words.whole, range(1, len(edges))), last], words)
+
+
+def tree(x: T, edges: Sequence[float], leaves: Sequence[T], words: Words[T]) -> T:
+    """The leaf between whose edges a number is, a leaf holding its lower edge."""
+    if not edges:
+        return leaves[0]
     half = len(edges) // 2
     below = words.compare("<", x, words.constant(edges[half]))
-    return words.choose(
-        [(below, _tree(x, edges[:half], first, words))], _tree(x, edges[half + 1 :], first + half + 1, words)
+    first, rest = (
+        tree(x, edges[:half], leaves[: half + 1], words),
+        tree(x, edges[half + 1 :], leaves[half + 1 :], words),
     )
+    return words.choose([(below, first)], rest)
 
 
 def _level(name: str, spec: Levels, groups: Sequence[int], words: Words[T]) -> T:
@@ -229,21 +251,30 @@ def _level(name: str, spec: Levels, groups: Sequence[int], words: Words[T]) -> T
         (words.compare("=", value, words.constant(level if isinstance(level, str) else float(level))), group)
         for level, group in zip(spec.levels, groups, strict=True)
     ]
-    fill = (
-        [] if spec.fill is None else [(words.missing(value, text=spec.is_text), groups[spec.levels.index(spec.fill)])]
-    )
-    other = None
+    otherwise = words.nothing
+    absent = words.missing(value, text=spec.is_text)
     if spec.other is not None:
-        absent = words.missing(value, text=spec.is_text)
-        # What is missing is no other level: without a fill it is refused.
-        other = words.choose([(absent, words.nothing)], words.whole(groups[spec.levels.index(spec.other)]))
-    return words.choose([(condition, words.whole(group)) for condition, group in [*fill, *cases]], other)
+        # What is missing is no other level, and neither is a number that float64 cannot tell from its neighbours.
+        other, check = words.whole(groups[spec.levels.index(spec.other)]), None if spec.is_text else words.usable(name)
+        otherwise = words.choose([(absent, words.nothing)], other if check is None else words.choose([(check, other)]))
+    if spec.fill is not None:
+        otherwise = words.choose([(absent, words.whole(groups[spec.levels.index(spec.fill)]))], otherwise)
+    return words.choose([(condition, words.whole(group)) for condition, group in cases], otherwise)
 
 
-def _encoded(y: T, spec: Range, words: Words[T]) -> T:
+def encoded(y: T, spec: Range, words: Words[T]) -> T:
     """`Range.encode` step by step."""
-    apart = words.arithmetic("-", words.clip(y, spec.low, spec.high), words.constant(spec.middle))
-    return words.clip(words.arithmetic("/", apart, words.constant(spec.high / 2 - spec.low / 2)), -1.0, 1.0)
+    inside, half = words.clip(y, spec.low, spec.high), spec.high / 2 - spec.low / 2
+    apart = inside if spec.middle == 0.0 else words.arithmetic("-", inside, words.constant(spec.middle))
+    if math.frexp(half)[0] == 0.5:
+        # A power of two: the same bits, and most engines divide slowly.
+        scaled = words.arithmetic("*", apart, words.constant(1.0 / half))
+    else:
+        scaled = words.arithmetic("/", apart, words.constant(half))
+    # Rounding keeps order: if the ends stay inside, so does everything between them.
+    if (spec.high - spec.middle) / half <= 1.0 and (spec.low - spec.middle) / half >= -1.0:
+        return scaled
+    return words.clip(scaled, -1.0, 1.0)
 
 
 def _given(columns: Columns) -> float:

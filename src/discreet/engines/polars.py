@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 import polars as pl
 
 from discreet.engines import Options, frames
-from discreet.engines.grouping import described, meant, said
-from discreet.engines.sources import Groups, missing_unit
+from discreet.engines.counting import counted
+from discreet.engines.grouping import Named, described, meant, said
+from discreet.engines.sources import Groups, missing_unit, unusable
 from discreet.engines.sql import groups
 from discreet.engines.sweeps import BATCH_ROWS, Columns, Sweep, Tally, named
 from discreet.errors import InvalidInput
@@ -79,14 +80,19 @@ class PolarsSource:
             return None
         known, (low, high) = columns.propensity, columns.bounds.propensity
         if isinstance(known, float) and not low <= known <= high:
-            return groups([(None, 1, 1)], 1, 0)
+            return unusable()
         words = _Words(self.types)
+        count = counted(columns, partition, words)
+        if count is not None:
+            names = [f"k{j}" for j in range(len(count.keys))]
+            keys = [key.alias(name) for key, name in zip(count.keys, names, strict=True)]
+            asked = self.frame.filter(*count.conditions).select(keys).group_by(names).agg(pl.len().alias("n"))
+            with _reading():
+                return count.groups(asked.collect(engine="streaming").rows(), formulas, columns)
         found = described(columns, partition, words)
         inner = [found.key.alias("k"), found.arm.alias("a"), found.y.alias("y")]
         inner += [] if found.e is None else [found.e.alias("e")]
-        outer = replace(
-            found, key=pl.col("k"), arm=pl.col("a"), y=pl.col("y"), e=None if found.e is None else pl.col("e")
-        )
+        outer = Named(pl.col("k"), pl.col("a"), pl.col("y"), None if found.e is None else pl.col("e"))
         sums = [
             said(each, outer, words, columns).cast(pl.Int64).sum().alias(f"s{j}") for j, each in enumerate(formulas)
         ]
@@ -139,6 +145,18 @@ class _Words:
 
     def text(self, column: str) -> pl.Expr:
         return pl.col(column).cast(pl.String)
+
+    def is_whole(self, column: str) -> bool:
+        return bool(self.types[column].is_integer()) or self.types[column] == pl.Boolean
+
+    def integer(self, column: str) -> pl.Expr:
+        return pl.col(column) if self.types[column] in _WIDE else pl.col(column).cast(pl.Int64)
+
+    def given(self, value: pl.Expr) -> pl.Expr:
+        return value.is_not_null()
+
+    def held(self, value: pl.Expr, low: int, high: int) -> pl.Expr:
+        return value.clip(low, high)
 
     def usable(self, column: str) -> pl.Expr | None:
         if self.types[column] not in _WIDE:

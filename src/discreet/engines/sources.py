@@ -35,12 +35,17 @@ class Groups:
     sums
         The same for each formula.
     usable
-        Whether every row could be used. Where not, a sweep says why, and the numbers mean nothing.
+        Whether every row could be used. Where not, or where rows are missing, a sweep says why.
     """
 
     counts: IntArray
     sums: tuple[IntArray, ...]
     usable: bool
+
+
+def unusable() -> Groups:
+    """What is found where some row cannot be used: a sweep then says why."""
+    return Groups(np.zeros((1, 2), dtype=np.int64), (), usable=False)
 
 
 class Source(Protocol):
@@ -135,10 +140,10 @@ class TableRecords:
             groups = self.source.group(self.columns, partition, formulas)
             if groups is None:
                 return None
-            if not groups.usable:
-                # A sweep finds the same rows, and says what is wrong with them.
+            if not groups.usable or int(groups.counts.sum()) < self._n:
+                # A sweep finds the same rows and says what is wrong with them; if it has no objection, it adds up.
                 self._check(self.source.run(Sweep(self.columns)))
-                raise InvalidInput(CHANGED)
+                return None
             self._check_groups(groups)
         except InvalidInput as refusal:
             if fresh:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from discreet.engines.counting import Count
 from discreet.engines.grouping import Named, described, meant, said
 from discreet.engines.sources import Groups
 from discreet.engines.sweeps import Columns
@@ -17,6 +18,8 @@ from discreet.partition import Partition
 # Adding this and taking it away again rounds to whole numbers, of two to the even one, as IEEE arithmetic does.
 _ROUNDER = 6755399441055744.0
 _EXACT = 2**53
+_WIDE = {"bigint", "ubigint", "hugeint", "uhugeint"}
+_WHOLE = _WIDE | {"boolean", "tinyint", "smallint", "integer", "utinyint", "usmallint", "uinteger"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +39,25 @@ class Sql:
         """A column as text."""
         return f"CAST({quoted(column)} AS {self.string})"
 
+    def is_whole(self, column: str) -> bool:
+        """Whether a column's type holds whole numbers or truth values only."""
+        return self.types[column] in _WHOLE
+
+    def integer(self, column: str) -> str:
+        """Such a column as integers."""
+        return quoted(column) if self.types[column] in _WIDE else f"CAST({quoted(column)} AS BIGINT)"
+
+    def given(self, value: str) -> str:
+        """Whether a value is not NULL."""
+        return f"({value} IS NOT NULL)"
+
+    def held(self, value: str, low: int, high: int) -> str:
+        """An integer held between two others."""
+        return f"least(greatest({value}, {low}), {high})"
+
     def usable(self, column: str) -> str | None:
         """Whether a value of a wide integer type fits into float64."""
-        if self.types[column] not in ("bigint", "ubigint", "hugeint", "uhugeint"):
+        if self.types[column] not in _WIDE:
             return None
         name = quoted(column)
         return f"({name} IS NULL OR {name} BETWEEN -{_EXACT} AND {_EXACT})"
@@ -113,14 +132,14 @@ def group_query(
     inner = f"SELECT {named.key} AS k, {named.arm} AS a, {named.y} AS y"
     if named.e is not None:
         inner += f", {named.e} AS e"
-    outer = replace(named, key="k", arm="a", y="y", e=None if named.e is None else "e")
+    outer = Named("k", "a", "y", None if named.e is None else "e")
     sums = [f"sum(CAST({said(each, outer, words, columns)} AS {words.big}))" for each in formulas]
     chosen = ", ".join(["k", "count(*)", "count(y)", *sums])
     return f"SELECT {chosen} FROM ({inner} FROM {table}{where}) AS rows_ GROUP BY k"
 
 
-def groups(found: Sequence[Sequence[Any]], cells: int, formulas: int) -> Groups:
-    """What the query's rows say, cells without records filled with zeros."""
+def groups(found: Iterable[Sequence[Any]], cells: int, formulas: int) -> Groups:
+    """What the rows of `group_query` say, cells without records filled with zeros."""
     counts = np.zeros((cells, 2), dtype=np.int64)
     sums = tuple(np.zeros((cells, 2), dtype=np.int64) for _ in range(formulas))
     usable = True
@@ -134,6 +153,13 @@ def groups(found: Sequence[Sequence[Any]], cells: int, formulas: int) -> Groups:
     return Groups(counts, sums, usable)
 
 
+def count_query(made: Count[str], table: str) -> str:
+    """SQL of counts by cell, arm and outcome."""
+    keys = ", ".join(made.keys)
+    numbers = ", ".join(str(place + 1) for place in range(len(made.keys)))
+    return f"SELECT {keys}, count(*) FROM {table} WHERE {' AND '.join(made.conditions)} GROUP BY {numbers}"
+
+
 def quoted(name: str) -> str:
     """A column's name in SQL."""
     return '"' + name.replace('"', '""') + '"'
@@ -142,6 +168,3 @@ def quoted(name: str) -> str:
 def literal(text: str) -> str:
     """A text in SQL."""
     return "'" + text.replace("'", "''") + "'"
-
-
-__all__ = ["Named", "Sql", "group_query", "groups", "literal", "quoted"]
