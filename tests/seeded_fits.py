@@ -39,10 +39,10 @@ ESTIMATORS = {
 }
 
 
-def fitted(name: str, table: object, **options: object) -> tuple[object, list[np.ndarray]]:
+def fitted(name: str, source: object, /, **options: object) -> tuple[object, list[np.ndarray]]:
     """The release of a seeded fit, and the exact integer sums of all its rounds."""
     with seeded_noise(3), record_sums() as recorded:
-        estimator = ESTIMATORS[name]().fit_table(table, outcome="y", treatment="t", **options)
+        estimator = ESTIMATORS[name]().fit_table(source, outcome="y", treatment="t", **options)
     return estimator.release_, [sums for _, _, sums, _ in recorded]
 
 

@@ -16,20 +16,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from psycopg import sql
-from tests.seeded_fits import BOUNDS, ESTIMATORS, fitted, study
 
-from discreet import ATE, Bounds, DifferenceInMeans, Levels, Range, Uplift
+from discreet import Bounds, DifferenceInMeans, Levels, Range, Uplift
+from discreet.engines import Options, open_table
 from discreet.engines.postgresql_wire import decoded
 from discreet.errors import InvalidInput, SourceFailed
+from discreet.records import Chunk, IntArray
 from discreet.testing import seeded_noise
+from tests.seeded_fits import BOUNDS, ESTIMATORS, fitted, study
 
-MEANS = {"outcome": "y", "treatment": "t"}
+ROLES = {"outcome": "y", "treatment": "t"}
 
 
 @pytest.fixture
 def database(postgres: str) -> Iterator[psycopg.Connection[Any]]:
     """A connection to the test's database, which is empty again afterwards."""
     with psycopg.connect(postgres, autocommit=True) as connection:
+        # A source that was not closed would hold its tables for ever.
+        connection.execute("SET lock_timeout = '10s'")
         yield connection
         connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
 
@@ -94,6 +98,12 @@ def odd_study(n: int = 500) -> pd.DataFrame:
     )
 
 
+def fingerprint(chunk: Chunk) -> IntArray:
+    """A sum that depends on every bit of every record, and not on their order."""
+    rows = np.ascontiguousarray(np.column_stack([chunk.y, chunk.t, chunk.x]))
+    return (rows.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(20)).sum(axis=0).view(np.int64)
+
+
 @pytest.mark.parametrize(
     "types",
     [
@@ -109,15 +119,16 @@ def test_every_type_of_column_gives_the_same_numbers_as_in_memory(
     database.execute("CREATE TYPE arm AS ENUM ('placebo', 'the drug')")
     stored = frame.assign(smokes=frame["smokes"].astype(int)) if types[-1] == "int2" else frame
     write(database, stored, dict(zip(frame.columns, types, strict=True)))
-    for estimator in (
-        ATE(epsilon=1, delta=1e-6, bounds=ODD),
-        Uplift(epsilon=1, bounds=ODD, by={"age": 4, "paid": 3, 'the "ward" %s {}': "levels", "smokes": "levels"}),
-    ):
-        with seeded_noise(1):
-            here = estimator.fit_table(frame, **MEANS).release_.to_dict()
-        with seeded_noise(1):
-            there = estimator.fit_table(postgres, table="claims", **MEANS).release_.to_dict()
-        assert here == there
+    with open_table(frame, bounds=ODD, **ROLES) as here:
+        expected = here.sum(fingerprint)
+    with open_table(postgres, bounds=ODD, options=Options(table="claims"), **ROLES) as there:
+        np.testing.assert_array_equal(there.sum(fingerprint), expected)
+    by = {"age": 3, "paid": 2, 'the "ward" %s {}': "levels"}
+    estimator = Uplift(epsilon=1, bounds=ODD, by=by)
+    with seeded_noise(1):
+        expected = estimator.fit_table(frame, **ROLES).release_.to_dict()
+    with seeded_noise(1):
+        assert estimator.fit_table(postgres, table="claims", **ROLES).release_.to_dict() == expected
 
 
 def test_a_query_and_a_filter_choose_rows_inside_the_database(postgres: str, database: psycopg.Connection[Any]) -> None:
@@ -157,28 +168,43 @@ def test_a_query_with_chance_in_it_releases_nothing(postgres: str, database: psy
     chance = "SELECT y + random() AS y, t, age, ward, dose, e FROM claims"
     estimator = ESTIMATORS["ate"]()
     with pytest.raises(SourceFailed, match="The records changed while they were being read"):
-        estimator.fit_table(postgres, query=chance, **MEANS)
+        estimator.fit_table(postgres, query=chance, **ROLES)
+    assert not hasattr(estimator, "release_")
+
+
+def test_a_connection_that_drops_between_two_chunks_is_an_error_and_never_a_part_of_the_sum(
+    postgres: str, database: psycopg.Connection[Any]
+) -> None:
+    # More rows than a batch and the connection's buffers hold, so that the server is cut off while it sends.
+    write(database, study(10_000), TYPES)
+    database.execute("INSERT INTO claims SELECT claims.* FROM claims, generate_series(1, 15)")
+    estimator = ESTIMATORS["ate"]()
+    told: list[tuple[str, int]] = []
+
+    def drop(pass_: str, done: int, _: int) -> None:
+        told.append((pass_, done))
+        if told[-1][0] == "pass 2" and told[-2][0] == "pass 1":
+            ours = "WHERE application_name = 'discreet' AND datname = current_database()"
+            found = database.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity {ours}")
+            assert found.fetchall() == [(True,)]
+
+    with pytest.raises(SourceFailed, match="The connection to PostgreSQL was lost"):
+        estimator.fit_table(postgres, table="claims", progress=drop, **ROLES)
+    assert told[-1][0] == "pass 2"
+    assert told[-1][1] < 160_000
     assert not hasattr(estimator, "release_")
 
 
 @pytest.mark.parametrize("name", ["ate", "uplift"])
-def test_a_dropped_connection_is_an_error_and_never_a_part_of_the_sum(
+def test_a_server_that_goes_away_while_it_reads_is_an_error(
     postgres: str, database: psycopg.Connection[Any], name: str
 ) -> None:
-    # More rows than the connection's buffers hold, so that the server is cut off while it sends.
-    write(database, study(60_000), TYPES)
+    write(database, study(1_000), TYPES)
+    last = "y = (SELECT max(y) FROM claims)"
+    deadly = f"SELECT * FROM claims WHERE CASE WHEN {last} THEN pg_terminate_backend(pg_backend_pid()) ELSE true END"
     estimator = ESTIMATORS[name]()
-    cut: list[int] = []
-
-    def drop(*_: object) -> None:
-        if not cut:
-            ours = "WHERE application_name = 'discreet' AND datname = current_database()"
-            found = database.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity {ours}")
-            cut.extend(row[0] for row in found)
-
-    with pytest.raises(SourceFailed, match="The connection to PostgreSQL was lost"):
-        estimator.fit_table(postgres, table="claims", progress=drop, **MEANS)
-    assert cut == [True]
+    with pytest.raises(InvalidInput, match="The connection to PostgreSQL was lost"):
+        estimator.fit_table(postgres, query=deadly, **ROLES)
     assert not hasattr(estimator, "release_")
 
 
@@ -223,7 +249,7 @@ def test_what_cannot_be_used_is_refused_in_words_that_quote_nothing(
         "CREATE FUNCTION forget() RETURNS SETOF claims LANGUAGE sql AS 'DELETE FROM claims; TABLE claims' VOLATILE"
     )
     with pytest.raises(InvalidInput, match=reason) as refusal:
-        ESTIMATORS[name]().fit_table(postgres, **options, **MEANS)
+        ESTIMATORS[name]().fit_table(postgres, **options, **ROLES)
     assert "secret" not in str(refusal.value)
     assert database.execute("SELECT count(*) FROM claims").fetchall() == [(200,)]
 
@@ -234,16 +260,17 @@ def test_a_password_is_in_no_refusal() -> None:
         "postgresql://anna:hush@127.0.0.1:1/nowhere",
         "postgresql://anna:hush@127.0.0.1:port/nowhere",
         "postgresql://anna:hush@/%zz",
+        "postgresql+psycopg://anna:hush@127.0.0.1/nowhere",
     ):
-        with pytest.raises(InvalidInput, match="PostgreSQL does not answer at this address") as refusal:
-            estimator.fit_table(url, table="claims", **MEANS)
+        with pytest.raises(InvalidInput, match="address") as refusal:
+            estimator.fit_table(url, table="claims", **ROLES)
         assert not re.search("hush|anna", f"{refusal.value!r} {estimator!r} {refusal.value.__cause__!r}")
 
 
 def test_a_unit_with_more_rows_than_declared_is_refused(postgres: str, database: psycopg.Connection[Any]) -> None:
     write(database, study(300).assign(patient=np.arange(300) // 3), TYPES | {"patient": "int8"})
-    people = {"table": "claims", "unit": "patient", **MEANS}
-    with pytest.raises(InvalidInput, match="a value of column 'patient' has more rows than max_rows"):
+    people = {"table": "claims", "unit": "patient", **ROLES}
+    with pytest.raises(InvalidInput, match="'patient' has more rows than the 2 declared"):
         ESTIMATORS["means"]().fit_table(postgres, max_rows=2, **people)
     release = ESTIMATORS["means"]().fit_table(postgres, max_rows=3, **people).release_
     assert "patient" in release.guarantee.unit
@@ -280,10 +307,8 @@ def test_a_stream_that_ends_early_is_refused(n: int, width: int, data: st.DataOb
 
 
 def test_nothing_of_the_connection_is_printed(postgres: str, database: psycopg.Connection[Any]) -> None:
-    from discreet.engines import Options, open_table
-
     write(database, study(50), TYPES)
-    with open_table(postgres, bounds=BOUNDS, options=Options(table="claims"), **MEANS) as records:
+    with open_table(postgres, bounds=BOUNDS, options=Options(table="claims"), **ROLES) as records:
         assert "host" not in repr(records)
         assert records.source.connection.info.transaction_status == psycopg.pq.TransactionStatus.INTRANS
     assert records.source.connection.closed

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from tests.seeded_fits import BOUNDS, ESTIMATORS, fitted, study
 
 from discreet import Bounds, Levels, Range, Uplift
 from discreet.engines import open_table
 from discreet.errors import InvalidInput, SourceFailed
 from discreet.records import Chunk, IntArray
 from discreet.testing import seeded_noise
+from tests.seeded_fits import BOUNDS, ESTIMATORS, fitted, study
 
 # One cluster for all of them: they run in one process.
 pytestmark = pytest.mark.xdist_group("spark")
@@ -193,7 +193,7 @@ def test_missing_columns_empty_frames_and_streams_are_refused(spark: Any, file: 
 def test_a_unit_with_more_rows_than_declared_is_refused(spark: Any, file: str) -> None:
     frame = spark.read.parquet(file).selectExpr("*", "cast(floor(age) as int) as patient").limit(300)
     people = frame.withColumn("patient", frame["patient"])
-    with pytest.raises(InvalidInput, match="a value of column 'patient' has more rows than max_rows"):
+    with pytest.raises(InvalidInput, match="'patient' has more rows than the 1 declared"):
         ESTIMATORS["means"]().fit_table(people, unit="patient", max_rows=1, **ROLES)
     release = ESTIMATORS["means"]().fit_table(people, unit="patient", max_rows=300, **ROLES).release_
     assert "patient" in release.guarantee.unit

@@ -108,9 +108,8 @@ def open_table(
     columns.wanted  # noqa: B018 - refuses conditions that do not fit
     source = import_module(f"discreet.engines.{_engine(table)}").source(table, columns, options)
     public = ("the filter that chose the records",) if columns.where else ()
-    records = TableRecords(columns, source, public) if hasattr(source, "run") else source
     try:
-        yield records
+        yield TableRecords(columns, source, public) if hasattr(source, "run") else source
     finally:
         source.close() if hasattr(source, "close") else None
 
@@ -118,7 +117,11 @@ def open_table(
 def _engine(table: Any) -> str:
     if isinstance(table, str) or hasattr(table, "__fspath__"):
         text = str(table)
-        return next((engine for head, engine in TEXTS.items() if text.startswith(head)), "files")
+        known = next((engine for head, engine in TEXTS.items() if text.startswith(head)), None)
+        if known is None and "://" in text and "@" in text:
+            # Not quoted, because it may hold a password.
+            raise InvalidInput("table is an address of no known kind: write postgresql://user@host:port/database.")
+        return known or "files"
     probe = table[0] if isinstance(table, tuple) and len(table) == 2 else table
     package = type(probe).__module__.split(".")[0]
     if package in PACKAGES:

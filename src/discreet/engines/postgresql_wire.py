@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from discreet.errors import InvalidInput, MissingExtra
 
 if TYPE_CHECKING:
     import psycopg
+
+Block: TypeAlias = bytes | bytearray | memoryview
 
 # COPY's binary format: a signature, flags and the length of an extension; at the end, a row of -1 fields.
 _SIGNATURE = b"PGCOPY\n\xff\r\n\0"
@@ -44,16 +46,16 @@ def connect(url: str) -> psycopg.Connection[Any]:
 
     Nothing that libpq says on failure is repeated: it may quote the address, and the address may hold a password.
     """
-    psycopg = driver()
+    package = driver()
     try:
-        connection: psycopg.Connection[Any] = psycopg.connect(url, application_name="discreet")
-    except psycopg.Error:
+        connection: psycopg.Connection[Any] = package.connect(url, application_name="discreet")
+    except package.Error:
         raise InvalidInput(
             "PostgreSQL does not answer at this address, or refuses the user: check "
             "postgresql://user@host:port/database, and that psql can connect with it."
         ) from None
     with refusing():
-        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        connection.isolation_level = package.IsolationLevel.REPEATABLE_READ
         connection.read_only = True
         # Between two rounds the transaction is idle for as long as estimates take.
         connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
@@ -98,13 +100,13 @@ def copied(connection: psycopg.Connection[Any], select: str, width: int, rows: i
             raise _broken()
 
 
-def decoded(blocks: Iterable[bytes | memoryview], width: int, rows: int) -> Iterator[Float]:
+def decoded(blocks: Iterable[Block], width: int, rows: int) -> Iterator[Float]:
     """Rows of float8 from the blocks of a binary COPY, however these are cut.
 
     No field is NULL and all are float8, so that every row takes equally many bytes.
     """
     row = np.dtype([("fields", ">i2"), ("values", [("size", ">i4"), ("value", ">f8")], (width,))])
-    waiting: list[bytes | memoryview] = []
+    waiting: list[Block] = []
     size, begun = 0, False
     for block in blocks:
         waiting.append(block)
@@ -121,7 +123,7 @@ def decoded(blocks: Iterable[bytes | memoryview], width: int, rows: int) -> Iter
         yield _values(data[: -len(_TRAILER)], row)
 
 
-def _joined(waiting: list[bytes | memoryview], begun: bool) -> tuple[bytes, bool]:
+def _joined(waiting: list[Block], begun: bool) -> tuple[bytes, bool]:
     data = b"".join(waiting)
     if begun:
         return data, True

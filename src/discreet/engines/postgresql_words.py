@@ -63,8 +63,8 @@ def query_of(table: str | None, query: str | None) -> str:
         text = query.strip().rstrip(";").strip() if isinstance(query, str) else ""
         if not text:
             raise InvalidInput("query must be the text of a SELECT: write it.")
-        # On lines of its own, so that a comment at its end ends there. OFFSET 0 is a fence: without it the planner would
-        # compute the query's columns again wherever they are used.
+        # On lines of its own, so that a comment at its end ends there. OFFSET 0 is a fence: without it the planner
+        # would compute the query's columns again wherever they are used.
         return f"(SELECT * FROM (\n{text}\n) AS asked OFFSET 0) AS discreet_rows"
     parts = table.split(".") if isinstance(table, str) else []
     if not 1 <= len(parts) <= 2 or not all(parts):

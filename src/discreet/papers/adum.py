@@ -114,19 +114,21 @@ class ADUM(BaseEstimator):  # type: ignore[misc]
 
     def fit_table(
         self,
-        table: Any,
+        source: Any,
+        /,
         *,
         outcome: str,
         treatment: str,
         covariates: list[str] | None = None,
         progress: Progress | None = None,
+        **options: Any,
     ) -> ADUM:
-        """Estimate from a frame or from files: `discreet.ATE.fit_table` says which."""
+        """Estimate from a table, wherever it is: `discreet.ATE.fit_table` says where, and with which options."""
         fitted.check(self)
         if self.outcome_bound == "range":
             warn_of_claim("ADUM", _MEASURED)
         fit: ADUM = fitted.fit_table(
-            self, table, outcome=outcome, treatment=treatment, covariates=covariates, progress=progress
+            self, source, outcome=outcome, treatment=treatment, covariates=covariates, progress=progress, **options
         )
         return fit
 
