@@ -18,6 +18,8 @@ CACHE = ROOT / ".bench-cache"
 SEED = 71_000_000
 FEATURES = tuple(CRITEO_RANGES)
 OUTCOME, TREATMENT = "visit", "treatment"
+# By design, as in the trial.
+TREATED = 0.85
 MILLION = 1_000_000
 # A visit becomes a conversion this often, as in the trial.
 _CONVERTS = 0.062

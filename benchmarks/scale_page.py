@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import discreet
-from benchmarks.scale_data import CUT, FEATURES, SEED
+from benchmarks.scale_data import CUT, FEATURES, SEED, TREATED
 from benchmarks.scale_measure import CORES, ENGINES, Plan
 from benchmarks.scale_paper import on_paper
 from benchmarks.scale_rivals import RIVALS
 from benchmarks.scale_targets import GB, Found, judge, peak, seconds
 from benchmarks.scale_tasks import DELTA, EPSILON
+from discreet.engines.parallel import MANY_ROWS
 from discreet.reproduce.pages import axes, grid
 
 _NAMES = {"duckdb": "DuckDB", "polars": "polars", "spark": f"Spark, local[{CORES}]", "postgresql": "PostgreSQL"}
@@ -45,7 +46,7 @@ def page(found: Found, plan: Plan, command: str, picture: str) -> str:
         ),
         *_uplift(found.get("uplift", {})),
         *_averages(found, plan),
-        *_workers(found.get("workers", {})),
+        *_processes(found.get(f"average-{plan.averages[1]}", {})),
         *_growth(found, plan, picture),
         *_bits(found.get("bits", {})),
         *on_paper(found, plan),
@@ -116,31 +117,31 @@ def _uplift(piece: Mapping[str, Any]) -> list[str]:
 
 
 def _averages(found: Found, plan: Plan) -> list[str]:
-    lines = []
-    for count in plan.averages:
-        piece = found.get(f"average-{count}")
-        if not piece:
-            continue
-        decode = seconds(piece, "decode")
-        line = [f"{count:,}", _seconds(piece, "decode")]
-        for name in ("ate", "cate"):
-            line += [_seconds(piece, name), _times(seconds(piece, name), decode), _gigabytes(peak(piece, name))]
-        lines.append(line)
-    if not lines:
-        return []
     pieces = [found[f"average-{count}"] for count in plan.averages if f"average-{count}" in found]
+    if not pieces:
+        return []
+    names = {"ate": "`ATE`", "ate, design known": "`ATE`, design known", "cate": "`CATE`"}
+    lines = [
+        [
+            f"{piece['rows']:,}",
+            _seconds(piece, "decode"),
+            words,
+            _seconds(piece, name),
+            _times(seconds(piece, name), seconds(piece, "decode")),
+            _gigabytes(peak(piece, name)),
+            str(len(piece["jobs"].get(name, {}).get("seconds", ()))),
+        ]
+        for piece in pieces
+        for name, words in names.items()
+    ]
     return [
         f"## ATE and CATE: {len(FEATURES)} covariates, streamed from Parquet",
-        f"ε = {EPSILON:g}, δ = {DELTA:g}, nothing known about treatment. *Decode* is the time in which Arrow reads the {len(FEATURES) + 2} columns once and does nothing with them. "
-        f"The {plan.averages[-1]:,} rows are the middle file under several names.",
-        grid(
-            ["rows", "decode, s", "`ATE`, s", "× decode", "peak", "`CATE`, s", "× decode", "peak"],
-            lines,
-        ),
+        f"ε = {EPSILON:g}, δ = {DELTA:g}. *Decode* is the time in which Arrow reads the {len(FEATURES) + 2} columns once and does nothing with them. "
+        f"Nothing is known about treatment, or its probability is (`propensity={TREATED:g}`, as in a trial). More than {MANY_ROWS:,} rows are read by two processes. "
+        f"The {plan.averages[-1]:,} rows are the file of {min(plan.averages[1], plan.averages[-1]):,} under several names, and part of it.",
+        grid(["rows", "decode, s", "estimator", "seconds", "× decode", "peak", "repetitions"], lines),
         *_arithmetic(found),
         *(reason for piece in pieces for reason in _reasons(piece)),
-        "Repetitions: "
-        + "; ".join(f"{piece['rows']:,} rows: {_repetitions(piece).removeprefix('Repetitions: ')}" for piece in pieces),
     ]
 
 
@@ -160,19 +161,18 @@ def _average(count: int) -> str:
     return f"average-{count}"
 
 
-def _workers(piece: Mapping[str, Any]) -> list[str]:
-    if not piece:
+def _processes(piece: Mapping[str, Any]) -> list[str]:
+    names = {"one": "ate, one process", "two": "ate"}
+    one = seconds(piece, names["one"])
+    if one is None:
         return []
-    one = seconds(piece, "1")
     lines = [
-        [k, _seconds(piece, k), _times(one, seconds(piece, k)), _gigabytes(peak(piece, k))]
-        for k in sorted(piece["jobs"])
+        [words, _seconds(piece, job), _times(one, seconds(piece, job)), _gigabytes(peak(piece, job))]
+        for words, job in names.items()
     ]
     return [
         f"## Processes: `ATE`, {piece['rows']:,} rows",
         grid(["processes", "seconds", "times as fast as one", "peak of all together"], lines),
-        *_reasons(piece),
-        _repetitions(piece),
     ]
 
 
@@ -242,7 +242,7 @@ def _points(found: Found, plan: Plan) -> list[tuple[int, int, float, int]]:
 
 
 def _seconds(piece: Mapping[str, Any], job: str) -> str:
-    times: Sequence[float] = piece["jobs"][job]["seconds"] if job in piece["jobs"] else ()
+    times: Sequence[float] = piece["jobs"].get(job, {}).get("seconds", ())
     if not times:
         return "not run"
     middle = seconds(piece, job)

@@ -122,7 +122,7 @@ def _fit(spec: dict[str, Any]) -> Callable[..., Any]:
             estimator: Any = discreet.Uplift(epsilon=EPSILON, bounds=declared, by=CUT)
         else:
             kind = {"ate": discreet.ATE, "cate": discreet.CATE}[spec["estimator"]]
-            estimator = kind(epsilon=EPSILON, delta=DELTA, bounds=declared)
+            estimator = kind(epsilon=EPSILON, delta=DELTA, bounds=declared, propensity=spec.get("propensity"))
         return estimator.fit_table(source, **options, **more)
 
     return fit

@@ -95,8 +95,8 @@ def made_up(ours=1.0, peak=5e8):
     found = {"uplift": {"rows": plan.uplift, "jobs": uplift}}
     for rows in plan.averages:
         jobs = {"decode": job(1.0), "ate": job(4.0 * ours, {"terms": 9, "rounds": 5}), "cate": job(9.0)}
+        jobs["ate, one process"] = job(7.0)
         found[f"average-{rows}"] = {"rows": rows, "jobs": jobs}
-    found["workers"] = {"rows": plan.workers, "jobs": {"1": job(10.0), "2": job(6.0 * ours)}}
     kinds = [f"{engine}, {kind}" for engine in measure.ENGINES for kind in ("uplift", "ate")]
     found["bits"] = {"rows": plan.bits, "jobs": {name: job(1.0, "abc") for name in kinds}}
     found["growth"] = {"jobs": {f"{rows}, {len(FEATURES)}": job(rows / 1e4) for rows in plan.growth_rows}}
@@ -141,10 +141,12 @@ def test_a_billion_rows_are_a_line_through_two_sizes():
 def test_pieces_are_kept_until_the_plan_changes(tmp_path):
     asked = []
 
-    def piece(plan, say):
+    def piece(plan, patience, say):
         asked.append(plan)
         return {"jobs": {}}
 
+    patience = measure.Patience(limit=1.0, enough=1.0)
     for plan in (measure.QUICK, measure.QUICK, replace(measure.QUICK, repeats=2)):
-        measure.Pieces(plan, print, tmp_path).get("one", piece)
+        measure.Pieces(plan, patience, print, tmp_path).get("one", piece)
     assert len(asked) == 2
+    assert measure.Pieces(measure.QUICK, patience, print, tmp_path).get("two", piece, measured=False) == {}
