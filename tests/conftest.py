@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import sys
 import warnings
 from collections.abc import Iterator
@@ -36,6 +37,8 @@ def postgres() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A session on a cluster of two workers, each a process of its own."""
+    if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
+        pytest.skip("there is no Java: install Debian's package openjdk-17-jre-headless")
     import pyspark
 
     # Workers write into Spark's home: give them one that is not inside a package.

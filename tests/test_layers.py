@@ -73,6 +73,7 @@ ORDER = [
     "demo",
     "reproduce",
     "console",
+    "cli_sources",
     "cli_audit",
     "cli_effects",
     "cli_uplift",

@@ -312,3 +312,19 @@ def test_nothing_of_the_connection_is_printed(postgres: str, database: psycopg.C
         assert "host" not in repr(records)
         assert records.source.connection.info.transaction_status == psycopg.pq.TransactionStatus.INTRANS
     assert records.source.connection.closed
+
+
+def test_what_the_documentation_shows_runs(postgres: str, database: psycopg.Connection[Any]) -> None:
+    page = (Path(__file__).parent.parent / "docs" / "how-to" / "databases-and-clusters.md").read_text()
+    shown = re.findall(r"```py\n(.*?)```", page, re.DOTALL)[0]
+    database.execute(
+        "CREATE TABLE stays AS SELECT k % 40 AS days, k % 2 = 0 AS treated, 18 + k % 80 AS age, 2020 + k % 6 AS year, "
+        "CASE k % 3 WHEN 0 THEN 'north' ELSE 'south' END AS ward, k AS patient FROM generate_series(1, 900) AS k; "
+        "CREATE TABLE patients AS SELECT patient, age FROM stays; "
+        "CREATE TABLE visits AS SELECT days, treated, year, ward, patient FROM stays"
+    )
+    with seeded_noise(0):
+        found: dict[str, Any] = {}
+        exec(compile(shown.replace("postgresql://reader@db.example/hospital", postgres), "page", "exec"), found)
+    assert len(found["uplift"].table()) == 16
+    assert found["ate"].release_.n == 300

@@ -10,7 +10,9 @@ import typer
 
 from discreet.cli_audit import add_audit
 from discreet.cli_effects import add_effects
+from discreet.cli_sources import Select, Source, Spark, Table, reading
 from discreet.cli_uplift import add_uplift
+from discreet.console import MaxRows, UnitColumn, Where, Workers, of_rows, show_table
 from discreet.console import check_extra as _check_extra
 from discreet.console import check_level as _check_level
 from discreet.console import check_target as _check_target
@@ -19,7 +21,6 @@ from discreet.console import console as _console
 from discreet.console import number_or_name as _number_or_name
 from discreet.console import only as _only
 from discreet.console import progress as _progress
-from discreet.console import show_table
 from discreet.console import writing as _writing
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def main(
 
 @_command(app, "ate")
 def ate(
-    file: Annotated[str, typer.Argument(help="CSV or Parquet file, or a pattern in quotes such as 'part-*.parquet'.")],
+    source: Source,
     outcome: Annotated[str, typer.Option(help="Column of the outcome.")],
     treatment: Annotated[str, typer.Option(help="Column of the treatment.")],
     bounds: BoundsFile,
@@ -88,7 +89,14 @@ def ate(
         str | None, typer.Option(help="Probability of treatment if known by design: a number, or its column.")
     ] = None,
     neighbours: Relation = "replace-one",
+    where: Where = None,
+    unit: UnitColumn = None,
+    max_rows: MaxRows = None,
+    workers: Workers = None,
     alpha: Alpha = 0.05,
+    table: Table = None,
+    query: Select = None,
+    spark: Spark = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the release to this JSON file, which may be published.")
     ] = None,
@@ -108,8 +116,10 @@ def ate(
     estimator = ATE(
         epsilon=epsilon, delta=delta, bounds=public, propensity=_number_or_name(propensity), neighbours=neighbours
     )
-    with _progress("checking the records") as progress:
-        estimator.fit_table(file, outcome=outcome, treatment=treatment, progress=progress)
+    rows = of_rows(where, unit, max_rows, workers) | {"outcome": outcome, "treatment": treatment}
+    place = reading(source, estimator, rows, table=table, query=query, spark=spark)
+    with place as (records, options), _progress("checking the records", rows=True) as progress:
+        estimator.fit_table(records, progress=progress, **options)
     release: Release = estimator.release_
     # Shown first: should writing fail, what was paid for is not lost.
     _show(release, alpha)

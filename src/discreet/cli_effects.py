@@ -5,13 +5,19 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from discreet.cli_sources import Select, Source, Spark, Table, reading
 from discreet.console import (
+    MaxRows,
+    UnitColumn,
+    Where,
+    Workers,
     check_extra,
     check_level,
     check_target,
     command,
     console,
     number_or_name,
+    of_rows,
     only,
     progress,
     writing,
@@ -26,7 +32,7 @@ _SHOWN = 20
 
 
 def cate(
-    file: Annotated[str, typer.Argument(help="CSV or Parquet file, or a pattern in quotes such as 'part-*.parquet'.")],
+    source: Source,
     outcome: Annotated[str, typer.Option(help="Column of the outcome.")],
     treatment: Annotated[str, typer.Option(help="Column of the treatment.")],
     bounds: Annotated[
@@ -47,6 +53,13 @@ def cate(
     neighbours: Annotated[
         Literal["replace-one", "add-remove"], typer.Option(help="Which data sets may not be told apart.")
     ] = "replace-one",
+    where: Where = None,
+    unit: UnitColumn = None,
+    max_rows: MaxRows = None,
+    workers: Workers = None,
+    table: Table = None,
+    query: Select = None,
+    spark: Spark = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the release to this JSON file, which may be published.")
     ] = None,
@@ -70,8 +83,10 @@ def cate(
         correction=correction,
         neighbours=neighbours,
     )
-    with progress("checking the records") as told:
-        estimator.fit_table(file, outcome=outcome, treatment=treatment, progress=told)
+    rows = of_rows(where, unit, max_rows, workers) | {"outcome": outcome, "treatment": treatment}
+    place = reading(source, estimator, rows, table=table, query=query, spark=spark)
+    with place as (records, options), progress("checking the records", rows=True) as told:
+        estimator.fit_table(records, progress=told, **options)
     release: EffectRelease = estimator.release_
     # Shown first: should writing fail, what was paid for is not lost.
     typer.echo(release.summary())

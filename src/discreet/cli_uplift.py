@@ -5,12 +5,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from discreet.cli_sources import Select, Source, Spark, Table, reading
 from discreet.console import (
+    MaxRows,
+    UnitColumn,
+    Where,
+    Workers,
     check_extra,
     check_level,
     check_target,
     command,
     number_or_name,
+    of_rows,
     progress,
     show_table,
     writing,
@@ -36,7 +42,7 @@ Relation = Annotated[Neighbours, typer.Option(help="Which data sets may not be t
 
 
 def uplift(
-    file: Annotated[str, typer.Argument(help="CSV or Parquet file, or a pattern in quotes.")],
+    source: Source,
     outcome: Outcome,
     treatment: Treatment,
     bounds: BoundsFile,
@@ -50,7 +56,14 @@ def uplift(
     delta: Annotated[float | None, typer.Option(help="Leave it out for pure epsilon.")] = None,
     propensity: Chance = None,
     neighbours: Relation = "replace-one",
+    where: Where = None,
+    unit: UnitColumn = None,
+    max_rows: MaxRows = None,
+    workers: Workers = None,
     alpha: Alpha = 0.05,
+    table: Table = None,
+    query: Select = None,
+    spark: Spark = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the release to this JSON file, which may be published.")
     ] = None,
@@ -77,8 +90,10 @@ def uplift(
         propensity=number_or_name(propensity),
         neighbours=neighbours,
     )
-    with progress("checking the records") as told:
-        estimator.fit_table(file, outcome=outcome, treatment=treatment, progress=told)
+    rows = of_rows(where, unit, max_rows, workers) | {"outcome": outcome, "treatment": treatment}
+    place = reading(source, estimator, rows, table=table, query=query, spark=spark)
+    with place as (records, options), progress("checking the records", rows=True) as told:
+        estimator.fit_table(records, progress=told, **options)
     release: UpliftRelease = estimator.release_
     promised = release.guarantee
     # Shown first: should writing fail, what was paid for is not lost.

@@ -1,11 +1,12 @@
 """What commands share: refusals in one sentence, progress, and checks before any budget is spent."""
 
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
 import typer
 
@@ -57,18 +58,57 @@ def console(stderr: bool = False) -> "Console":
     return Console(stderr=stderr)
 
 
+Where = Annotated[
+    list[str] | None,
+    typer.Option(help="Rows to use: year=2020, ward=a,b, age=18:65 or age=18: (public); repeat for more conditions."),
+]
+UnitColumn = Annotated[
+    str | None, typer.Option("--unit", help="Column that says whose row it is: the promise is then about units.")
+]
+MaxRows = Annotated[int | None, typer.Option(help="With --unit: the most rows that one unit has.")]
+Workers = Annotated[int | None, typer.Option(help="Processes that read long Parquet tables; default: one a core.")]
+
+
+def of_rows(
+    where: Sequence[str] | None, unit: str | None, max_rows: int | None, workers: int | None = None
+) -> dict[str, Any]:
+    """What ``fit_table`` is told about rows."""
+    from discreet.where import in_words
+
+    return {"where": in_words(where or []) or None, "unit": unit, "max_rows": max_rows, "workers": workers}
+
+
 @contextmanager
-def progress(first: str) -> Iterator[Callable[[str, int, int], None]]:
-    """A bar on standard error, in terminals only, that disappears when the work is done."""
+def progress(first: str, *, rows: bool = False) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar on standard error, in terminals only, that disappears when the work is done; with rows a second."""
     from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
     terminal = console(stderr=True)
     # Names come from modules of this package, and are no markup.
     text = TextColumn("{task.description}", markup=False)
     columns = (SpinnerColumn(), text, BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=terminal, transient=True, disable=not terminal.is_terminal) as bar:
-        task = bar.add_task(first, total=None)
-        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
+    speed = (TextColumn("{task.fields[speed]}", markup=False),) if rows else ()
+    with Progress(*columns, *speed, console=terminal, transient=True, disable=not terminal.is_terminal) as bar:
+        task = bar.add_task(first, total=None, speed="")
+        measured = _Speed()
+
+        def told(what: str, done: int, total: int) -> None:
+            bar.update(task, description=what, completed=done, total=total, speed=measured(what, done, total))
+
+        yield told
+
+
+class _Speed:
+    """Rows a second since a pass began; nothing where the number of rows is private."""
+
+    def __init__(self) -> None:
+        self.what, self.start = "", 0.0
+
+    def __call__(self, what: str, done: int, total: int) -> str:
+        now = time.monotonic()
+        if what != self.what:
+            self.what, self.start = what, now
+        return f"{done / (now - self.start):,.0f} rows/s" if total > 1 and now > self.start else ""
 
 
 def only(bounds: "Bounds", covariates: str | None) -> "Bounds":

@@ -281,10 +281,13 @@ def _known(e: Values | None, rows: slice, bounds: Bounds, name: str) -> Float | 
     low, high = bounds.propensity
     known = numbers(e[rows], name)
     if not np.all((low <= known) & (known <= high)):
-        raise InvalidInput(
-            f"{name} must lie inside the declared Bounds(propensity=(low, high)): widen them, or check it."
-        )
+        raise InvalidInput(outside_overlap(name))
     return known
+
+
+def outside_overlap(name: str) -> str:
+    """The refusal of a known probability that contradicts the bounds."""
+    return f"{name} must lie inside the declared Bounds(propensity=(low, high)): widen them, or check it."
 
 
 def _arms(values: Values, arms: Levels, name: str) -> Codes:

@@ -135,11 +135,19 @@ def _marginal_parts(
 
 
 class Features:
-    """Weighted features of a chunk, kept for the queries of a pass and, while there is room, for later passes."""
+    """Weighted features of a chunk, kept for the queries of a pass and, where all have room, for later passes.
 
-    def __init__(self, basis: Basis) -> None:
+    ``n`` is the number of records. Of long tables one chunk at a time is kept: its memory is still in the cache when
+    the next one needs it. Only the basis is sent to other processes.
+    """
+
+    def __init__(self, basis: Basis, n: float) -> None:
         self.basis = basis
+        self.n = n
         self._kept: dict[int, _Kept] = {}
+
+    def __reduce__(self) -> tuple[type[Features], tuple[Basis, float]]:
+        return Features, (self.basis, self.n)
 
     def __call__(self, chunk: Chunk) -> tuple[Float, Float]:
         kept = self._of(chunk)
@@ -156,7 +164,7 @@ class Features:
         # What is kept refers to its chunk (and coefficients), so that no id is used again while it is here.
         kept = self._kept.get(id(chunk))
         if kept is None:
-            if len(self._kept) * CHUNK_ROWS * self.basis.m > _KEPT_NUMBERS:
+            if max(self.n, len(self._kept) * CHUNK_ROWS) * self.basis.m > _KEPT_NUMBERS:
                 self._kept.clear()
             kept = self._kept[id(chunk)] = _Kept(chunk, *self.basis(chunk.x), {})
         return kept
@@ -208,7 +216,7 @@ class Setting:
 
 def measure_gram(gate: Gate, share: float, basis: Basis) -> Setting:
     """Second moments of the features."""
-    features = Features(basis)
+    features = Features(basis, gate.n)
 
     def rows(c: Chunk) -> Float:
         phi, weight = features(c)

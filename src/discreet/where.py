@@ -6,7 +6,7 @@ Numbers are compared as float64, text to the letter. What is missing (NULL, NaN)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -76,6 +76,31 @@ def conditions(where: Mapping[str, Any] | None) -> Where:
     if not isinstance(where, Mapping):
         raise InvalidInput(f"where must be a dictionary from columns to {_HOW}: SQL is not taken.")
     return tuple(_condition(name, wanted) for name, wanted in where.items())
+
+
+def in_words(words: Sequence[str]) -> dict[str, Any]:
+    """A filter as the command line takes it: "year=2020", "ward=a,b", "age=18:65" and "age=18:", each once."""
+    where: dict[str, Any] = {}
+    for word in words:
+        name, equals, how = word.partition("=")
+        if not equals or not name or not how or name in where:
+            raise InvalidInput(f"--where takes year=2020, ward=a,b, age=18:65 or age=18:, each once, and not {word!r}.")
+        ends = how.split(":")
+        if len(ends) == 2 and all(not end or isinstance(_value(end), float) for end in ends):
+            where[name] = tuple(_value(end) if end else None for end in ends)
+            continue
+        values = [_value(value) for value in how.split(",")]
+        # One word among numbers makes all of them text.
+        where[name] = values if all(isinstance(value, float) for value in values) else how.split(",")
+    conditions(where)
+    return where
+
+
+def _value(word: str) -> float | str:
+    try:
+        return float(word)
+    except ValueError:
+        return word
 
 
 def _condition(name: object, wanted: Any) -> Condition:

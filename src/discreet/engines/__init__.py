@@ -17,7 +17,7 @@ from discreet.bounds import Bounds
 from discreet.engines.sources import TableRecords
 from discreet.engines.sweeps import Columns, in_order
 from discreet.errors import InvalidInput, MissingBounds
-from discreet.records import Records, Unit
+from discreet.records import Records, Unit, outside_overlap
 from discreet.where import conditions
 
 
@@ -100,6 +100,9 @@ def open_table(
         where=conditions(where),
         unit=None if unit is None or max_rows is None else Unit(unit, max_rows),
     )
+    low, high = bounds.propensity
+    if isinstance(columns.propensity, float) and not low <= columns.propensity <= high:
+        raise InvalidInput(outside_overlap("propensity"))
     roles = [columns.outcome, columns.treatment, *columns.covariates]
     roles += [columns.propensity] if isinstance(columns.propensity, str) else []
     if len(set(roles)) < len(roles):

@@ -12,7 +12,7 @@ import pyarrow as pa
 from discreet.engines import Options
 from discreet.engines.counting import counted
 from discreet.engines.grouping import meant
-from discreet.engines.sources import Groups, missing_unit, unusable
+from discreet.engines.sources import Groups, missing_unit
 from discreet.engines.sql import Sql, count_query, group_query, groups, quoted
 from discreet.engines.sweeps import BATCH_ROWS, Columns, Sweep, Tally, named
 from discreet.errors import InvalidInput
@@ -123,10 +123,6 @@ def run_group(
     """Counts and sums by cell and arm of a relation; None where a decimal needs Python's own rounding."""
     if any(types[column] == "decimal" for column in columns.wanted):
         return None
-    low, high = columns.bounds.propensity
-    known = columns.propensity
-    if isinstance(known, float) and not low <= known <= high:
-        return unusable()
     words, cells = Sql(types), 1 if partition is None else partition.count
     count = counted(columns, partition, words)
     with reading(name):

@@ -31,8 +31,8 @@ from discreet.partition import Partition
 from discreet.records import OnRows
 
 SUFFIXES = {".csv": "CSV", ".csv.gz": "CSV", ".csv.zst": "CSV", ".parquet": "Parquet"}
-# Rows that a process takes at a time.
-_PART_ROWS = 1_000_000
+# Most rows that a process takes at a time, and how many times each takes some.
+_PART_ROWS, _TURNS = 1_000_000, 4
 
 
 def source(table: Any, columns: Columns, options: Options) -> CsvSource | ParquetSource:
@@ -108,19 +108,24 @@ class ParquetSource:
     def of(cls, path: str, files: tuple[str, ...], options: Options) -> ParquetSource:
         """Look at the files' own accounts of their rows."""
         marks = _marks(files)
-        parts: list[Part] = []
+        rows: dict[str, list[int]] = {}
         for file in files:
             with _parquet(path):
                 meta = pq.read_metadata(file)
-                rows = [meta.row_group(k).num_rows for k in range(meta.num_row_groups)]
+                rows[file] = [meta.row_group(k).num_rows for k in range(meta.num_row_groups)]
+        total = sum(map(sum, rows.values()))
+        workers = workers_for(options.workers, total)
+        most = min(_PART_ROWS, -(-total // (_TURNS * workers)))
+        parts: list[Part] = []
+        for file, groups in rows.items():
             first = 0
-            while first < len(rows):
+            while first < len(groups):
                 last = first + 1
-                while last < len(rows) and sum(rows[first : last + 1]) <= _PART_ROWS:
+                while last < len(groups) and sum(groups[first : last + 1]) <= most:
                     last += 1
-                parts.append(Part(path, file, tuple(range(first, last)), sum(rows[first:last])))
+                parts.append(Part(path, file, tuple(range(first, last)), sum(groups[first:last])))
                 first = last
-        return cls(path, files, marks, tuple(parts), workers_for(options.workers, sum(part.rows for part in parts)))
+        return cls(path, files, marks, tuple(parts), workers)
 
     def check(self, columns: Columns) -> None:
         """Refuse columns that are not there, or do not hold what is declared."""
@@ -291,7 +296,7 @@ def _too_long(column: str) -> str:
     # Sixteen characters are needed to write 2**53, and few numbers have so many without a point.
     return (
         f"(length({column}) > 15 AND regexp_full_match({column}, '\\s*[+-]?[0-9]+\\s*') "
-        f"AND abs(TRY_CAST({column} AS DOUBLE)) > {2**53})"
+        f"AND coalesce(abs(TRY_CAST({column} AS HUGEINT)) > {2**53}, true))"
     )
 
 

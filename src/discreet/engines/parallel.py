@@ -41,8 +41,8 @@ def run_parts(sweep: Sweep, parts: Sequence[Part], workers: int, on_rows: OnRows
     """One sweep over all parts."""
     if workers == 1 or len(parts) == 1:
         return sweep((batch for part in parts for batch in part.batches(sweep.columns.wanted)), on_rows)
+    import cloudpickle
     from joblib import Parallel, delayed
-    from joblib.externals import cloudpickle
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
     sent = cloudpickle.dumps(sweep)
@@ -68,7 +68,7 @@ def run_parts(sweep: Sweep, parts: Sequence[Part], workers: int, on_rows: OnRows
 
 
 def _run(sent: bytes, part: Part) -> Tally:
-    from joblib.externals import cloudpickle
+    import cloudpickle
     from threadpoolctl import threadpool_limits
 
     sweep: Sweep = cloudpickle.loads(sent)

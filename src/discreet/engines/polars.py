@@ -13,7 +13,7 @@ import polars as pl
 from discreet.engines import Options, frames
 from discreet.engines.counting import counted
 from discreet.engines.grouping import Named, described, meant, said
-from discreet.engines.sources import Groups, missing_unit, unusable
+from discreet.engines.sources import Groups, missing_unit
 from discreet.engines.sql import groups
 from discreet.engines.sweeps import BATCH_ROWS, Columns, Sweep, Tally, named
 from discreet.errors import InvalidInput
@@ -78,9 +78,6 @@ class PolarsSource:
         """Counts and sums by cell and arm, by polars itself; not where a decimal needs Python's own rounding."""
         if any(isinstance(self.types[name], pl.Decimal) for name in columns.wanted):
             return None
-        known, (low, high) = columns.propensity, columns.bounds.propensity
-        if isinstance(known, float) and not low <= known <= high:
-            return unusable()
         words = _Words(self.types)
         count = counted(columns, partition, words)
         if count is not None:

@@ -11,11 +11,12 @@ import pyarrow as pa
 
 from discreet.bounds import Levels
 from discreet.columns import too_large
+from discreet.engines.counting import counted
 from discreet.engines.grouping import meant
 from discreet.engines.postgresql_wire import connect, copied, refusing
 from discreet.engines.postgresql_words import NUMBERS, TEXT, WIDE, PostgresWords, as_float, as_place, name, query_of
-from discreet.engines.sources import Groups, missing_unit
-from discreet.engines.sql import group_query, groups
+from discreet.engines.sources import Groups, missing_unit, unusable
+from discreet.engines.sql import count_query, group_query, groups
 from discreet.engines.sweeps import BATCH_ROWS, Columns, Sweep, Tally, named
 from discreet.errors import InvalidInput
 from discreet.formulas import Formula
@@ -66,14 +67,21 @@ class PostgresSource:
         low, high = columns.bounds.propensity
         known = columns.propensity
         if isinstance(known, float) and not low <= known <= high:
-            return groups([(None, 1, 1)], 1, 0)
-        text = group_query(columns, partition, formulas, PostgresWords(self.types), self.rows)
+            return unusable()
+        words = PostgresWords(self.types)
+        count = counted(columns, partition, words)
+        if count is None:
+            text = group_query(columns, partition, formulas, words, self.rows)
+        else:
+            text = count_query(count, self.rows)
         try:
             # A savepoint, so that the transaction survives.
             with refusing(NumericValueOutOfRange), self.connection.transaction():
                 found = self.connection.execute(text).fetchall()
         except NumericValueOutOfRange:
             return None
+        if count is not None:
+            return count.groups(found, formulas, columns)
         return groups(found, 1 if partition is None else partition.count, len(formulas))
 
     def most_rows(self, columns: Columns) -> int:

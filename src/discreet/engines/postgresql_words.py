@@ -31,6 +31,14 @@ class PostgresWords(Sql):
         """A column as text, compared letter by letter."""
         return f'(CAST({name(column)} AS text) COLLATE "C")'
 
+    def is_whole(self, column: str) -> bool:
+        """Whether a column's type holds whole numbers or truth values only."""
+        return self.types[column] in {"bool", "int2", "int4", "int8"}
+
+    def integer(self, column: str) -> str:
+        """Such a column as integers."""
+        return f"CAST({name(column)}{'::int4' if self.types[column] == 'bool' else ''} AS int8)"
+
     def usable(self, column: str) -> str | None:
         """Whether a value of a wide type fits into float64; NaN is missing."""
         if self.types[column] not in WIDE:

@@ -17,8 +17,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from discreet import __version__
-from discreet.engines.grouping import described, meant, said
-from discreet.engines.sources import Groups, missing_unit
+from discreet.engines.counting import counted
+from discreet.engines.grouping import Named, described, meant, said
+from discreet.engines.sources import Groups, missing_unit, unusable
 from discreet.engines.spark_words import WIDE, SparkWords, place
 from discreet.engines.sql import groups
 from discreet.engines.sweeps import Columns, Sweep, Tally, named, total
@@ -96,13 +97,17 @@ class SparkSource:
         low, high = columns.bounds.propensity
         known = columns.propensity
         if isinstance(known, float) and not low <= known <= high:
-            return groups([(None, 1, 1)], 1, 0)
+            return unusable()
         words = SparkWords(self.types)
-        row = described(columns, partition, words)
-        inner = {"k": row.key, "a": row.arm, "y": row.y} | ({} if row.e is None else {"e": row.e})
-        outer = type(row)(F.col("k"), F.col("a"), F.col("y"), None if row.e is None else F.col("e"))
-        sums = [F.sum(said(each, outer, words, columns).cast("bigint")) for each in formulas]
+        count = counted(columns, partition, words)
         with watched():
+            if count is not None:
+                rows = self.frame.where(words.every(count.conditions))
+                return count.groups(rows.groupBy(*count.keys).agg(F.count(F.lit(1))).collect(), formulas, columns)
+            row = described(columns, partition, words)
+            inner = {"k": row.key, "a": row.arm, "y": row.y} | ({} if row.e is None else {"e": row.e})
+            outer = Named(F.col("k"), F.col("a"), F.col("y"), None if row.e is None else F.col("e"))
+            sums = [F.sum(said(each, outer, words, columns).cast("bigint")) for each in formulas]
             rows = self._meant(columns).select(*(value.alias(name) for name, value in inner.items()))
             found = rows.groupBy("k").agg(F.count(F.lit(1)), F.count("y"), *sums).collect()
         return groups(found, 1 if partition is None else partition.count, len(formulas))

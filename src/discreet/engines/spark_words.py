@@ -32,6 +32,22 @@ class SparkWords:
         """A column as text."""
         return self.column(column).cast("string")
 
+    def is_whole(self, column: str) -> bool:
+        """Whether a column's type holds whole numbers or truth values only."""
+        return self.types[column] in {"tinyint", "smallint", "int", "bigint", "boolean"}
+
+    def integer(self, column: str) -> Column:
+        """Such a column as integers."""
+        return self.column(column).cast("bigint")
+
+    def given(self, value: Column) -> Column:
+        """Whether a value is not NULL."""
+        return value.isNotNull()
+
+    def held(self, value: Column, low: int, high: int) -> Column:
+        """An integer held between two others."""
+        return F.least(F.greatest(value, F.lit(low)), F.lit(high))
+
     def usable(self, column: str) -> Column | None:
         """Whether a value of a wide type fits into float64."""
         if self.types[column] not in WIDE:

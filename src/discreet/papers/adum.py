@@ -123,7 +123,7 @@ class ADUM(BaseEstimator):  # type: ignore[misc]
         progress: Progress | None = None,
         **options: Any,
     ) -> ADUM:
-        """Estimate from a table, wherever it is: `discreet.ATE.fit_table` says where, and with which options."""
+        """Estimate from a table, wherever it is: `discreet.ATE.fit_table` says what it may be, and all options."""
         fitted.check(self)
         if self.outcome_bound == "range":
             warn_of_claim("ADUM", _MEASURED)
@@ -154,6 +154,10 @@ class ADUM(BaseEstimator):  # type: ignore[misc]
         return self._released().plot(ax)
 
     def _fit(self, records: Records, progress: Progress | None) -> ADUM:
+        if records.unit is not None and self.outcome_bound == "range":
+            raise InvalidInput(
+                "unit needs outcome_bound='largest': the paper's own noise is claimed for single records."
+            )
         gate = fitted.open_gate(self, records, progress)
         partition, share = self._partition(gate)
         if self.outcome_bound == "largest":

@@ -167,19 +167,21 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
 
     def fit_table(
         self,
-        table: Any,
+        source: Any,
+        /,
         *,
         outcome: str,
         treatment: str,
         covariates: list[str] | None = None,
         progress: Progress | None = None,
+        **options: Any,
     ) -> PrivATE:
-        """Estimate from a frame or from files: `discreet.ATE.fit_table` says which."""
+        """Estimate from a table, wherever it is: `discreet.ATE.fit_table` says what it may be, and all options."""
         fitted.check(self)
         if self.calibration == "published":
             warn_of_claim("PrivATE", MEASURED)
         fit: PrivATE = fitted.fit_table(
-            self, table, outcome=outcome, treatment=treatment, covariates=covariates, progress=progress
+            self, source, outcome=outcome, treatment=treatment, covariates=covariates, progress=progress, **options
         )
         return fit
 
@@ -231,6 +233,8 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         return regression, classifier if self.model_propensity is None else self.model_propensity
 
     def _fit(self, records: Records, progress: Progress | None) -> PrivATE:
+        if records.unit is not None:
+            raise InvalidInput("unit is not for PrivATE, whose noise is made for single records: use discreet.ATE.")
         rows, budget = gather(records, progress), Budget(epsilon=self.epsilon, delta=self.delta)
         if self.split is not None and records.n < 2 * MIN_ROWS:
             raise InvalidInput(f"split needs at least {2 * MIN_ROWS} records: bring more, or leave it out.")

@@ -149,6 +149,11 @@ def gather(records: Records, progress: Progress | None = None) -> Chunk:
             progress("reading", sum(len(part.t) for part in parts), records.n)
 
     records.sum(keep, on_rows)
+    if sum(len(part.t) for part in parts) != records.n:
+        # The kernel ran elsewhere, and what it has kept is there.
+        raise InvalidInput(
+            "this method needs all records in memory, but other processes read them: give a frame, or workers=1."
+        )
     known = [part.e for part in parts if part.e is not None]
     return Chunk(
         y=np.concatenate([part.y for part in parts]),

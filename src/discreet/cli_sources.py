@@ -1,0 +1,46 @@
+"""Where the records of a command are: files, a table or query of PostgreSQL, or whatever a Spark cluster reads."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+
+from discreet.errors import InvalidInput
+
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="SOURCE",
+        help="CSV or Parquet file, a pattern in quotes such as 'part-*.parquet', or a postgresql:// address.",
+    ),
+]
+Table = Annotated[str | None, typer.Option(help="Table to read at a postgresql:// address.")]
+Select = Annotated[str | None, typer.Option("--query", help="SELECT to read at a postgresql:// address.")]
+Spark = Annotated[
+    str | None,
+    typer.Option(help="Read the file, or a table by its name, on this Spark cluster: spark://host:7077 or local[4]."),
+]
+
+
+@contextmanager
+def reading(
+    source: str, estimator: Any, rows: dict[str, Any], *, table: str | None, query: str | None, spark: str | None
+) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """What the estimator's ``fit_table`` takes: the records, and options, to which ``rows`` belongs."""
+    if spark is None:
+        yield source, rows | {"table": table, "query": query}
+        return
+    if table is not None or query is not None:
+        raise InvalidInput("--table and --query are for PostgreSQL: with --spark, name the file or table alone.")
+    from discreet.bounds import Levels
+    from discreet.engines.spark_files import read, session
+    from discreet.where import conditions
+
+    bounds = estimator.bounds
+    specs = {rows["treatment"]: bounds.arms, **dict(zip(bounds.names, bounds.columns, strict=True))}
+    numeric = {name for name, spec in specs.items() if not (isinstance(spec, Levels) and spec.is_text)}
+    numeric |= {condition.column for condition in conditions(rows.get("where")) if not condition.is_text}
+    numeric |= {rows["outcome"], *([estimator.propensity] if isinstance(estimator.propensity, str) else [])}
+    with session(spark) as cluster:
+        yield read(cluster, source, sorted(numeric)), rows

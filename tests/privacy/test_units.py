@@ -1,0 +1,233 @@
+"""Units with several rows: whole units are replaced, added and removed, and sums move as far as docs/proofs say."""
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet import ATE, CATE, Bounds, DifferenceInMeans, Uplift
+from discreet.errors import InvalidInput
+from discreet.gate import CAPACITY_BITS, unit_grid
+from discreet.geometry import Ball, Blocks, Cells, Gram, Interval, MeanSquare, Pairs, Statistic
+from discreet.papers import ADUM
+from discreet.testing import record_sums, seeded_noise
+
+GEOMETRIES = [
+    Interval(0.0, 1.0),
+    Interval(-3.0, 1.0),
+    Interval(5.0, 6.0),
+    Ball(2.0, 3),
+    Cells((4,)),
+    Cells((2, 3)),
+    MeanSquare(0.7),
+    Gram(1.5, 2),
+    Blocks(2.0, 3, 2),
+    Pairs(3),
+]
+# Rows whose integers are furthest apart, or furthest from nothing, in L2.
+FURTHEST = {
+    Interval(0.0, 1.0): ([1.0], [0.0]),
+    Interval(-3.0, 1.0): ([-3.0], [1.0]),
+    Interval(5.0, 6.0): ([6.0], []),
+    Ball(2.0, 3): ([[2.0, 0, 0]], [[-2.0, 0, 0]]),
+    Cells((4,)): ([0.0], [3.0]),
+    Cells((2, 3)): ([[0.0, 0]], [[1.0, 2]]),
+    MeanSquare(0.7): ([0.7], [-0.7]),
+    Gram(1.5, 2): ([[1.5, 0]], [[0, 1.5]]),
+    Blocks(2.0, 3, 2): ([[0, 2.0, 0]], [[0, -2.0, 0]]),
+    Pairs(3): ([[0, 1.0, 1.0]], [[1, 1.0, 1.0]]),
+}
+
+
+def added(grid, geometry, rows):
+    """Exact sum over a unit's rows; none is a row of zeros."""
+    if not len(rows):
+        return np.zeros(grid.length)
+    return grid.add(np.asarray(rows, dtype=np.float64)).astype(np.float64)
+
+
+def apart(difference, geometry):
+    """L2 distance, where a matrix's entries off the diagonal count twice."""
+    weight = np.ones(difference.size)
+    if isinstance(geometry, Gram):
+        weight[geometry.dimension :] = 2.0
+    return float(np.sqrt(np.sum(weight * difference**2)))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_replacing_a_unit_moves_no_sum_further_than_stated(data):
+    geometry = data.draw(st.sampled_from(GEOMETRIES))
+    neighbours = data.draw(st.sampled_from(["replace-one", "add-remove"]))
+    k = data.draw(st.integers(1, 6))
+    columns = 1 if geometry.columns is None else geometry.columns
+    number = st.one_of(st.floats(-8, 8), st.sampled_from([np.nan, np.inf, -np.inf, 1e308, 0.0, 1.0, -1.0, 6.0]))
+    row = st.lists(number, min_size=columns, max_size=columns)
+    units = [data.draw(st.lists(row, min_size=0, max_size=k)) for _ in range(2)]
+    if neighbours == "add-remove":
+        units[1] = []
+    if geometry.columns is None:
+        units = [[value for (value,) in unit] for unit in units]
+    grid = unit_grid(geometry, 20, neighbours, k)
+    moved = added(grid, geometry, units[0]) - added(grid, geometry, units[1])
+    assert apart(moved, geometry) <= grid.l2
+    assert np.abs(moved).sum() <= grid.l1
+
+
+@pytest.mark.parametrize("k", [1, 2, 7])
+@pytest.mark.parametrize("geometry", GEOMETRIES, ids=str)
+def test_the_stated_distance_is_reached_and_that_of_single_rows_would_not_do(geometry, k):
+    grid = unit_grid(geometry, 20, "replace-one", k)
+    first, second = FURTHEST[geometry]
+    moved = apart(added(grid, geometry, first * k) - added(grid, geometry, second * k), geometry)
+    assert 0.999 * grid.l2 <= moved <= grid.l2
+    if k > 1:
+        assert moved > unit_grid(geometry, 20, "replace-one", 1).l2 * 1.9
+
+
+def test_one_row_to_a_unit_under_add_remove_is_the_gate_as_it_was():
+    for geometry in GEOMETRIES:
+        plain, unit = geometry.grid(20, "add-remove"), unit_grid(geometry, 20, "add-remove", 1)
+        assert (plain.l2, plain.l1, plain.room) == (unit.l2, unit.l1, unit.room)
+
+
+def test_a_statistic_of_a_whole_data_set_has_no_units():
+    with pytest.raises(InvalidInput, match="no add-remove distance"):
+        unit_grid(Statistic(1.0, 1.0, 2, "gate.md"), 20, "replace-one", 2)
+
+
+BOUNDS = Bounds(outcome=(0, 1), covariates={"x": (0, 1)}, propensity=(0.2, 0.8))
+ROWS = 3
+
+
+def visits(people, seed=0, changed=None):
+    """A few rows for each of some people, one of whom may be somebody else altogether."""
+    rng = np.random.default_rng(seed)
+    frames = []
+    for person in range(people):
+        n = int(rng.integers(1, ROWS + 1))
+        y, t, x = rng.random(n), rng.integers(0, 2, n), rng.random(n)
+        if person == 5 and changed is not None:
+            y, t, x = np.array(changed, dtype=np.float64).reshape(-1, 3).T
+        frames.append(pd.DataFrame({"person": person, "y": y, "t": t.astype(int), "x": x}))
+    return pd.concat(frames, ignore_index=True)
+
+
+ESTIMATORS = {
+    "ate": lambda **more: ATE(epsilon=1, delta=1e-6, bounds=BOUNDS, **more),
+    "means": lambda **more: DifferenceInMeans(epsilon=1, bounds=BOUNDS, **more),
+    "cate": lambda **more: CATE(epsilon=1, delta=1e-6, bounds=BOUNDS, **more),
+    "uplift": lambda **more: Uplift(epsilon=1, bounds=BOUNDS, by={"x": 4}, **more),
+    "adum": lambda **more: ADUM(epsilon=1, bounds=BOUNDS, by={"x": 4}, **more),
+}
+
+
+def fitted(estimator, table):
+    with seeded_noise(1), record_sums() as recorded:
+        estimator.fit_table(table, outcome="y", treatment="t", unit="person", max_rows=ROWS)
+    return recorded
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_unit_moves_the_first_rounds_of_an_estimator_no_further_than_stated(name, neighbours):
+    """Rounds after the first depend on its noisy numbers, which differ; the first question is the same for both."""
+    worst = 0.0
+    one_of_two = [(0.0, 0, 0.0)] * ROWS if neighbours == "replace-one" else []
+    before = fitted(ESTIMATORS[name](neighbours=neighbours), visits(40, changed=one_of_two))
+    for rows in ([(1.0, 1, 1.0)] * ROWS, [(1.0, 0, 0.0)] * ROWS, [(1.0, 1, 0.99)]):
+        after = fitted(ESTIMATORS[name](neighbours=neighbours), visits(40, changed=rows))
+        (_, geometry, one, diameter), (_, _, other, again) = before[0], after[0]
+        assert diameter == again
+        moved = (one - other).astype(np.float64)
+        pure = ESTIMATORS[name]().delta is None
+        size = np.abs(moved).sum() if pure else apart(moved, geometry)
+        worst = max(worst, size / diameter)
+    # Some unit of three rows moves the sums further than a single row ever could.
+    assert 1.0 / ROWS < worst <= 1.0
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_the_number_of_rows_is_private_and_the_release_says_whose_they_are(name, neighbours):
+    estimator = ESTIMATORS[name](neighbours=neighbours)
+    recorded = fitted(estimator, visits(60))
+    guarantee = estimator.release_.guarantee
+    assert guarantee.unit == "one person with at most 3 rows"
+    assert guarantee.proof is not None
+    assert guarantee.proof.endswith("units.md")
+    assert "the number of records" not in guarantee.public
+    assert not guarantee.counts_public
+    assert any("Rows are taken as independent" in note for note in estimator.release_.notes)
+    if name in ("ate", "means", "cate"):
+        assert recorded[0][0] == "number of records"
+
+
+def test_grids_do_not_depend_on_the_number_of_rows():
+    for geometry in (Interval(0.0, 1.0), Pairs(2)):
+        assert unit_grid(geometry, 61 - CAPACITY_BITS, "replace-one", 2).room == 61 - CAPACITY_BITS
+    few, many = (fitted(ESTIMATORS["uplift"](), visits(n)) for n in (40, 400))
+    assert [diameter for *_, diameter in few] == [diameter for *_, diameter in many]
+
+
+def tables(frame, tmp_path):
+    frame.to_parquet(tmp_path / "it.parquet")
+    frame.to_csv(tmp_path / "it.csv", index=False)
+    table = pa.Table.from_pandas(frame)
+    return [
+        frame,
+        table,
+        pl.from_arrow(table),
+        pl.from_arrow(table).lazy(),
+        duckdb.connect().from_arrow(table),
+        str(tmp_path / "it.parquet"),
+        str(tmp_path / "it.csv"),
+    ]
+
+
+def test_a_unit_with_more_rows_than_declared_is_refused_before_anything_is_spent(tmp_path):
+    frame = visits(40)
+    frame.loc[:3, "person"] = 999
+    for table in tables(frame, tmp_path):
+        estimator = DifferenceInMeans(epsilon=1, bounds=BOUNDS)
+        with pytest.raises(
+            InvalidInput, match="max_rows: a value of column 'person' has more rows than the 3"
+        ) as refusal:
+            fitted(estimator, table)
+        assert "999" not in str(refusal.value)
+        # Rows that are not meant do not count.
+        with seeded_noise(0):
+            estimator.fit_table(
+                table, outcome="y", treatment="t", unit="person", max_rows=ROWS, where={"person": (0, 900)}
+            )
+
+
+def test_rows_of_nobody_are_refused(tmp_path):
+    frame = visits(40).astype({"person": "Int64"})
+    frame.loc[3, "person"] = pd.NA
+    for table in tables(frame, tmp_path):
+        with pytest.raises(InvalidInput, match="column 'person' has missing values, but says whose row it is"):
+            fitted(DifferenceInMeans(epsilon=1, bounds=BOUNDS), table)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({"unit": "person"}, "unit and max_rows belong together"),
+        ({"max_rows": 3}, "unit and max_rows belong together"),
+        ({"unit": "person", "max_rows": 0}, "max_rows must be a whole number from 1"),
+        ({"unit": "person", "max_rows": 2.0}, "max_rows must be a whole number from 1"),
+        ({"unit": "nobody", "max_rows": 2}, "no column 'nobody'"),
+        ({"unit": "x", "max_rows": 2}, "column 'x' must hold whole numbers or text"),
+        ({"unit": 3, "max_rows": 2}, "unit must be the name of a column"),
+    ],
+)
+def test_units_that_make_no_sense_are_refused(arguments, reason):
+    frame = visits(40)
+    for table in (frame, pl.from_pandas(frame).lazy(), duckdb.connect().from_arrow(pa.Table.from_pandas(frame))):
+        with pytest.raises(InvalidInput, match=reason):
+            DifferenceInMeans(epsilon=1, bounds=BOUNDS).fit_table(table, outcome="y", treatment="t", **arguments)
