@@ -35,8 +35,9 @@ evidence: $(VENV)/.stamp-evidence $(VENV)/.stamp-plots $(VENV)/.stamp-dev ## the
 	tests/with-postgres.sh $(BIN)/python -m evidence.ledger
 	tests/with-chromium.sh $(BIN)/python -m evidence.service
 
-bench: $(VENV)/.stamp-evidence ## speed and memory, as ratios in one run
+bench: $(VENV)/.stamp-evidence $(VENV)/.stamp-dev ## speed and memory, as ratios in one run; large tables take an hour
 	$(BIN)/python -m benchmarks.run
+	$(BIN)/python -m benchmarks.scale
 
 docs: $(VENV)/.stamp-docs $(VENV)/.stamp-plots ## the documentation, in docs/_build
 	$(BIN)/python -m sphinx -W --keep-going -q docs docs/_build

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from discreet import smoothing
 from discreet.smoothing import Factor, posterior
 
 
@@ -95,3 +96,22 @@ def test_one_segment_is_its_own_mean():
     found = posterior((ordered(1),), np.array([[0.1, 0.3]]), np.full((1, 2), 1e-4))
     assert found.mean == pytest.approx([0.2], abs=1e-3)
     assert found.smooth.shape == (3,)
+
+
+def test_many_factors_may_be_measured_almost_exactly():
+    factors = (ordered(4), ordered(3), ordered(3), Factor(2))
+    effect = np.random.default_rng(1).normal(0, 0.05, 72)
+    found = posterior(factors, *table(effect, 1e-5, level=0.1))
+    np.testing.assert_allclose(found.mean, effect, atol=1e-3)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_likelihoods_of_all_sizes_are_those_of_a_normal_distribution(n):
+    rng = np.random.default_rng(n)
+    halves, white = rng.normal(size=(3, n, n)), rng.normal(size=n)
+    matrices = [half @ half.T for half in halves]
+    for matrix, row in zip(matrices, smoothing._likelihoods(matrices, white), strict=True):
+        for size, found in zip(smoothing.SIZES, row, strict=True):
+            covariance = np.eye(n) + size**2 * matrix
+            wanted = -0.5 * (white @ np.linalg.solve(covariance, white) + np.linalg.slogdet(covariance)[1])
+            assert found == pytest.approx(wanted, rel=1e-9)
