@@ -94,7 +94,7 @@ def test_text_in_a_numeric_csv_column_is_refused_by_name_on_a_cluster_too(
 REFUSED = {
     "table of a file": (["it.parquet", "--table", "claims"], "table"),
     "cluster and table": (["it.parquet", "--spark", "local[1]", "--table", "claims"], "--table and --query are for"),
-    "no table": (["postgresql://anna:hush@127.0.0.1:1/nowhere"], "needs table= or query="),
+    "no table": (["postgresql://anna:hush@127.0.0.1:1/nowhere"], "needs relation= or query="),
     "no server": (["postgresql://anna:hush@127.0.0.1:1/nowhere", "--table", "claims"], "does not answer"),
     "another scheme": (["mysql://anna:hush@127.0.0.1:1/nowhere", "--table", "claims"], "address of no known kind"),
 }

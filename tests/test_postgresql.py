@@ -287,7 +287,7 @@ def test_halves_by_a_hash_are_the_same_as_those_of_a_frame(
     frame = study(300).assign(patient=np.arange(300)).assign(name=lambda rows: "it's " + rows["patient"].astype(str))
     write(database, frame, TYPES | {"patient": "int8", "name": "text"})
     found = []
-    for source, options in ((frame, {}), (postgres, {"table": "claims"})):
+    for source, options in ((frame, {}), (postgres, {"relation": "claims"})):
         estimator = PrivATE(epsilon=1, delta=1e-6, bounds=BOUNDS, calibration="proved", split="private", random_state=5)
         with seeded_noise(2), record_sums() as sums:
             estimator.fit_table(source, split_by=column, **ROLES, **options)
