@@ -35,7 +35,7 @@ Fitted = TypeVar("Fitted")
 
 _ARGUMENTS = ("ledger", "dataset", "analyst", "stratum", "reservation")
 # Arguments that say which rows of a table are meant.
-_MEANT = ("where", "unit", "max_rows", "relation", "query")
+_MEANT = ("where", "unit", "max_rows", "relation", "query", "split_by")
 _WORDS = (
     "With ``ledger=`` and ``dataset=`` (and ``analyst=``, ``stratum=``) the budget is charged to a `Ledger` before "
     "noise is drawn."

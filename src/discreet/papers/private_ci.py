@@ -191,7 +191,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         """
         fitted.check(self)
         if split_by is not None:
-            return self._fit_halves(source, split_by, outcome, treatment, covariates, progress, options)
+            return self._fit_halves(table, split_by, outcome, treatment, covariates, progress, options)
         if self.calibration == "published":
             warn_of_claim("PrivATE", MEASURED)
         fit: PrivATE = fitted.fit_table(
