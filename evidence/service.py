@@ -254,14 +254,17 @@ def dependencies(quick: bool) -> str:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     except subprocess.TimeoutExpired:
-        return "could not reach its database of advisories from here: run `pip-audit` where there is a network"
+        return "took too long: run `pip-audit` where there is a network"
+    nowhere = "could not reach its database of advisories from here: run `pip-audit` where there is a network"
+    if "could not be audited" in done.stdout + done.stderr:
+        return nowhere
     if "No known vulnerabilities found" in done.stdout + done.stderr:
         return "no known vulnerabilities found"
     if done.returncode == 1 and done.stdout.strip().startswith("Name"):
         return f"{len(done.stdout.splitlines()) - 2} advisories"
     if "No module named" in done.stderr:
         return "is not installed here: run `pip-audit` where there is a network"
-    return "could not reach its database of advisories from here: run `pip-audit` where there is a network"
+    return nowhere
 
 
 MEASURES: dict[str, Callable[[bool], Any]] = {
