@@ -69,8 +69,8 @@ def test_files_that_hold_something_else_are_refused(published, tmp_path):
     refused(run("effect", "average.json", "people.csv"), "holds an average effect and no function")
     text = (tmp_path / "effect.json").read_text()
     for old, new, sentence in [
-        ('"version": 1', '"version": 99', "version 99, newer than 1; upgrade discreet"),
-        ('"version": 1', '"version": "new"', "no valid version"),
+        ('"version": 2', '"version": 99', "version 99, newer than 2; upgrade discreet"),
+        ('"version": 2', '"version": "new"', "no valid version"),
         ("discreet-effect-release", "somebody-else", "holds no release of ATE, CATE or Uplift"),
         ('"design"', '"plan"', "exactly the fields"),
         ("{", "", "not complete JSON"),

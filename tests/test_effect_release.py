@@ -189,7 +189,7 @@ def test_other_files_are_refused(plain, tmp_path):
     with pytest.raises(UnsupportedRelease, match="not complete JSON"):
         EffectRelease.load(path)
     path.write_text(json.dumps(json.loads(plain) | {"version": 99}))
-    with pytest.raises(UnsupportedRelease, match="version 99, newer than 1"):
+    with pytest.raises(UnsupportedRelease, match="version 99, newer than 2"):
         EffectRelease.load(path)
     path.write_text(plain)
     with pytest.raises(UnsupportedRelease, match="not a release of discreet"):

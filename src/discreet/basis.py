@@ -224,10 +224,11 @@ class Basis:
         for a, b in self.products:
             np.multiply(features[:, a], features[:, b], out=features[:, at])
             at += 1
-        square = np.zeros(len(x))
+        square, term = np.zeros(len(x)), np.empty(len(x))
         for k, weight in enumerate(self.weight):
-            features[:, k] *= weight
-            square += features[:, k] ** 2
+            feature = features[:, k]
+            feature *= weight
+            square += np.multiply(feature, feature, out=term)
         return features, np.minimum(1.0, self.radius**2 / square)
 
 
@@ -340,8 +341,13 @@ def _recurrence(marginal: Float, scores: Float | None, degree: int) -> Float:
 def _polynomials(u: Float, recurrence: Float) -> list[Float]:
     before, now = np.zeros_like(u), np.ones_like(u)
     curves = []
+    term = np.empty_like(u)
     for shift, back, scale in recurrence:
-        before, now = now, ((u - shift) * now - back * before) / scale
+        after = u - shift
+        after *= now
+        after -= np.multiply(back, before, out=term)
+        after /= scale
+        before, now = now, after
         curves.append(now)
     return curves
 
@@ -369,12 +375,13 @@ class _Ranks:
         return cls(below, size, tuple(lean))
 
     def __call__(self, x: Float, polynomials: list[Float]) -> list[Float]:
-        curves = list(polynomials)
-        for curve, lean in zip(_of_ranks(x, self.below, self.size), self.lean, strict=True):
-            rest = curve - lean[0]
+        curves, term = list(polynomials), np.empty(len(x))
+        for rest, lean in zip(_of_ranks(x, self.below, self.size), self.lean, strict=True):
+            rest -= lean[0]
             for part, other in zip(lean[1:-1], curves, strict=True):
-                rest = rest - part * other
-            curves.append(rest / lean[-1])
+                rest -= np.multiply(part, other, out=term)
+            rest /= lean[-1]
+            curves.append(rest)
         return curves[len(polynomials) :]
 
 

@@ -45,8 +45,11 @@ _CONSTANT, _CONSTANT_SCALED = 350.0, 150.0
 # Highest power by n mu (for six covariates); pairs, curved pairs and jumps from so much on.
 _DEGREES = ((0.0, 2), (200.0, 3), (350.0, 4), (3000.0, 5))
 _PAIRS, _CURVED, _JUMPS = 400.0, 3000.0, 3000.0
-# Points of the reference over which the posterior's standard deviation is averaged.
+# Points of the reference over which standard deviations are averaged.
 _POINTS = 2_000
+# Intervals are so many times as wide as the shrunk posterior would have them, at least and at most: it knows nothing of
+# what first-order formulas miss, and what is believed against it is not without limit.
+_TIMES = (2.0, 2.4)
 # Shares of the first look and of the effect's rounds by n mu: where there is enough of it, a round more takes out what
 # the slopes of others had wrong.
 _EFFECT_SHARES: tuple[tuple[float, float, tuple[float, ...]], ...] = (
@@ -246,7 +249,6 @@ def _release(
     """What is published: everything in it is computed from released numbers and public facts."""
     unit, setting = gate.bounds.outcome_width / 2.0, models.setting
     basis, known = setting.basis, models.propensity.known
-    centre, factor = _interval(models)
     constant = np.zeros(basis.m)
     constant[0] = models.pilot / basis.weight[0]
     coefficients = unit * (constant + models.effect)
@@ -265,8 +267,7 @@ def _release(
         marginals=basis.marginals,
         windows=basis.windows,
         coefficients=coefficients,
-        centre=unit * (constant + centre),
-        factor=unit * factor,
+        factor=unit * _factor(models),
         average=average,
         importance=importance,
         adjustment={
@@ -280,30 +281,27 @@ def _release(
             "unadjusted": unit * models.pilot,
             "treated_share": where.treated,
             "sd_of_effect": float(np.sqrt(max(float(coefficients @ spread @ coefficients), 0.0))),
-            "mean_posterior_sd": unit * _mean_sd(models),
+            "mean_posterior_sd": unit * _mean_sd(models, models.fitted.covariance[basis.m :, basis.m :]),
             "chance_that_it_varies": models.fitted.any_special,
         },
     )
 
 
-def _interval(models: Models) -> tuple[Float, Float]:
-    """Coefficients for intervals and a triangular factor of their covariance, from all that is known of both models."""
+def _factor(models: Models) -> Float:
+    """A triangular factor of the covariance of the effect's coefficients, for intervals about the estimate."""
     m, cap = models.setting.basis.m, (3.0 * models.scale) ** 2
-    precision, target = models.information
-    both, covariance = profile(precision, target, models.blocks, models.fitted, scale=models.scale**2, cap=cap)
-    centre, covariance = both[m:], covariance[m:, m:]
+    covariance = profile(*models.information, models.blocks, models.fitted, scale=models.scale**2, cap=cap)[m:, m:]
+    times = _mean_sd(models, covariance) / max(_mean_sd(models, models.fitted.covariance[m:, m:]), 1e-300)
     values, vectors = np.linalg.eigh(covariance)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    root = float(np.clip(times, *_TIMES)) / max(times, 1e-300) * vectors * np.sqrt(np.maximum(values, 0.0))
     # F F' is the covariance for any rotation of F's columns: take the one that is triangular.
-    return centre, np.asarray(np.linalg.qr(root.T, mode="r")).T
+    return np.asarray(np.linalg.qr(root.T, mode="r")).T
 
 
-def _mean_sd(models: Models) -> float:
-    """Mean standard deviation of the effect over the reference under the shrunk posterior, which says too little."""
-    features, covariance = models.setting.reference.features[:_POINTS], models.fitted.covariance
-    m = features.shape[1]
-    variance = np.sum((features @ covariance[m:, m:]) * features, axis=1)
-    return float(np.mean(np.sqrt(np.maximum(variance, 0.0))))
+def _mean_sd(models: Models, covariance: Float) -> float:
+    """Mean standard deviation of the effect over the reference, for a covariance of its coefficients."""
+    features = models.setting.reference.features[:_POINTS]
+    return float(np.mean(np.sqrt(np.maximum(np.sum((features @ covariance) * features, axis=1), 0.0))))
 
 
 def _importance(basis: Basis, coefficients: Float, spread: Float, names: tuple[str, ...]) -> dict[str, float]:
@@ -342,7 +340,6 @@ def _constant(average: Release) -> EffectRelease:
         size=size,
         marginals=basis.marginals,
         coefficients=average.estimate * first,
-        centre=average.estimate * first,
         # The interval of the average, clipping included, at its 95 % level.
         factor=(high - low) / (2.0 * float(ndtri(0.975))) * np.outer(first, np.eye(basis.m)[0]),
         average=basis.weight * np.eye(basis.m)[0],

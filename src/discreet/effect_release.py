@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FORMAT = "discreet-effect-release"
-VERSION = 1
+VERSION = 2
 # Queries are answered so many rows at a time, which bounds the memory that they take.
 _ROWS = 16_384
 # Sizes that a file may ask for: far above what any public rule chooses.
@@ -70,9 +70,8 @@ class EffectRelease:
         the range's own middle and half width).
     coefficients
         Of the estimated function, in the outcome's unit.
-    centre, factor
-        For intervals: coefficients that are shrunk less, and F (lower triangular), F F' being the covariance of their
-        error.
+    factor
+        For intervals: F (lower triangular), F F' being the covariance of the coefficients' error.
     average
         Mean of each feature over the released distribution of the covariates.
     importance
@@ -96,7 +95,6 @@ class EffectRelease:
     size: Size
     marginals: tuple[Float, ...]
     coefficients: Float
-    centre: Float
     factor: Float
     average: Float
     importance: dict[str, float]
@@ -119,7 +117,7 @@ class EffectRelease:
         if len(self.windows) not in (0, self.bounds.p) or not fit:
             raise InvalidInput("windows must lie inside the ranges, one for each covariate or none; check the file.")
         m = self.basis.m
-        shapes = {"coefficients": (m,), "centre": (m,), "average": (m,), "factor": (m, m)}
+        shapes = {"coefficients": (m,), "average": (m,), "factor": (m, m)}
         if any(getattr(self, name).shape != shape for name, shape in shapes.items()):
             raise InvalidInput(f"a release with this basis has {m} coefficients; check the file.")
         numbers = [self.n, *self.importance.values(), *self.reference.values()]
@@ -272,7 +270,7 @@ class EffectRelease:
         plain["size"] = {part.name: getattr(self.size, part.name) for part in fields(self.size)}
         plain["marginals"] = [marginal.tolist() for marginal in self.marginals]
         plain["windows"] = [window and list(window) for window in self.windows]
-        plain |= {name: plain[name].tolist() for name in ("coefficients", "centre", "average")}
+        plain |= {name: plain[name].tolist() for name in ("coefficients", "average")}
         plain["factor"] = _in_steps(self.factor)
         return {"format": FORMAT, "version": VERSION} | plain
 
@@ -287,7 +285,7 @@ class EffectRelease:
             rest["size"] = _size(rest["size"])
             rest["marginals"] = tuple(np.array(marginal, dtype=np.float64) for marginal in rest["marginals"])
             rest["windows"] = tuple(window and tuple(map(float, window)) for window in rest["windows"])
-            rest |= {name: np.array(rest[name], dtype=np.float64) for name in ("coefficients", "centre", "average")}
+            rest |= {name: np.array(rest[name], dtype=np.float64) for name in ("coefficients", "average")}
             rest |= {"factor": _from_steps(**rest["factor"]), "n": float(rest["n"])}
             for name in ("importance", "reference"):
                 rest[name] = {str(key): float(value) for key, value in rest[name].items()}
@@ -333,10 +331,9 @@ class EffectRelease:
     def _band(self, features: Float, alpha: float) -> tuple[Float, Float]:
         if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < 1:
             raise InvalidInput("alpha must lie between 0 and 1; 0.05 asks for a 95 % interval.")
-        middle, point = features @ self.centre, self._within(features @ self.coefficients)
+        point = features @ self.coefficients
         half = float(ndtri(1.0 - alpha / 2.0)) * np.sqrt(np.sum((features @ self.factor) ** 2, axis=1))
-        # The estimate is shrunk more than the interval's centre, and belongs to what is believed in any case.
-        return np.minimum(self._within(middle - half), point), np.maximum(self._within(middle + half), point)
+        return self._within(point - half), self._within(point + half)
 
     def _within(self, effect: Float) -> Float:
         """No effect can exceed the outcome's range."""

@@ -72,10 +72,10 @@ class Focus:
     def __call__(self, features: Float) -> tuple[Float, Float]:
         """Rescaled features and each record's weight; elementwise and in a fixed order, as a map has to be."""
         narrow = np.empty((len(features), self.m), order="F")
-        square = np.zeros(len(features))
+        square, term = np.zeros(len(features)), np.empty(len(features))
         for k, (column, scale) in enumerate(zip(self.kept, self.scale, strict=True)):
-            np.multiply(features[:, column], scale, out=narrow[:, k])
-            square += narrow[:, k] ** 2
+            scaled = np.multiply(features[:, column], scale, out=narrow[:, k])
+            square += np.multiply(scaled, scaled, out=term)
         return narrow, np.minimum(1.0, self.room / np.maximum(square, 1e-300))
 
     def roomy(self, features: Float, noise: float, sampling: float) -> Focus:

@@ -6,6 +6,7 @@ Post-processing, but for `cell_numbers`, which is a function of one record at a 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -22,8 +23,9 @@ _EVEN, _COMMON = 0.5, 0.8
 # less than this part; counts are believed over the likely shape where they stand so many standard deviations clear.
 _OUTSIDE, _NARROWER, _CLEAR = 0.002, 0.75, 3.5
 
-# Least mass of a cell, in units of an even one's: so little is never known to be nothing.
-_LEAST, _LEAST_WINDOWED = 0.02, 0.004
+# Least mass of a cell, in units of an even one's: so little is never known to be nothing, nor is this part of the
+# noise's standard deviation, up to a limit.
+_LEAST, _LEAST_WINDOWED, _BARELY, _LEAST_UNSEEN = 0.02, 0.004, 0.1, 0.25
 
 Column = Range | Levels
 # Middle and half width of a part of [-1, 1].
@@ -95,24 +97,37 @@ def clean_marginals(
         next(bells) if ordered else np.full(len(part), 1.0 / len(part))
         for part, ordered in zip(fractions, ranges, strict=True)
     ]
-    least = _LEAST_WINDOWED if windowed else _LEAST
+    least = max(_LEAST_WINDOWED, min(_LEAST_UNSEEN, _BARELY * sd * BINS)) if windowed else _LEAST
     return tuple(_shrunk(part, shape, sd, least) for part, shape in zip(fractions, shapes, strict=True))
 
 
-def _likely_shapes(fractions: Sequence[Float], sd: float, shapes: Float) -> list[Float]:
+class _Shapes(NamedTuple):
+    """Shapes that a range may have, and how likely each is before anything is seen."""
+
+    mass: Float
+    expected: Float
+
+    @classmethod
+    def of(cls, *families: tuple[float, Float]) -> _Shapes:
+        """Families of shapes, each with a probability that all of them share alike; even cells come first."""
+        even = np.full((1, BINS), 1.0 / BINS)
+        expected = [np.full(len(mass), share / len(mass)) for share, mass in families]
+        return cls(np.vstack([even, *(mass for _, mass in families)]), np.concatenate([[_EVEN], *expected]))
+
+
+def _likely_shapes(fractions: Sequence[Float], sd: float, shapes: _Shapes) -> list[Float]:
     """Posterior mean of each range's shape, under a prior over shapes that is common to all of them."""
     if not fractions:
         return []
-    loss = np.stack([np.sum((part - shapes) ** 2, axis=1) for part in fractions])
+    mass, expected = shapes
+    loss = np.stack([np.sum((part - mass) ** 2, axis=1) for part in fractions])
     evidence = np.exp(-(loss - loss.min(axis=1, keepdims=True)) / (2.0 * max(sd, 1e-12) ** 2))
-    expected = np.full(len(shapes), (1.0 - _EVEN) / (len(shapes) - 1))
-    expected[0] = _EVEN
     # How likely each shape is to be what most ranges have: others count only as far as they fit it.
     fit = np.log(_COMMON * evidence / (evidence @ expected)[:, None] + 1.0 - _COMMON).sum(axis=0)
     common = expected * np.exp(fit - fit.max())
     likely = evidence * (_COMMON * common / common.sum() + (1.0 - _COMMON) * expected)
     likely /= likely.sum(axis=1, keepdims=True)
-    return list(likely @ shapes)
+    return list(likely @ mass)
 
 
 def _shrunk(fractions: Float, shape: Float, sd: float, least: float) -> Float:
@@ -128,13 +143,13 @@ def _kept(fractions: Float, shape: Float, sd: float) -> Float:
     return np.asarray(shape + keep * apart)
 
 
-def _shapes(centres: int, narrowest: float) -> Float:
+def _bells(centres: int, narrowest: float, widths: int) -> Float:
+    """Normal curves cut off at the ends of the range."""
     edges = np.linspace(-1.0, 1.0, BINS + 1)
-    centre, width = np.meshgrid(np.linspace(-1.4, 1.4, centres), np.geomspace(narrowest, 1.5, 14))
+    centre, width = np.meshgrid(np.linspace(-1.4, 1.4, centres), np.geomspace(narrowest, 1.5, widths))
     below = ndtr((edges[None, :] - centre.reshape(-1, 1)) / width.reshape(-1, 1))
     mass = np.maximum(np.diff(below, axis=1), 1e-12)
-    bells = mass / mass.sum(axis=1, keepdims=True)
-    return np.vstack([np.full(BINS, 1.0 / BINS), bells])
+    return np.asarray(mass / mass.sum(axis=1, keepdims=True))
 
 
 def _plateaus() -> Float:
@@ -152,16 +167,17 @@ def _plateaus() -> Float:
 def _skewed() -> Float:
     """Log-normal curves that start at either end of the range."""
     edges = np.linspace(0.0, 1.0, BINS + 1)[1:]
-    median, spread = np.meshgrid(np.geomspace(0.02, 0.7, 16), [0.25, 0.4, 0.6, 0.85, 1.2])
+    median, spread = np.meshgrid(np.geomspace(0.02, 0.7, 40), np.geomspace(0.2, 1.4, 16))
     below = ndtr(np.log(edges[None, :] / median.reshape(-1, 1)) / spread.reshape(-1, 1))
     mass = np.maximum(np.diff(below, axis=1, prepend=0.0), 1e-12)
     mass /= mass.sum(axis=1, keepdims=True)
     return np.vstack([mass, mass[:, ::-1]])
 
 
-# Even cells first, then bells; where a window is looked for, they may be much narrower, and there are others.
-_SHAPES = _shapes(15, 0.1)
-_MORE_SHAPES = np.vstack([_shapes(57, 0.02), _plateaus(), _skewed()])
+# Where a window is looked for, bells may be much narrower, and there are others. Widths lie close together: ranges that
+# share a shape find it to within a step, and slopes that rest on a wrong one bend every curve at its ends.
+_SHAPES = _Shapes.of((1.0 - _EVEN, _bells(15, 0.1, 14)))
+_MORE_SHAPES = _Shapes.of((0.35, _bells(57, 0.02, 40)), (0.1, _plateaus()), (0.05, _skewed()))
 
 
 def reference_points(columns: tuple[Column, ...], marginals: tuple[Float, ...], correlation: Float, size: int) -> Float:

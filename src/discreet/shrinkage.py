@@ -128,8 +128,8 @@ def shrink(
 
 def profile(
     precision: Float, target: Float, blocks: Sequence[Block], fitted: Shrunk, *, scale: float, cap: float
-) -> tuple[Float, Float]:
-    """Coefficients and covariance for intervals: every block as variable as the evidence can still believe.
+) -> Float:
+    """Covariance for intervals: every block as variable as the evidence can still believe.
 
     Each block, given the others where they were fitted, gets for every shape the largest scale whose log evidence is
     within 1.92 of that of the shape's best one, and shapes that are within 1.92 of the best count alike. A normal prior
@@ -146,8 +146,7 @@ def profile(
         else:
             prior[square] = cap * np.eye(len(block.index))
     covariance = np.linalg.solve(np.eye(len(target)) + prior @ precision, prior)
-    covariance = (covariance + covariance.T) / 2.0
-    return covariance @ target, covariance
+    return np.asarray((covariance + covariance.T) / 2.0)
 
 
 def _shape_weights(block: Block) -> Float:
