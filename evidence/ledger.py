@@ -86,10 +86,12 @@ def admitted(epsilon: float, delta: float) -> dict[str, int]:
 
 def page(found: dict[str, Any]) -> str:
     """The page in Markdown."""
-    races = {name: Races(**values) for name, values in found["races"]["found"].items()}
-    crashes = {name: Crashes(**values) for name, values in found["crashes"]["found"].items()}
-    tampered = {name: Tampering(**values) for name, values in found["tampering"]["found"].items()}
-    timed = {name: Times(**values) for name, values in found["timing"]["found"].items()}
+    parts = {stage: found.get(stage, {"found": {}})["found"] for stage in STAGES}
+    races = {name: Races(**values) for name, values in parts["races"].items()}
+    crashes = {name: Crashes(**values) for name, values in parts["crashes"].items()}
+    tampered = {name: Tampering(**values) for name, values in parts["tampering"].items()}
+    timed = {name: Times(**values) for name, values in parts["timing"].items()}
+    missing = [stage for stage in STAGES if stage not in found]
     seconds = sum(stage["seconds"] for stage in found.values())
     held = [
         *(r.one_winner == r.rounds and r.worst <= 1 and r.verified for r in races.values()),
@@ -103,12 +105,12 @@ def page(found: dict[str, Any]) -> str:
         f"discreet {discreet.__version__}, Python {platform.python_version()}, SQLAlchemy {version('sqlalchemy')}. "
         "[The proof](../proofs/ledger.md) says what should come out.",
         "",
-        f"{sum(held)} of {len(held)} as it should be.",
+        f"{sum(held)} of {len(held)} as it should be." + (f" Not run yet: {', '.join(missing)}." if missing else ""),
         "",
         "## Races for the last unit",
         "",
         "In every round one unit of a budget is left, and all contenders try at the same moment to reserve and charge it, "
-        "4 processes of 64 threads each. Exactly one may succeed.",
+        "64 threads in 4 processes. Exactly one may succeed.",
         "",
         "| database | rounds | contenders | rounds with exactly one winner | refusals | most that was spent, of the cap | log verifies | seconds |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
@@ -122,7 +124,7 @@ def page(found: dict[str, Any]) -> str:
         "A process makes one request, from the reservation over the fit with its noise to the settlement, and is ended by `kill -9`: at a line of "
         "discreet's code chosen by lot among all that a request runs through, or at a moment chosen by lot, which may be in the middle of a write. Every "
         "draw leaves a mark just before it. After each kill the ledger is opened anew: all earlier lines must be there, the chain must verify, and "
-        "every request that left a mark must count as spent.",
+        "every request that left a mark must count as spent. (It is requests that are killed, not machines: PostgreSQL runs with `fsync = off` here.)",
         "",
         "| database | killed at a line | lines in a request | killed at a moment | had drawn | of these not counted as spent | logs that lost a line or do not verify | states that were left |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
@@ -181,19 +183,18 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as made:
         for stage in [given.only] if given.only else STAGES:
             start = time.monotonic()
-            results = {
-                name: asdict(STAGES[stage](url, Path(made), given.quick)) for name, url in addresses(Path(made), stage)
-            }
+            results = {}
+            for name, url in addresses(Path(made), stage):
+                results[name] = asdict(STAGES[stage](url, Path(made), given.quick))
+                print(stage, name, results[name], flush=True)
             if KEPT.exists() and not given.quick:
                 # Another stage may have run at the same time.
                 found |= json.loads(KEPT.read_text())
             found[stage] = {"date": str(date.today()), "seconds": round(time.monotonic() - start), "found": results}
-            print(stage, found[stage], flush=True)
             if not given.quick:
                 KEPT.write_text(json.dumps(found, indent=1) + "\n")
-    if found.keys() >= STAGES.keys():
-        text = page(found)
-        print(text) if given.quick else PAGE.write_text(text)
+    text = page(found)
+    print(text) if given.quick else PAGE.write_text(text)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ class Races:
     seconds: float
 
 
-def race(url: str, *, rounds: int, processes: int = 4, threads: int = 64) -> Races:
+def race(url: str, *, rounds: int, processes: int = 4, threads: int = 16) -> Races:
     """In every round all contenders start together, one unit is left, and each tries to reserve and charge it."""
     start = time.monotonic()
     context = multiprocessing.get_context("spawn")

@@ -126,10 +126,14 @@ class Store:
     @contextmanager
     def reading(self, *, as_of_now: bool = False) -> Iterator[Connection]:
         """A transaction that reads; everything as of its beginning, if that is wanted (SQLite gives no other)."""
-        with _refusing(), self._engine.connect() as connection, connection.begin():
-            if as_of_now and connection.dialect.name == _POSTGRESQL:
-                connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-            yield connection
+        with _refusing(), self._engine.connect() as plain:
+            options: dict[str, Any] = {}
+            if plain.dialect.name == _POSTGRESQL:
+                # A single question needs no transaction, and so no journeys to begin and end one.
+                options["isolation_level"] = "REPEATABLE READ" if as_of_now else "AUTOCOMMIT"
+            connection = plain.execution_options(**options)
+            with connection.begin():
+                yield connection
 
     def append(self, connection: Connection, entry: Entry) -> None:
         """Write one line."""
