@@ -18,7 +18,6 @@ import tempfile
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -31,10 +30,11 @@ import discreet
 from discreet.serve import demo
 from discreet.serve.settings import Settings
 from evidence.service_fuzz import fuzz
-from evidence.service_site import PERSON, Server, load
+from evidence.service_site import PERSON, Load, Server, load
 
 ROOT = Path(__file__).parent.parent
 PAGE, PICTURES = ROOT / "docs" / "evidence" / "service.md", ROOT / "docs" / "evidence" / "service"
+KEPT = ROOT / ".evidence-cache" / "service.json"
 # Two-sided level of the test that two kinds of refusals take equally long.
 LEVEL = 0.01
 DATASET = "clinic-stays"
@@ -62,7 +62,13 @@ def function_load(quick: bool) -> dict[str, Any]:
             planned = load(server, path, plans[1_000:], 8, 3.0 if quick else 15.0)
         finally:
             server.end()
-    return {"function": found, "plans": planned}
+    return {"function": _plain(found), "plans": _plain(planned)}
+
+
+def _plain(found: Load) -> dict[str, Any]:
+    """What the page says of a burst."""
+    facts = {"requests": found.requests, "seconds": found.seconds, "rate": found.rate}
+    return facts | {"p50": found.quantile(0.5), "p99": found.quantile(0.99), "statuses": sorted(found.statuses)}
 
 
 def made_up_requests(quick: bool) -> dict[str, Any]:
@@ -222,7 +228,17 @@ def journey(quick: bool) -> dict[str, Any]:
     PICTURES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         results = Path(folder) / "results.xml"
-        command = [sys.executable, "-m", "pytest", "tests/serve/test_browser.py", "-q", "-p", "no:randomly"]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "tests/serve/test_browser.py",
+            "-q",
+            "-p",
+            "no:randomly",
+            "-o",
+            "junit_family=xunit1",
+        ]
         environment = os.environ | ({} if quick else {"DISCREET_SCREENSHOTS": str(PICTURES)})
         done = subprocess.run([*command, f"--junitxml={results}"], cwd=ROOT, env=environment, check=False)
         tree = ET.parse(results).getroot()
@@ -238,14 +254,17 @@ def dependencies(quick: bool) -> str:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     except subprocess.TimeoutExpired:
-        return "could not reach its database of advisories from here: run `pip-audit` where there is a network"
+        return "took too long: run `pip-audit` where there is a network"
+    nowhere = "could not reach its database of advisories from here: run `pip-audit` where there is a network"
+    if "could not be audited" in done.stdout + done.stderr:
+        return nowhere
     if "No known vulnerabilities found" in done.stdout + done.stderr:
         return "no known vulnerabilities found"
     if done.returncode == 1 and done.stdout.strip().startswith("Name"):
         return f"{len(done.stdout.splitlines()) - 2} advisories"
     if "No module named" in done.stderr:
         return "is not installed here: run `pip-audit` where there is a network"
-    return "could not reach its database of advisories from here: run `pip-audit` where there is a network"
+    return nowhere
 
 
 MEASURES: dict[str, Callable[[bool], Any]] = {
@@ -259,24 +278,26 @@ MEASURES: dict[str, Callable[[bool], Any]] = {
 }
 
 
-def write(found: dict[str, Any]) -> str:
+def write(kept: dict[str, Any]) -> str:
     """The page."""
+    found = {name: each["found"] for name, each in kept.items()}
+    busy = ", ".join(f"{name} {each['busy']:.1f}" for name, each in kept.items())
     function, plans, fuzzed = found["load"]["function"], found["load"]["plans"], found["fuzz"]
     walked, queue, slow = found["journey"], found["restart"], max(found["pages"].values(), key=lambda pair: pair[0])
-    failures = sum(count for status, count in fuzzed["statuses"].items() if status >= 500)
+    failures = sum(count for status, count in fuzzed["statuses"].items() if int(status) >= 500)
     same = [min(each["mann_whitney"], each["ks"]) for each in found["refusals"].values()]
     rows = [
         (
             "questions to a released function, two server processes",
             "≥ 300/s, p99 < 100 ms",
-            f"{function.rate:.0f}/s, p99 {function.quantile(0.99):.0f} ms",
-            function.rate >= 300 and function.quantile(0.99) < 100,
+            f"{function['rate']:.0f}/s, p99 {function['p99']:.0f} ms",
+            function["rate"] >= 300 and function["p99"] < 100,
         ),
         (
             "plans, two server processes",
             "≥ 100/s",
-            f"{plans.rate:.0f}/s, p99 {plans.quantile(0.99):.0f} ms",
-            plans.rate >= 100,
+            f"{plans['rate']:.0f}/s, p99 {plans['p99']:.0f} ms",
+            plans["rate"] >= 100,
         ),
         (
             "requests that schemathesis made up",
@@ -313,7 +334,7 @@ def write(found: dict[str, Any]) -> str:
     lines = [
         "# The curator's service, measured",
         "",
-        f"Written by `python -m evidence.service` on {date.today()} with discreet {discreet.__version__}, Python {platform.python_version()}, {os.cpu_count()} cores (load before the run: {found['busy']:.1f}).",
+        f"Written by `python -m evidence.service` on {date.today()} with discreet {discreet.__version__}, Python {platform.python_version()}, {os.cpu_count()} cores. Other work shared them: load averages before each part were {busy}.",
         "",
         "| what | wanted | found | |",
         "|---|---|---|---|",
@@ -323,7 +344,7 @@ def write(found: dict[str, Any]) -> str:
         "",
         "## Load",
         "",
-        f"Clients on the same machine keep eight connections open and ask one question at a time over each. A question to a function: one person, with an interval; {function.requests:,} answers in {function.seconds:.0f} s, median {function.quantile(0.5):.1f} ms, all with status {', '.join(map(str, function.statuses))}. A plan: an epsilon that was not asked before; {plans.requests:,} answers in {plans.seconds:.0f} s, median {plans.quantile(0.5):.1f} ms.",
+        f"Clients on the same machine keep eight connections open and ask one question at a time over each. A question to a function: one person, with an interval; {function['requests']:,} answers in {function['seconds']:.0f} s, median {function['p50']:.1f} ms, all with status {', '.join(map(str, function['statuses']))}. A plan: an epsilon that was not asked before; {plans['requests']:,} answers in {plans['seconds']:.0f} s, median {plans['p50']:.1f} ms.",
         "",
         "## Requests that nobody thought of",
         "",
@@ -374,37 +395,25 @@ def write(found: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Measure, and write the page."""
+    """Measure, and write the page; one measurement can be made again while the others are kept."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a short look; the page is printed and not written")
-    parser.add_argument("--only", choices=list(MEASURES), help="one measurement, printed")
+    parser.add_argument("--only", choices=list(MEASURES), help="make this measurement again, and keep the others")
     given = parser.parse_args()
-    busy = os.getloadavg()[0]
-    found: dict[str, Any] = {"busy": busy}
+    found: dict[str, Any] = json.loads(KEPT.read_text()) if given.only and KEPT.exists() else {}
     for name, measure in MEASURES.items():
         if given.only in (None, name):
-            started = time.monotonic()
-            found[name] = measure(given.quick)
-            print(f"{name}: {time.monotonic() - started:.0f} s", flush=True)
-    if given.only:
-        shown = found[given.only]
-        print(
-            {
-                key: replace(value, latencies=None) if hasattr(value, "latencies") else value
-                for key, value in shown.items()
-            }
-            if isinstance(shown, dict)
-            else shown
-        )
-        for value in shown.values() if isinstance(shown, dict) else ():
-            if hasattr(value, "rate"):
-                print(f"{value.rate:.0f}/s, p50 {value.quantile(0.5):.1f} ms, p99 {value.quantile(0.99):.1f} ms")
-        return
-    text = write(found)
-    if given.quick:
-        print(text)
-    else:
-        PAGE.write_text(text, encoding="utf-8")
+            started, busy = time.monotonic(), os.getloadavg()[0]
+            made = measure(given.quick)
+            # As it will be read back.
+            found[name] = json.loads(json.dumps({"found": made, "busy": busy, "on": str(date.today())}))
+            print(f"{name} ({time.monotonic() - started:.0f} s, load {busy:.1f} before): {made}", flush=True)
+            if not given.quick:
+                KEPT.parent.mkdir(parents=True, exist_ok=True)
+                KEPT.write_text(json.dumps(found))
+    if found.keys() == MEASURES.keys():
+        text = write(found)
+        print(text) if given.quick else PAGE.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -57,6 +57,7 @@ class Walk:
         self.checked += 1
         folder = os.environ.get("DISCREET_SCREENSHOTS")
         if folder and not name.startswith("phone-"):
+            self.page.evaluate("window.scrollTo(0, 0)")
             self.page.screenshot(path=str(Path(folder) / f"{name}.png"))
 
 
