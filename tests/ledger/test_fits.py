@@ -300,7 +300,7 @@ def test_a_reservation_made_earlier_is_used_once(ledger):
     account_of(ledger)
     Y, T, X = study()
     estimator = ATE(epsilon=1, delta=1e-6, bounds=BOUNDS)
-    want = wanted_by(estimator, {"Y": Y, "T": T, "X": X}, one_gate=True)
+    want = wanted_by(estimator, {"Y": Y, "T": T, "X": X}, one_gate=True, ledger=ledger)
     assert ledger.stored("icu", want.same) is None
     number = ledger.reserve("icu", want.cost, about=want.about, same=want.same)
     estimator.fit(Y, T, X=X, ledger=ledger, reservation=number)
@@ -343,12 +343,15 @@ def test_a_ledger_without_a_data_set_or_under_another_relation_is_refused(ledger
 
 
 def test_nothing_in_the_log_depends_on_the_records(tmp_path):
-    lines = []
-    for seed in (1, 2):
+    lines, keys = [], []
+    for name, seed in (("a", 1), ("b", 2), ("c", 1)):
         Y, T, X = study(seed=seed)
-        with closing(Ledger(f"sqlite:///{tmp_path}/{seed}.db")) as ledger:
+        with closing(Ledger(f"sqlite:///{tmp_path}/{name}.db")) as ledger:
             ledger.open("icu", epsilon=9)
             discreet.DifferenceInMeans(epsilon=1, bounds=BOUNDS).fit(Y, T, X=X, ledger=ledger, dataset="icu")
-            hidden = {"release": None, "outcome": None}
+            hidden = {"release": None, "outcome": None, "key": None}
             lines.append([(e.seq, e.actor, e.action, {**e.body, **hidden}) for e in ledger.log()])
-    assert lines[0] == lines[1]
+            keys.append(ledger.request(ledger.requests("icu")[0].id).key)
+    assert lines[0] == lines[1] == lines[2]
+    # Keys are keyed: the same records have another one in another ledger.
+    assert len(set(keys)) == 3

@@ -122,19 +122,21 @@ def wanted_by(estimator: Any, call: Mapping[str, Any], *, one_gate: bool, ledger
     neighbours: Neighbours = getattr(estimator, "neighbours", "replace-one")
     method = type(estimator).__name__
     call = dict(call) | dict(call.get("options") or {})
-    columns, contents = _columns(call), _contents(call) if ledger is not None else None
-    about = {"method": method} | ({"columns": columns} if columns else {})
+    columns: dict[str, Any] = {}
     same: str | None = None
-    # What cannot be read as columns is refused by the fit itself, in better words.
+    # What is not plain, or cannot be read as columns, is refused by the fit itself, in better words.
     with suppress(_NotPlain, TypeError, ValueError):
+        columns = _columns(call)
+        contents = _contents(call) if ledger is not None else None
         if call.get("queries") is None and ("file" in columns or contents is not None):
             parameters = {name: _plain(value) for name, value in estimator.get_params(deep=False).items()}
+            words: dict[str, Any] = {"method": method, "parameters": parameters, "columns": columns}
             # A release that was drawn with seeded noise never answers a request that was not.
-            words = {"method": method, "parameters": parameters, "columns": columns}
             words["seeded"] = drawing_is_seeded()
             if contents is not None and ledger is not None:
                 words["records"] = ledger.seal(contents)
             same = canonical(words)
+    about = {"method": method} | ({"columns": columns} if columns else {})
     return Wanted(cost=Cost.of(budget, one_gate=one_gate), neighbours=neighbours, about=about, same=same)
 
 
@@ -222,7 +224,8 @@ def _reserved(
 def _columns(call: Mapping[str, Any]) -> dict[str, Any]:
     """Which columns a call is about, and which file: public names."""
     if "table" not in call:
-        X, names = call.get("X"), {}
+        X = call.get("X")
+        names: dict[str, Any] = {}
         for role, values in (("outcome", call.get("Y")), ("treatment", call.get("T"))):
             name = getattr(values, "name", None)
             names |= {role: name} if isinstance(name, str) else {}

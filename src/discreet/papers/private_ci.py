@@ -265,7 +265,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         key = self.random_state or 0
         if isinstance(key, bool) or not isinstance(key, int):
             raise InvalidInput("random_state must be a whole number where split_by is given: it is the hash's key.")
-        engine = Options(**{name: options.pop(name, None) for name in ("table", "query", "workers")})
+        engine = Options(**{name: options.pop(name, None) for name in ("relation", "query", "workers")})
         roles: dict[str, Any] = {
             "outcome": outcome,
             "treatment": treatment,

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import threading
+from glob import glob
 from typing import Any
 
-import pyarrow as pa
 import sqlalchemy as sa
+from pyarrow.dataset import dataset
 
 from discreet.papers import DPCATEFunction
 from discreet.papers.nuisances import design
@@ -20,7 +21,6 @@ from discreet.papers.secret_function import SecretFunction
 from discreet.serve.refusals import Refusal
 from discreet.serve.schema import answers, functions, reading
 from discreet.serve.service import Service
-from discreet.tables import FileRecords, _batches
 
 # Queries that are answered in all: each new one costs time that grows with their number.
 MOST_ANSWERS = 2_000
@@ -105,6 +105,7 @@ class _Keeper:
 
 
 def _in_memory(path: str, estimator: DPCATEFunction, outcome: str, treatment: str) -> Any:
-    facts: Any = {"outcome": outcome, "treatment": treatment, "propensity": None, "bounds": estimator.bounds}
-    wanted = FileRecords(n=0, path=path, covariates=estimator.bounds.names, **facts)._wanted()
-    return pa.Table.from_batches(list(_batches(path, wanted))).rename_columns(list(wanted))
+    files = sorted(glob(path))
+    kind = "parquet" if all(file.endswith(".parquet") for file in files) else "csv"
+    wanted = dict.fromkeys([outcome, treatment, *estimator.bounds.names])
+    return dataset(files, format=kind).to_table(columns=list(wanted))

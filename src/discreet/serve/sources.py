@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import sqlalchemy as sa
 
 from discreet.bounds import Bounds
+from discreet.engines import open_table
 from discreet.errors import InvalidInput
 from discreet.records import ArrayRecords
-from discreet.tables import FileRecords
 
 _DATABASE = re.compile(r"(sqlite|postgresql(\+psycopg)?)://")
 _ROWS = 65_536
@@ -66,7 +67,10 @@ def fingerprint(source: str) -> str:
 def records_in(source: str, *, outcome: str, treatment: str, bounds: Bounds, propensity: float | str | None) -> int:
     """The number of records, once all of them were found fit for use."""
     if not is_database(source):
-        return FileRecords.of(source, outcome=outcome, treatment=treatment, bounds=bounds, propensity=propensity).n
+        facts: Any = {"outcome": outcome, "treatment": treatment, "bounds": bounds, "propensity": propensity}
+        with open_table(source, **facts) as records:
+            # Adding ones up reads everything, and refuses what cannot be used.
+            return int(records.sum(lambda chunk: np.array([len(chunk.t)]))[0])
     table = table_of(source, _wanted(outcome, treatment, bounds, propensity))
     X = table.select(list(bounds.names)) if bounds.p else None
     known = table[propensity] if isinstance(propensity, str) else propensity
