@@ -19,7 +19,7 @@ serve-demo: $(VENV)/.stamp-serve ## the curator's service with two generated dat
 	$(BIN)/discreet serve --demo
 
 test: lint ## style, types and all fast tests
-	tests/with-chromium.sh tests/with-postgres.sh $(BIN)/python -m pytest -n 2 --dist loadgroup
+	tests/with-chromium.sh tests/with-postgres.sh $(BIN)/python -m pytest -n 2
 
 lint: $(VENV)/.stamp-dev ## style and types
 	$(BIN)/ruff check .

@@ -74,8 +74,8 @@ def refusing(*others: type[Exception]) -> Iterator[None]:
         state = error.sqlstate
         if state in _REASONS:
             raise InvalidInput(f"PostgreSQL refuses: {_REASONS[state]}.") from None
-        # Class 57 and errors without a state: the server went away.
-        if isinstance(error, psycopg.OperationalError):
+        # Without a state, or with one of these: the server went away.
+        if state is None or state.startswith(("08", "57P")):
             raise InvalidInput(
                 "The connection to PostgreSQL was lost before all records were read, so that nothing of this pass was "
                 "used: check the server and start again."
