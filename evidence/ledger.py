@@ -167,7 +167,7 @@ def page(found: dict[str, Any]) -> str:
 
 STAGES: dict[str, Callable[[str, Path, bool], Any]] = {
     "races": lambda url, folder, quick: race(url, rounds=3 if quick else 1_000),
-    "crashes": lambda url, folder, quick: crash(url, folder, lines=5 if quick else 150, moments=5 if quick else 150),
+    "crashes": lambda url, folder, quick: crash(url, folder, lines=5 if quick else 120, moments=5 if quick else 100),
     "tampering": lambda url, folder, quick: tamper(url, requests=2 if quick else 20),
     "timing": lambda url, folder, quick: durations(url, 10 if quick else 300),
 }
