@@ -16,7 +16,7 @@ demo: $(VENV)/.stamp-plots ## two studies, from records to published effects
 	$(BIN)/discreet demo
 
 test: lint ## style, types and all fast tests
-	tests/with-postgres.sh $(BIN)/python -m pytest -n 2 --dist loadgroup
+	tests/with-postgres.sh $(BIN)/python -m pytest -n 2
 
 lint: $(VENV)/.stamp-dev ## style and types
 	$(BIN)/ruff check .

@@ -17,6 +17,18 @@ settings.register_profile("discreet", deadline=None, suppress_health_check=[Heal
 settings.load_profile("discreet")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keep the tests of Spark in one process, because each process would start a cluster."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class OneCluster(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "spark" if "test_spark" in nodeid else nodeid
+
+    return OneCluster(config, log)
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """The address of a PostgreSQL database that belongs to this test process alone, empty at first."""

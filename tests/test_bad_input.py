@@ -356,7 +356,7 @@ def test_a_file_takes_a_propensity_by_number_or_column_only(tmp_path: Path) -> N
 @pytest.mark.parametrize("table", [{"y": [1]}, np.zeros((20, 3))])
 def test_what_is_no_table_is_refused(table: object) -> None:
     bounds = Bounds(outcome=(0, 1))
-    with pytest.raises(InvalidInput, match="table must be a path, or a frame in memory"):
+    with pytest.raises(InvalidInput, match="table must be a path or pattern"):
         ATE(epsilon=1, delta=1e-5, bounds=bounds).fit_table(table, outcome="y", treatment="t")
 
 

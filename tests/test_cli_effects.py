@@ -116,6 +116,6 @@ def test_covariates_without_names_are_named_by_hand(here):  # noqa: F811
     release = cate_module.CATE(epsilon=5.0, delta=1e-6, bounds=bounds)
     release = release.fit(rng.uniform(0, 10, 300), np.arange(300) % 2, X=rng.random((300, 1))).release_
     release.save("plain.json")
-    refused(run("effect", "plain.json", "study.csv"), "covariates names 0 columns")
+    refused(run("effect", "plain.json", "study.csv"), "covariates must list the columns")
     refused(run("effect", "plain.json", "study.csv", "--covariates", "age,days"), "names 2 columns")
     assert run("effect", "plain.json", "study.csv", "--covariates", "age").exit_code == 0

@@ -321,6 +321,26 @@ def test_a_truncated_file_is_refused_and_no_part_of_it_is_released(tmp_path: Pat
         assert not hasattr(estimator, "release_")
 
 
+def test_a_full_disk_is_one_sentence_without_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> Any:
+        raise duckdb.IOException("No space left on device while writing secret")
+
+    monkeypatch.setattr("discreet.engines.duck.answered", full)
+    estimator = Uplift(epsilon=1, bounds=BOUNDS, by={"age": 4})
+    for table in (parquet(FRAME, tmp_path), relation(FRAME, tmp_path)):
+        with pytest.raises(InvalidInput, match=r"could not be read to its end: check .* the space left") as refusal:
+            estimator.fit_table(table, outcome="y", treatment="t")
+        assert "secret" not in str(refusal.value)
+        assert not hasattr(estimator, "release_")
+
+
+def test_names_of_directories_are_no_columns(tmp_path: Path) -> None:
+    (tmp_path / "year=2020").mkdir()
+    FRAME.to_parquet(tmp_path / "year=2020" / "one.parquet")
+    with pytest.raises(InvalidInput, match="no column 'year'"):
+        fitted("uplift", str(tmp_path / "*" / "*.parquet"), where={"year": 2020})
+
+
 def test_an_interrupt_ends_the_fit_and_leaves_no_release(tmp_path: Path) -> None:
     def stop(what: str, done: int, total: int) -> None:
         raise KeyboardInterrupt

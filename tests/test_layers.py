@@ -18,6 +18,7 @@ ORDER = [
     "partition",
     "formulas",
     "records",
+    "splits",
     "where",
     "engines",
     "skeleton",

@@ -21,8 +21,9 @@ from discreet import Bounds, DifferenceInMeans, Levels, Range, Uplift
 from discreet.engines import Options, open_table
 from discreet.engines.postgresql_wire import decoded
 from discreet.errors import InvalidInput, SourceFailed
+from discreet.papers import PrivATE
 from discreet.records import Chunk, IntArray
-from discreet.testing import seeded_noise
+from discreet.testing import record_sums, seeded_noise
 from tests.seeded_fits import BOUNDS, ESTIMATORS, fitted, study
 
 ROLES = {"outcome": "y", "treatment": "t"}
@@ -277,6 +278,21 @@ def test_a_unit_with_more_rows_than_declared_is_refused(postgres: str, database:
     database.execute("UPDATE claims SET patient = NULL WHERE patient = 7")
     with pytest.raises(InvalidInput, match="column 'patient' has missing values"):
         ESTIMATORS["means"]().fit_table(postgres, max_rows=3, **people)
+
+
+@pytest.mark.parametrize("column", ["patient", "name"])
+def test_halves_by_a_hash_are_the_same_as_those_of_a_frame(
+    postgres: str, database: psycopg.Connection[Any], column: str
+) -> None:
+    frame = study(300).assign(patient=np.arange(300)).assign(name=lambda rows: "it's " + rows["patient"].astype(str))
+    write(database, frame, TYPES | {"patient": "int8", "name": "text"})
+    found = []
+    for source, options in ((frame, {}), (postgres, {"table": "claims"})):
+        estimator = PrivATE(epsilon=1, delta=1e-6, bounds=BOUNDS, calibration="proved", split="private", random_state=5)
+        with seeded_noise(2), record_sums() as sums:
+            estimator.fit_table(source, split_by=column, **ROLES, **options)
+        found.append([exact.tolist() for _, _, exact, _ in sums])
+    assert found[0] == found[1]
 
 
 def sent(rows: np.ndarray) -> bytes:

@@ -22,9 +22,6 @@ from discreet.records import Chunk, IntArray
 from discreet.testing import seeded_noise
 from tests.seeded_fits import BOUNDS, ESTIMATORS, fitted, study
 
-# One cluster for all of them: they run in one process.
-pytestmark = pytest.mark.xdist_group("spark")
-
 ROLES = {"outcome": "y", "treatment": "t"}
 
 

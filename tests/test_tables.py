@@ -126,7 +126,7 @@ def test_bounds_by_position_take_their_columns_from_the_covariates(tmp_path: Pat
         frame["y"], frame["arm"], frame[["id", 'the "ward"']].to_numpy(), bounds=bounds, propensity=frame["e"]
     )
     np.testing.assert_array_equal(records.sum(fingerprint), expected.sum(fingerprint))
-    with pytest.raises(InvalidInput, match="covariates names 0 columns, but the bounds declare 2"):
+    with pytest.raises(InvalidInput, match="covariates must list the columns, in order"):
         in_file(path, bounds)
 
 

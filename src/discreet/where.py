@@ -18,28 +18,44 @@ import pyarrow.compute as pc
 
 from discreet.columns import Values, numbers, texts
 from discreet.errors import InvalidInput
+from discreet.splits import part_numbers
 
 _EXACT = 2**53
 _HOW = "a value, a list of values, or a pair (low, high) of numbers"
 
 
 @dataclass(frozen=True, slots=True)
+class Half:
+    """One half of the units by a keyed hash of their names, which are text or whole numbers."""
+
+    key: int
+    which: int
+    text: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Condition:
-    """What one column must hold: one of ``values``, or a number from ``low`` to ``high``."""
+    """What one column must hold: one of ``values``, or a number from ``low`` to ``high``; or the half it hashes to."""
 
     column: str
     values: tuple[str, ...] | tuple[float, ...] = ()
     low: float | None = None
     high: float | None = None
+    half: Half | None = None
 
     @property
     def is_text(self) -> bool:
         """Whether the column must hold text."""
+        if self.half is not None:
+            return self.half.text
         return bool(self.values) and isinstance(self.values[0], str)
 
     def mask(self, column: Values) -> npt.NDArray[np.bool_]:
         """Which rows meet it."""
         name = f"column {self.column!r} of where"
+        if self.half is not None:
+            found = part_numbers(column, f"column {self.column!r}", key=self.half.key, parts=2)
+            return np.asarray(found == self.half.which)
         if self.is_text:
             found = pc.is_in(texts(column, name), value_set=pa.array(self.values, pa.large_string()))
             return np.array(found.to_numpy(zero_copy_only=False), dtype=bool)

@@ -120,7 +120,7 @@ class _Wide:
 
     def grid(self, room, neighbours):
         grid = self.right.grid(room, neighbours)
-        parts = {name: getattr(grid, name) for name in ("units", "shift", "numbers", "full", "add")}
+        parts = {name: getattr(grid, name) for name in ("units", "shift", "numbers", "full", "room", "add")}
         return type(grid)(l2=self.factor * grid.l2, l1=self.factor * grid.l1, **parts)
 
     def natural(self, noisy):

@@ -18,7 +18,7 @@ from discreet.engines.sources import TableRecords
 from discreet.engines.sweeps import Columns, in_order
 from discreet.errors import InvalidInput, MissingBounds
 from discreet.records import Records, Unit, outside_overlap
-from discreet.where import conditions
+from discreet.where import Condition, Half, conditions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +60,7 @@ def open_table(
     where: Mapping[str, Any] | None = None,
     unit: str | None = None,
     max_rows: int | None = None,
+    half: tuple[str, Half] | None = None,
     options: Options = Options(),  # noqa: B008 - it is frozen
 ) -> Iterator[Records]:
     """Records of a table, for as long as they are needed.
@@ -82,6 +83,8 @@ def open_table(
         Which rows are meant: see `discreet.where`.
     unit, max_rows : str and int, optional
         The column that says whose row it is, and how many one unit has at most.
+    half : (str, Half), optional
+        A column that divides the units, and which half of them is meant.
     options : Options
         What engines may be told.
     """
@@ -97,7 +100,7 @@ def open_table(
         treatment=_name("treatment", treatment),
         covariates=in_order(covariates, bounds),
         propensity=float(propensity) if isinstance(propensity, Real) else propensity,
-        where=conditions(where),
+        where=conditions(where) + (() if half is None else (Condition(half[0], half=half[1]),)),
         unit=None if unit is None or max_rows is None else Unit(unit, max_rows),
     )
     low, high = bounds.propensity
@@ -110,7 +113,7 @@ def open_table(
     # Each column of text or numbers is read once, whatever it serves for.
     columns.wanted  # noqa: B018 - refuses conditions that do not fit
     source = import_module(f"discreet.engines.{_engine(table)}").source(table, columns, options)
-    public = ("the filter that chose the records",) if columns.where else ()
+    public = ("the filter that chose the records",) if where else ()
     try:
         yield TableRecords(columns, source, public) if hasattr(source, "run") else source
     finally:

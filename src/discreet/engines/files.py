@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import duckdb
 import pyarrow as pa
@@ -51,6 +51,7 @@ def source(table: Any, columns: Columns, options: Options) -> CsvSource | Parque
 class CsvSource:
     """CSV files: commas, double quotes, names in the first line; an empty field is a missing value."""
 
+    ordered: ClassVar[bool] = True
     path: str
     files: tuple[str, ...]
     marks: tuple[tuple[int, int], ...]
@@ -98,6 +99,7 @@ class CsvSource:
 class ParquetSource:
     """Parquet files, divided into parts by their row groups."""
 
+    ordered: ClassVar[bool] = True
     path: str
     files: tuple[str, ...]
     marks: tuple[tuple[int, int], ...]
@@ -241,8 +243,8 @@ def files_of(path: str) -> tuple[str, ...]:
 
 
 def read_parquet(connection: duckdb.DuckDBPyConnection, files: Sequence[str]) -> duckdb.DuckDBPyRelation:
-    """Parquet files as one relation."""
-    return connection.read_parquet([glob.escape(file) for file in files], union_by_name=True)
+    """Parquet files as one relation; names of directories are no columns."""
+    return connection.read_parquet([glob.escape(file) for file in files], union_by_name=True, hive_partitioning=False)
 
 
 def read_csv(connection: duckdb.DuckDBPyConnection, files: Sequence[str]) -> duckdb.DuckDBPyRelation:
@@ -261,6 +263,7 @@ def read_csv(connection: duckdb.DuckDBPyConnection, files: Sequence[str]) -> duc
         skiprows=0,
         all_varchar=True,
         union_by_name=True,
+        hive_partitioning=False,
     )
 
 

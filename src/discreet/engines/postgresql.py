@@ -13,7 +13,7 @@ from discreet.bounds import Levels
 from discreet.columns import too_large
 from discreet.engines.counting import counted
 from discreet.engines.grouping import meant
-from discreet.engines.postgresql_wire import connect, copied, refusing
+from discreet.engines.postgresql_wire import connect, copied, fetched, refusing
 from discreet.engines.postgresql_words import NUMBERS, TEXT, WIDE, PostgresWords, as_float, as_place, name, query_of
 from discreet.engines.sources import Groups, missing_unit, unusable
 from discreet.engines.sql import count_query, group_query, groups
@@ -109,19 +109,32 @@ class PostgresSource:
         return f"{self.rows} WHERE {' AND '.join(conditions)}" if conditions else self.rows
 
     def _batches(self, columns: Columns) -> Iterator[Any]:
-        levels = _levels(columns)
-        wanted = columns.wanted
+        wanted, levels = columns.wanted, _levels(columns)
+        # Where names of units are hashed, text is needed as it is, and rows are of any length.
+        hashed = any(condition.half is not None and condition.is_text for condition in columns.where)
         chosen = [
-            as_place(column, levels[column]) if text else as_float(column, self.types[column])
+            as_float(column, self.types[column])
+            if not text
+            else PostgresWords(self.types).text(column)
+            if hashed
+            else as_place(column, levels[column])
             for column, text in wanted.items()
         ]
         select = f"SELECT {', '.join(chosen)} FROM {self._meant(columns)}"
-        for rows in copied(self.connection, select, len(chosen), BATCH_ROWS):
+        batches: Iterator[Any] = copied(self.connection, select, len(chosen), BATCH_ROWS)
+        if hashed:
+            batches = fetched(self.connection, select, BATCH_ROWS)
+        for batch in batches:
             arrays = []
-            for values, (column, text) in zip(rows.T, wanted.items(), strict=True):
-                if self.types[column] in WIDE and np.any(np.abs(values) > _EXACT):
+            for values, (column, text) in zip(batch, wanted.items(), strict=True):
+                if text:
+                    arrays.append(pa.array(values, pa.large_string()) if hashed else _texts(values, levels[column]))
+                    continue
+                numbers = np.ascontiguousarray(values, dtype=np.float64)
+                if self.types[column] in WIDE and np.any(np.abs(numbers) > _EXACT):
                     raise InvalidInput(too_large(named(column)))
-                arrays.append(_texts(values, levels[column]) if text else pa.array(np.ascontiguousarray(values)))
+                # NaN as null: it stands for what is missing.
+                arrays.append(pa.array(numbers, from_pandas=True))
             yield pa.RecordBatch.from_arrays(arrays, names=list(wanted))
 
 
@@ -134,7 +147,7 @@ def _levels(columns: Columns) -> dict[str, list[str]]:
         if isinstance(spec, Levels) and spec.is_text:
             found[column] = [str(level) for level in spec.levels]
     for condition in columns.where:
-        if condition.is_text:
+        if condition.is_text and condition.half is None:
             known = found.setdefault(condition.column, [])
             known += [str(value) for value in condition.values if value not in known]
     return found

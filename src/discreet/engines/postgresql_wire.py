@@ -74,8 +74,8 @@ def refusing(*others: type[Exception]) -> Iterator[None]:
         state = error.sqlstate
         if state in _REASONS:
             raise InvalidInput(f"PostgreSQL refuses: {_REASONS[state]}.") from None
-        # Class 57 and errors without a state: the server went away.
-        if isinstance(error, psycopg.OperationalError):
+        # Without a state, or with one of these: the server went away.
+        if state is None or state.startswith(("08", "57P")):
             raise InvalidInput(
                 "The connection to PostgreSQL was lost before all records were read, so that nothing of this pass was "
                 "used: check the server and start again."
@@ -86,15 +86,23 @@ def refusing(*others: type[Exception]) -> Iterator[None]:
         ) from None
 
 
+def fetched(connection: psycopg.Connection[Any], select: str, rows: int) -> Iterator[list[Any]]:
+    """The columns of a SELECT of any types, ``rows`` rows at a time, by a server-side cursor: slower than `copied`."""
+    with refusing(), connection.cursor(name="discreet", binary=True) as cursor:
+        cursor.execute(select.encode())
+        while found := cursor.fetchmany(rows):
+            yield list(zip(*found, strict=True))
+
+
 def copied(connection: psycopg.Connection[Any], select: str, width: int, rows: int) -> Iterator[Float]:
-    """What a SELECT of ``width`` columns of float8 without NULL yields, ``rows`` at a time: all of it, or an error."""
+    """The columns of a SELECT of float8 without NULL, ``rows`` rows at a time: all of them, or an error."""
     statement = f"COPY ({select}) TO STDOUT (FORMAT BINARY)".encode()
     seen = 0
     with refusing(), connection.cursor() as cursor:
         with cursor.copy(statement) as copy:
             for batch in decoded(copy, width, rows):
                 seen += len(batch)
-                yield batch
+                yield batch.T
         # The server's own count, which arrives after the last row: without it, rows may be missing.
         if cursor.rowcount != seen:
             raise _broken()

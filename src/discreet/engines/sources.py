@@ -93,7 +93,7 @@ class TableRecords:
     _grouped: IntArray | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        known = self.source.count(self.columns)
+        known = None if self._hashed else self.source.count(self.columns)
         if known is None or known == 0:
             # Where nothing says how many rows there are, they are counted, and checked on the way.
             self._check(self.source.run(Sweep(self.columns)))
@@ -136,6 +136,8 @@ class TableRecords:
     ) -> IntArray | None:
         """Counts and sums by cell and arm, if the engine adds up by itself: see `Records`."""
         fresh = self._fresh
+        if self._hashed:
+            return None
         try:
             groups = self.source.group(self.columns, partition, formulas)
             if groups is None:
@@ -156,6 +158,16 @@ class TableRecords:
     def close(self) -> None:
         """Let go of whatever the passes needed."""
         self.source.close()
+
+    @property
+    def ordered(self) -> bool:
+        """Whether rows come in the order of the table itself, each time: only files have one."""
+        return getattr(self.source, "ordered", False)
+
+    @property
+    def _hashed(self) -> bool:
+        """Whether only a sweep can tell which rows are meant."""
+        return any(condition.half is not None for condition in self.columns.where)
 
     @property
     def _fresh(self) -> bool:

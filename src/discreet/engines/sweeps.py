@@ -187,6 +187,8 @@ def in_order(covariates: Sequence[str] | None, bounds: Bounds) -> tuple[str, ...
         raise InvalidInput("covariates takes a list of column names: put the name in a list.")
     if covariates is None and bounds.named:
         return bounds.names
+    if covariates is None and bounds.p:
+        raise InvalidInput("covariates must list the columns, in order: the bounds give their covariates no names.")
     given = tuple(covariates or ())
     if bounds.named:
         match_names(given, bounds.names, "covariates")

@@ -16,16 +16,19 @@ Deviations from the text, which leaves these open or contradicts itself:
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import fsum, isclose, sqrt
 from numbers import Real
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
 from discreet import fitted
 from discreet.bounds import Bounds
 from discreet.budget import Budget
 from discreet.columns import Float
+from discreet.engines import Options, open_table
 from discreet.errors import InvalidBudget, InvalidInput
 from discreet.fitted import Progress
 from discreet.gate import Gate, Query
@@ -48,6 +51,7 @@ from discreet.papers.private_ci_nuisances import preset
 from discreet.papers.rows import Part, gather, in_own_unit, take
 from discreet.records import MIN_ROWS, Chunk, Records
 from discreet.release import Release
+from discreet.where import Half
 
 Calibration = Literal["published", "proved"]
 Split = Literal["public", "private"]
@@ -61,6 +65,7 @@ MEASURED = (
     "calibration='proved'."
 )
 
+_NO_UNIT = "unit is not for PrivATE, whose noise is made for single records: use discreet.ATE."
 # For the methods paragraph of a release.
 _PUBLIC_HALF = {
     "before": "Models were trained on the first half of the records, which was declared public, without noise",
@@ -173,11 +178,18 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         outcome: str,
         treatment: str,
         covariates: list[str] | None = None,
+        split_by: str | None = None,
         progress: Progress | None = None,
         **options: Any,
     ) -> PrivATE:
-        """Estimate from a table, wherever it is: `discreet.ATE.fit_table` says what it may be, and all options."""
+        """Estimate from a table, wherever it is: `discreet.ATE.fit_table` says what it may be, and all options.
+
+        With ``split``, halves are those of a file's or frame's order. ``split_by`` names a column instead, which says
+        whose record it is: a hash of it under ``random_state`` divides the records the same way on every engine.
+        """
         fitted.check(self)
+        if split_by is not None:
+            return self._fit_halves(source, split_by, outcome, treatment, covariates, progress, options)
         if self.calibration == "published":
             warn_of_claim("PrivATE", MEASURED)
         fit: PrivATE = fitted.fit_table(
@@ -232,16 +244,68 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         regression = regression if self.model_regression is None else self.model_regression
         return regression, classifier if self.model_propensity is None else self.model_propensity
 
+    def _fit_halves(
+        self,
+        source: Any,
+        column: str,
+        outcome: str,
+        treatment: str,
+        covariates: list[str] | None,
+        progress: Progress | None,
+        options: dict[str, Any],
+    ) -> PrivATE:
+        if self.split is None:
+            raise InvalidInput("split_by belongs to split='public' or 'private': choose one, or leave it out.")
+        if options.get("unit") is not None:
+            raise InvalidInput(_NO_UNIT)
+        if self.calibration == "published":
+            warn_of_claim("PrivATE", MEASURED)
+        key = self.random_state or 0
+        if isinstance(key, bool) or not isinstance(key, int):
+            raise InvalidInput("random_state must be a whole number where split_by is given: it is the hash's key.")
+        engine = Options(**{name: options.pop(name, None) for name in ("table", "query", "workers")})
+        roles: dict[str, Any] = {
+            "outcome": outcome,
+            "treatment": treatment,
+            "covariates": covariates,
+            "bounds": self.bounds,
+        }
+
+        def half(which: int, text: bool) -> Chunk:
+            meant = (column, Half(key, which, text))
+            with open_table(source, **roles, **options, half=meant, options=engine) as records:
+                return gather(records, progress)
+
+        try:
+            first, text = half(0, False), False
+        except InvalidInput as refusal:
+            if f"{column!r} must hold numbers" not in str(refusal):
+                raise
+            first, text = half(0, True), True
+        halves = first, half(1, text)
+        return self._fit_rows(_Halves(*halves), (f"which half of the records each {column} is in",))
+
     def _fit(self, records: Records, progress: Progress | None) -> PrivATE:
         if records.unit is not None:
-            raise InvalidInput("unit is not for PrivATE, whose noise is made for single records: use discreet.ATE.")
-        rows, budget = gather(records, progress), Budget(epsilon=self.epsilon, delta=self.delta)
-        if self.split is not None and records.n < 2 * MIN_ROWS:
+            raise InvalidInput(_NO_UNIT)
+        if self.split is not None and not getattr(records, "ordered", True):
+            raise InvalidInput(
+                "split needs split_by=, a column of units, on a table whose rows have no order: name it."
+            )
+        return self._fit_rows(_Halves.of(gather(records, progress)))
+
+    def _fit_rows(self, rows: _Halves, public: tuple[str, ...] = ()) -> PrivATE:
+        budget = Budget(epsilon=self.epsilon, delta=self.delta)
+        if self.split is not None and min(len(rows.first.t), len(rows.second.t)) < MIN_ROWS:
             raise InvalidInput(f"split needs at least {2 * MIN_ROWS} records: bring more, or leave it out.")
-        self.release_ = self._proved(rows, budget) if self.calibration == "proved" else self._published(rows, budget)
+        made = self._proved(rows, budget) if self.calibration == "proved" else self._published(rows, budget)
+        if public:
+            made = replace(made, guarantee=replace(made.guarantee, public=(*made.guarantee.public, *public)))
+        self.release_ = made
         return self
 
-    def _published(self, rows: Chunk, budget: Budget) -> Release:
+    def _published(self, records: Chunk | _Halves, budget: Budget) -> Release:
+        rows = _Halves.of(records)
         parts = self._parts(budget)
         surfaces, spent = self._surfaces(rows, budget)
         if spent is not None:
@@ -252,10 +316,11 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         uncertainty = Uncertainty(sampling=sqrt(sigma2 / exact.n), privacy=r)
         guarantee = claimed_guarantee("PrivATE", budget, unit=self._unit(), public=self._public())
         notes = (f"Claimed, not private: {MEASURED[0].lower()}{MEASURED[1:]}",)
-        return self._release(tau, uncertainty, len(rows.t), guarantee, notes)
+        return self._release(tau, uncertainty, len(rows.whole.t), guarantee, notes)
 
-    def _exact(self, rows: Chunk, surfaces: Surfaces) -> Exact:
-        rows = rows if self.split is None else _second(rows)
+    def _exact(self, records: Chunk | _Halves, surfaces: Surfaces) -> Exact:
+        halves = _Halves.of(records)
+        rows = halves.whole if self.split is None else halves.second
         scores = influence(in_own_unit(rows.y, self.bounds), rows.t, rows.x, surfaces)
         check_finite(scores)
         tau, sigma2 = float(scores.mean()), float(scores.var())  # (3) and (8)
@@ -265,12 +330,13 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
             gamma = searched_sensitivity(surfaces, tau, self.bounds, starts=self.starts, rng=self._rng())
         return Exact(n=len(scores), tau=tau, sigma2=sigma2, gamma=gamma, scores=scores)
 
-    def _proved(self, rows: Chunk, budget: Budget) -> Release:
+    def _proved(self, records: Chunk | _Halves, budget: Budget) -> Release:
+        rows = _Halves.of(records)
         surfaces, trained = self._surfaces(rows, budget)
         bounds = self.bounds
         if self.split == "public":
-            check_row_wise(surfaces, _first(rows).x[:MIN_ROWS])
-        gate = Gate(Part(_second(rows), bounds), budget=budget)
+            check_row_wise(surfaces, rows.first.x[:MIN_ROWS])
+        gate = Gate(Part(rows.second, bounds), budget=budget)
         bound = score_bound(bounds, self._known())
         clip = bound if self.clip is None else min(float(self.clip), bound)
 
@@ -281,19 +347,20 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         mean, uncertainty = average(sums, gate.n)
         own = gate.guarantee(proof="private_ci.md", public=self._public(), unit=self._unit())
         guarantee = own if trained is None else parallel(trained, own)
-        return self._release(mean, uncertainty, len(rows.t), guarantee, self._notes(clip < bound))
+        return self._release(mean, uncertainty, len(rows.whole.t), guarantee, self._notes(clip < bound))
 
-    def _surfaces(self, rows: Chunk, budget: Budget) -> tuple[Surfaces, Guarantee | None]:
+    def _surfaces(self, records: Chunk | _Halves, budget: Budget) -> tuple[Surfaces, Guarantee | None]:
         """The nuisances, and what they promise to the records that they were trained on, if anything."""
+        halves = _Halves.of(records)
         known = self._known()
         if self.split == "private":
             if self.calibration == "published":
                 parts = self._parts(budget)
                 budget = Budget(epsilon=parts.epsilon1 / 2.0, delta=parts.delta1 / 2.0)
-            gate = Gate(Part(_first(rows), self.bounds), budget=budget)
+            gate = Gate(Part(halves.first, self.bounds), budget=budget)
             surfaces = private_models(gate, known)
             return surfaces, gate.guarantee(proof="private_ci.md", public=self._public(), unit=self._unit())
-        rows = rows if self.split is None else _first(rows)
+        rows = halves.whole if self.split is None else halves.first
         if not 0 < rows.t.sum() < len(rows.t):
             raise InvalidInput("One arm is empty in the half that trains the models: order the records differently.")
         clipped = self.calibration == "proved" or self.supremum == "closed-form"
@@ -358,12 +425,28 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         return regression if self.propensity is not None else f"{regression} and {classifier}"
 
 
-def _first(rows: Chunk) -> Chunk:
-    return take(rows, slice(0, len(rows.t) // 2))
+class _Halves(NamedTuple):
+    """Records in two parts, which do not depend on what they hold."""
 
+    first: Chunk
+    second: Chunk
 
-def _second(rows: Chunk) -> Chunk:
-    return take(rows, slice(len(rows.t) // 2, None))
+    @classmethod
+    def of(cls, rows: Chunk | _Halves) -> _Halves:
+        """By their order, unless they are in two parts already."""
+        if isinstance(rows, cls):
+            return rows
+        assert isinstance(rows, Chunk)
+        middle = len(rows.t) // 2
+        return cls(take(rows, slice(0, middle)), take(rows, slice(middle, None)))
+
+    @property
+    def whole(self) -> Chunk:
+        """Both together."""
+        first, second = self
+        e = None if first.e is None or second.e is None else np.concatenate([first.e, second.e])
+        y, t, x = (np.concatenate([getattr(half, name) for half in self]) for name in ("y", "t", "x"))
+        return Chunk(y, t, x, e)
 
 
 def _is_number(value: object) -> bool:
