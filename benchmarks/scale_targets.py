@@ -90,7 +90,7 @@ def _same_memory(plan: Plan, middle: Mapping[str, Any], largest: Mapping[str, An
 
 
 def _gain(middle: Mapping[str, Any], plan: Plan) -> Verdict:
-    one, two = seconds(middle, "ate, one process"), seconds(middle, "ate")
+    one, two = (seconds(middle, f"ate, design known{words}") for words in (", one process", ""))
     target, wanted = f"ATE, {plan.averages[1]:,} rows, two processes over one", f"≥ {WORKERS_GAIN:g} × as fast"
     if one is None or two is None:
         return Verdict(target=target, limit=wanted, figure="", reached=None)

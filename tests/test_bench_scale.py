@@ -95,7 +95,7 @@ def made_up(ours=1.0, peak=5e8):
     found = {"uplift": {"rows": plan.uplift, "jobs": uplift}}
     for rows in plan.averages:
         jobs = {"decode": job(1.0), "ate": job(4.0 * ours, {"terms": 9, "rounds": 5}), "cate": job(9.0)}
-        jobs["ate, one process"] = job(7.0)
+        jobs |= {"ate, design known": job(4.0 * ours), "ate, design known, one process": job(7.0)}
         found[f"average-{rows}"] = {"rows": rows, "jobs": jobs}
     kinds = [f"{engine}, {kind}" for engine in measure.ENGINES for kind in ("uplift", "ate")]
     found["bits"] = {"rows": plan.bits, "jobs": {name: job(1.0, "abc") for name in kinds}}
