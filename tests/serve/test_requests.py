@@ -123,6 +123,8 @@ def test_nothing_that_analysts_see_names_where_the_records_are(site):
         ({"epsilon": -1}, "cannot be read"),
         ({"epsilon": "many"}, "cannot be read"),
         ({"epsilon": 1, "delta": 1}, "cannot be read"),
+        ({"epsilon": 1e-9}, "cannot be read"),
+        ({"epsilon": 1, "delta": 1e-300}, "delta"),
         ({"epsilon": 1, "kind": "ate", "delta": None}, "delta"),
         ({"epsilon": 1, "kind": "everything"}, "cannot be read"),
         ({"epsilon": 1, "covariates": ["age", "height"]}, "public schema"),
