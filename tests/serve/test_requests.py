@@ -123,6 +123,8 @@ def test_nothing_that_analysts_see_names_where_the_records_are(site):
         ({"epsilon": -1}, "cannot be read"),
         ({"epsilon": "many"}, "cannot be read"),
         ({"epsilon": 1, "delta": 1}, "cannot be read"),
+        ({"epsilon": 1e-9}, "cannot be read"),
+        ({"epsilon": 1, "delta": 1e-300}, "delta"),
         ({"epsilon": 1, "kind": "ate", "delta": None}, "delta"),
         ({"epsilon": 1, "kind": "everything"}, "cannot be read"),
         ({"epsilon": 1, "covariates": ["age", "height"]}, "public schema"),
@@ -315,7 +317,7 @@ def test_claimed_methods_need_a_data_set_that_admits_them(site):
 
 
 def test_the_iterative_function_remembers_every_answer_through_a_restart(site):
-    name = site.released(kind="dp-cate", epsilon=1.0, calibration="claimed")
+    name = site.released(kind="dp-cate", epsilon=1.01, calibration="claimed")
     path = f"/api/v1/releases/{name}/effects"
     assert site.get(f"/api/v1/releases/{name}").json()["release"]["effects"] == []
     first = site.post(path, {"rows": [ROW, ROW | {"age": 70}]}).json()["effects"]

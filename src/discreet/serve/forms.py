@@ -13,8 +13,8 @@ from discreet.serve.plans import Planned
 from discreet.serve.requests import Asked
 
 _PROBLEMS = {
-    "epsilon": "epsilon must be a number above 0 and at most 100: smaller is more private.",
-    "delta": "delta must be a number from 0 to 1, far below one over the number of records: 1e-6 is usual.",
+    "epsilon": "epsilon must be a number from 0.001 to 100: smaller is more private.",
+    "delta": "delta must be a number from 0 to 0.5, far below one over the number of records: 1e-6 is usual.",
     "width": "± must be a positive number, in the outcome's unit.",
     "n": "n must be a whole number of at least 10: it is the number of records that you expect.",
     "by": "segments must be a number of cuts, a choice of the list, or edges: choose again.",

@@ -14,7 +14,7 @@ from discreet.errors import InvalidInput
 from discreet.partition import Partition
 from discreet.planning import Plan, plan
 from discreet.serve.catalogue import Dataset
-from discreet.serve.requests import Cut, Kind, chosen
+from discreet.serve.requests import LEAST, MOST, Cut, Kind, chosen
 
 # Epsilons of the picture.
 LOW, HIGH, POINTS = 0.05, 10.0, 33
@@ -31,8 +31,8 @@ class Planned(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     kind: Kind = Field(default="ate", description="What would be estimated.")
-    epsilon: float | None = Field(default=None, gt=0, le=100, description="Privacy budget; or leave it out.")
-    delta: float | None = Field(default=None, ge=0, lt=1, description="Chance that the budget may be missed.")
+    epsilon: float | None = Field(default=None, ge=LEAST, le=MOST, description="Privacy budget; or leave it out.")
+    delta: float | None = Field(default=None, ge=0, le=0.5, description="Chance that the budget may be missed.")
     width: float | None = Field(default=None, gt=0, description="Width of the interval to find an epsilon for.")
     n: int | None = Field(default=None, ge=10, le=10**12, description="Records to plan with, where n is private.")
     alpha: float = Field(default=0.05, gt=0, lt=1, description="One minus the interval's level.")

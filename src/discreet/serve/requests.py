@@ -29,6 +29,10 @@ TITLES: dict[str, str] = {
 }
 Cut = Annotated[int, Field(ge=2, le=64)] | Literal["auto", "levels"] | list[float] | list[list[str | float]]
 
+# Budgets outside these tell nothing, or everything; and noise outside them does not fit into 64-bit integers.
+LEAST, MOST = 1e-3, 100.0
+_LEAST_DELTA = 1e-30
+
 
 class Asked(BaseModel):
     """A request for a release."""
@@ -36,8 +40,8 @@ class Asked(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     kind: Kind = Field(description="What to estimate.")
-    epsilon: float = Field(gt=0, le=100, description="Privacy budget that the release spends.")
-    delta: float | None = Field(default=None, ge=0, lt=1, description="Chance that the budget may be missed.")
+    epsilon: float = Field(ge=LEAST, le=MOST, description="Privacy budget that the release spends.")
+    delta: float | None = Field(default=None, ge=0, le=0.5, description="Chance that the budget may be missed.")
     covariates: list[str] | None = Field(
         default=None, max_length=200, description="Covariates to use; all declared ones if left out."
     )
@@ -76,6 +80,8 @@ def chosen(bounds: Bounds, covariates: list[str] | None) -> Bounds:
 def estimator_for(dataset: Dataset, asked: Asked) -> Any:
     """The estimator of a request, after everything about it was checked that public facts can tell."""
     bounds = chosen(dataset.bounds, asked.covariates)
+    if asked.delta and asked.delta < _LEAST_DELTA:
+        raise InvalidInput(f"delta must be 0 or at least {_LEAST_DELTA:g}: leave it out for a pure epsilon.")
     common: dict[str, Any] = {"epsilon": asked.epsilon, "delta": asked.delta, "bounds": bounds}
     if asked.kind != "uplift" and asked.by is not None:
         raise InvalidInput("by belongs to effects by segment: leave it out, or ask for kind 'uplift'.")
