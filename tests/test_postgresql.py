@@ -140,7 +140,7 @@ def test_a_query_and_a_filter_choose_rows_inside_the_database(postgres: str, dat
     for name in ("ate", "uplift"):
         _, sums = fitted(name, some)
         for options in (
-            chosen | {"table": "public.claims"},
+            chosen | {"relation": "public.claims"},
             {"query": "SELECT * FROM claims WHERE age <= 60 AND ward IN ('a', 'b') -- only some;"},
             chosen | {"query": "TABLE claims;"},
         ):
@@ -212,9 +212,9 @@ def test_a_server_that_goes_away_while_it_reads_is_an_error(
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "neither": ({}, "needs relation= or query="),
     "both": ({"relation": "claims", "query": "SELECT 1"}, "needs relation= or query="),
-    "no table": ({"table": "nothing"}, "there is no such table"),
-    "no name": ({"table": "a.b.c"}, "table must be a table's name"),
-    "injection": ({"table": 'claims"; DROP TABLE claims; --'}, "there is no such table"),
+    "no table": ({"relation": "nothing"}, "there is no such table"),
+    "no name": ({"relation": "a.b.c"}, "table must be a table's name"),
+    "injection": ({"relation": 'claims"; DROP TABLE claims; --'}, "there is no such table"),
     "not SQL": ({"query": "SELEC * FROM claims"}, "not valid SQL"),
     "two statements": ({"query": "SELECT 1; DELETE FROM claims"}, "not valid SQL"),
     "writes": ({"query": "SELECT * FROM forget()"}, "would write"),
