@@ -275,7 +275,7 @@ def located(engine: str, rows: int, features: Iterable[str] = FEATURES) -> Spec:
             raise Failed("needs Java, which is not installed")
         spec |= SPARK
     if engine == "postgresql":
-        spec |= {"url": server(), "table": load(rows)}
+        spec |= {"url": server(), "relation": load(rows)}
     return spec
 
 

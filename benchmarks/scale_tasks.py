@@ -75,7 +75,7 @@ def _raw(spec: dict[str, Any]) -> Job:
     import psycopg
 
     connection = psycopg.connect(spec["url"])
-    return lambda: _totals(connection.execute(raw_sql(spec["table"])).fetchall())
+    return lambda: _totals(connection.execute(raw_sql(spec["relation"])).fetchall())
 
 
 def _ours(spec: dict[str, Any]) -> Job:
@@ -117,7 +117,7 @@ def _fit(spec: dict[str, Any]) -> Callable[..., Any]:
 
     source, declared = _source(spec), bounds(tuple(spec["features"]))
     options: dict[str, Any] = {"outcome": OUTCOME, "treatment": TREATMENT}
-    options |= {name: spec[name] for name in ("table", "workers") if name in spec}
+    options |= {name: spec[name] for name in ("relation", "workers") if name in spec}
 
     def fit(**more: Any) -> Any:
         if spec["estimator"] == "uplift":

@@ -213,7 +213,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "neither": ({}, "needs relation= or query="),
     "both": ({"relation": "claims", "query": "SELECT 1"}, "needs relation= or query="),
     "no table": ({"relation": "nothing"}, "there is no such table"),
-    "no name": ({"relation": "a.b.c"}, "table must be a table's name"),
+    "no name": ({"relation": "a.b.c"}, "relation must be a table's name"),
     "injection": ({"relation": 'claims"; DROP TABLE claims; --'}, "there is no such table"),
     "not SQL": ({"query": "SELEC * FROM claims"}, "not valid SQL"),
     "two statements": ({"query": "SELECT 1; DELETE FROM claims"}, "not valid SQL"),

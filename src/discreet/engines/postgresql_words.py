@@ -63,9 +63,9 @@ class PostgresWords(Sql):
         return f"({value} <> 'NaN')"
 
 
-def query_of(table: str | None, query: str | None) -> str:
+def query_of(relation: str | None, query: str | None) -> str:
     """What stands after FROM, for a table's name or a query."""
-    if (table is None) == (query is None):
+    if (relation is None) == (query is None):
         raise InvalidInput("a postgresql:// address needs relation= or query=, and not both: say what to read there.")
     if query is not None:
         text = query.strip().rstrip(";").strip() if isinstance(query, str) else ""
@@ -74,9 +74,9 @@ def query_of(table: str | None, query: str | None) -> str:
         # On lines of its own, so that a comment at its end ends there. OFFSET 0 is a fence: without it the planner
         # would compute the query's columns again wherever they are used.
         return f"(SELECT * FROM (\n{text}\n) AS asked OFFSET 0) AS discreet_rows"
-    parts = table.split(".") if isinstance(table, str) else []
+    parts = relation.split(".") if isinstance(relation, str) else []
     if not 1 <= len(parts) <= 2 or not all(parts):
-        raise InvalidInput("table must be a table's name, or schema.name: use query= for anything else.")
+        raise InvalidInput("relation must be a table's name, or schema.name: use query= for anything else.")
     return name(*parts)
 
 
