@@ -10,17 +10,16 @@ import json
 import threading
 from typing import Any
 
-import pyarrow as pa
 import sqlalchemy as sa
 
 from discreet.papers import DPCATEFunction
 from discreet.papers.nuisances import design
 from discreet.papers.queries import encode_queries
 from discreet.papers.secret_function import SecretFunction
+from discreet.serve import sources
 from discreet.serve.refusals import Refusal
 from discreet.serve.schema import answers, functions, reading
 from discreet.serve.service import Service
-from discreet.tables import FileRecords, _batches
 
 # Queries that are answered in all: each new one costs time that grows with their number.
 MOST_ANSWERS = 2_000
@@ -31,7 +30,7 @@ _lock = threading.Lock()
 def fitted(estimator: DPCATEFunction, table: Any, *, outcome: str, treatment: str) -> tuple[Any, dict[str, Any] | None]:
     """A release, and what has to be kept secret for further answers: nothing where the whole function is released."""
     if isinstance(table, str):
-        table = _in_memory(table, estimator, outcome, treatment)
+        table = sources.in_memory(table, outcome, treatment, estimator.bounds)
     X = table.select(list(estimator.bounds.names))
     estimator.fit(table[outcome], table[treatment], X=X)
     if estimator.calibration == "proved":
@@ -102,9 +101,3 @@ class _Keeper:
 
     def close(self) -> None:
         """The transaction's owner ends it."""
-
-
-def _in_memory(path: str, estimator: DPCATEFunction, outcome: str, treatment: str) -> Any:
-    facts: Any = {"outcome": outcome, "treatment": treatment, "propensity": None, "bounds": estimator.bounds}
-    wanted = FileRecords(n=0, path=path, covariates=estimator.bounds.names, **facts)._wanted()
-    return pa.Table.from_batches(list(_batches(path, wanted))).rename_columns(list(wanted))
