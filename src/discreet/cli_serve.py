@@ -32,6 +32,7 @@ def add_serve(app: typer.Typer) -> None:
     ) -> None:
         """Start the curator's service: analysts plan, ask and read, and never see a record."""
         _check()
+        from discreet.serve.service import Service
         from discreet.serve.settings import Settings
 
         if demo and (database is None or data == Path()):
@@ -42,6 +43,8 @@ def add_serve(app: typer.Typer) -> None:
         if curator is not None:
             typer.echo(_first_token(settings, curator))
             return
+        # Whatever is wrong with the database is said here, before server processes start.
+        Service.of(settings).close()
         if demo:
             from discreet.serve import demo as demonstration
 

@@ -28,11 +28,11 @@ def reading(
     source: str, estimator: Any, rows: dict[str, Any], *, table: str | None, query: str | None, spark: str | None
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
     """What the estimator's ``fit_table`` takes: the records, and options, to which ``rows`` belongs."""
+    if (table is not None or query is not None) and (spark is not None or "://" not in source):
+        raise InvalidInput("--table and --query are for PostgreSQL: name a file, or a table with --spark, alone.")
     if spark is None:
         yield source, rows | {"relation": table, "query": query}
         return
-    if table is not None or query is not None:
-        raise InvalidInput("--table and --query are for PostgreSQL: with --spark, name the file or table alone.")
     from discreet.bounds import Levels
     from discreet.engines.spark_files import read, session
     from discreet.where import conditions

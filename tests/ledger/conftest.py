@@ -16,7 +16,7 @@ def url(request, tmp_path):
 
     address = request.getfixturevalue("postgres")
     with psycopg.connect(address, autocommit=True) as connection:
-        connection.execute("DROP TABLE IF EXISTS ledger_log, ledger_release, ledger_schema CASCADE")
+        connection.execute("DROP TABLE IF EXISTS ledger_log, ledger_release, ledger_secret, ledger_schema CASCADE")
     return address
 
 

@@ -53,6 +53,8 @@ def test_an_identical_request_is_answered_for_free(site):
     again = site.ask(epsilon=0.51).json()
     assert again == {"release": first, "job": None, "charged": False}
     assert spent(site) == before
+    last = site.get("/api/v1/curator/log", "curator").json()[-1]
+    assert (last["action"], last["actor"]) == ("answer", "analyst")
 
 
 def test_somebody_elses_unpublished_release_answers_nothing(site):

@@ -5,7 +5,7 @@ all there is.
 """
 
 import json
-import secrets
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -65,7 +65,7 @@ _secret = Table("ledger_secret", _tables, Column("secret", String(64), primary_k
 def _first_schema(connection: Connection) -> None:
     """Log, releases and the secret, which refuse to be changed."""
     _tables.create_all(connection, tables=[_log, _release, _secret])
-    connection.execute(insert(_secret).values(secret=secrets.token_hex(32)))
+    connection.execute(insert(_secret).values(secret=os.urandom(32).hex()))
     for table in (_log.name, _release.name, _secret.name):
         for statement in _append_only(table, connection.dialect.name):
             connection.exec_driver_sql(statement)

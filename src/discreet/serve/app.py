@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from anyio.to_thread import run_sync
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
@@ -21,6 +22,7 @@ from discreet.serve.refusals import Refusal
 from discreet.serve.service import Service
 from discreet.serve.settings import Settings
 from discreet.serve.views import error_page
+from discreet.serve.warming import warm
 from discreet.serve.worker import Worker
 
 ROUTERS = (api.router, api_curator.router, pages.router, pages_request.router, pages_curator.router)
@@ -44,6 +46,7 @@ def create_app(settings: Settings) -> Any:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        await run_sync(warm, app, service)
         worker = Worker(service) if settings.work else None
         if worker is not None:
             worker.start()

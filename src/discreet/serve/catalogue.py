@@ -191,6 +191,12 @@ def find(engine: sa.Engine, identity: Identity, dataset: str) -> Dataset:
     return _dataset({name: value for name, value in row.items() if name != "mine"})
 
 
+def everything(engine: sa.Engine) -> list[Dataset]:
+    """All data sets, for the service itself."""
+    with reading(engine).begin() as connection:
+        return [_dataset(row) for row in connection.execute(sa.select(datasets)).mappings()]
+
+
 def by_id(engine: sa.Engine, dataset: str) -> Dataset | None:
     """A data set, for the service itself."""
     with reading(engine).begin() as connection:

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import json
 import threading
-from glob import glob
 from typing import Any
 
 import sqlalchemy as sa
-from pyarrow.dataset import dataset
 
 from discreet.papers import DPCATEFunction
 from discreet.papers.nuisances import design
 from discreet.papers.queries import encode_queries
 from discreet.papers.secret_function import SecretFunction
+from discreet.serve import sources
 from discreet.serve.refusals import Refusal
 from discreet.serve.schema import answers, functions, reading
 from discreet.serve.service import Service
@@ -31,7 +30,7 @@ _lock = threading.Lock()
 def fitted(estimator: DPCATEFunction, table: Any, *, outcome: str, treatment: str) -> tuple[Any, dict[str, Any] | None]:
     """A release, and what has to be kept secret for further answers: nothing where the whole function is released."""
     if isinstance(table, str):
-        table = _in_memory(table, estimator, outcome, treatment)
+        table = sources.in_memory(table, outcome, treatment, estimator.bounds)
     X = table.select(list(estimator.bounds.names))
     estimator.fit(table[outcome], table[treatment], X=X)
     if estimator.calibration == "proved":
@@ -102,10 +101,3 @@ class _Keeper:
 
     def close(self) -> None:
         """The transaction's owner ends it."""
-
-
-def _in_memory(path: str, estimator: DPCATEFunction, outcome: str, treatment: str) -> Any:
-    files = sorted(glob(path))
-    kind = "parquet" if all(file.endswith(".parquet") for file in files) else "csv"
-    wanted = dict.fromkeys([outcome, treatment, *estimator.bounds.names])
-    return dataset(files, format=kind).to_table(columns=list(wanted))

@@ -33,6 +33,9 @@ def submit(service: Service, identity: Identity, dataset: Dataset, asked: Asked)
     key = key_of(dataset, asked)
     stored = releases.identical(service.engine, identity, key)
     if stored is not None:
+        with reading(service.engine).begin() as connection:
+            reservation = connection.scalar(sa.select(jobs.c.reservation).where(jobs.c.release == stored))
+        budgets.note_answer(service, identity, str(reservation))
         return {"release": stored, "job": None, "charged": False}
     name = new_id()
     row = {

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import sqlalchemy as sa
 
-from discreet.bounds import Bounds
+from discreet.bounds import Bounds, Levels
 from discreet.engines import open_table
 from discreet.errors import InvalidInput
 from discreet.records import ArrayRecords
@@ -82,6 +83,20 @@ def opened(source: str, *, outcome: str, treatment: str, bounds: Bounds, propens
     if not is_database(source):
         return source
     return table_of(source, _wanted(outcome, treatment, bounds, propensity))
+
+
+def in_memory(source: str, outcome: str, treatment: str, bounds: Bounds) -> Any:
+    """All columns of files that were checked before, as an Arrow table: numbers, and text where levels are text."""
+    specs = {outcome: bounds.outcome_range, treatment: bounds.arms}
+    specs |= dict(zip(bounds.names, bounds.columns, strict=True))
+    text = {name for name, spec in specs.items() if isinstance(spec, Levels) and spec.is_text}
+    with duckdb.connect() as connection:
+        if source.lower().endswith(".parquet"):
+            found = connection.read_parquet(source, union_by_name=True)
+        else:
+            found = connection.read_csv(source, header=True, sep=",", all_varchar=True, union_by_name=True)
+        columns = [duckdb.ColumnExpression(name).cast("VARCHAR" if name in text else "DOUBLE") for name in specs]
+        return found.select(*columns).to_arrow_table().rename_columns(list(specs))
 
 
 def table_of(source: str, columns: Sequence[str]) -> Any:

@@ -125,6 +125,8 @@ def _work(service: Service, row: dict[str, Any], heart: _Heart) -> None:
             functions.keep(connection, name, secret)
         if not jobs.end(service, connection, row, state="done", release=name, progress=100):
             raise Stopped
+    # What the next page shows takes a moment to compose.
+    budgets.composed(service, service.ledger.account(dataset.id))
 
 
 class _Heart:

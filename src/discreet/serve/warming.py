@@ -1,0 +1,30 @@
+"""What a server computes before it answers, so that nobody waits for it."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+
+from discreet.errors import DiscreetError
+from discreet.serve import budgets, catalogue, plans
+from discreet.serve.audits import summary
+from discreet.serve.service import Service
+from discreet.serve.views import templates
+
+# Of more data sets than these, the rest are computed when they are first looked at.
+_MOST = 20
+
+
+def warm(app: FastAPI, service: Service) -> None:
+    """Compile pages, and compute what the first pages about each data set show."""
+    for name in templates().list_templates():
+        templates().get_template(name)
+    app.openapi()
+    summary()
+    for dataset in catalogue.everything(service.engine)[:_MOST]:
+        try:
+            budgets.composed(service, service.ledger.account(dataset.id))
+            asked = plans.Planned(epsilon=1.0, delta=1e-6)
+            plans.curve(dataset, asked)
+        except DiscreetError:
+            # Whatever cannot be computed now is said on its page.
+            continue
