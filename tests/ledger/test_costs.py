@@ -104,3 +104,16 @@ def test_the_cost_of_a_fit_is_what_its_events_spend(kind):
 def test_a_mu_that_is_no_number_is_refused(mu):
     with pytest.raises(InvalidBudget, match="mu must be a positive number"):
         Cost(epsilon=1, delta=1e-6, mu=mu)
+
+
+@pytest.mark.parametrize("epsilon", [1e-300, 1e-17, 1e-8, 9.99e-5, 1e-4, 1e-3])
+def test_a_small_pure_epsilon_is_never_rounded_down(epsilon):
+    assert (
+        epsilon * math.sqrt(math.pi / 2) * (1 - 1e-6) < pure_mu(epsilon) < epsilon * math.sqrt(math.pi / 2) * (1 + 1e-6)
+    )
+
+
+def test_mu_is_concave_in_a_pure_epsilon():
+    grid = np.geomspace(1e-4, 30, 400)
+    slopes = np.diff([pure_mu(float(each)) for each in grid]) / np.diff(grid)
+    assert np.all(np.diff(slopes) <= 1e-6)

@@ -216,17 +216,60 @@ def test_files_are_told_apart_by_name_also_where_the_number_of_records_is_privat
     assert [ask(frame, where={"age": (0, 50)}), ask(frame, where={"age": (0, 50)})] == [5, 5]
 
 
-def test_the_log_holds_no_password_and_no_digest_that_could_be_guessed(ledger):
-    want = wanted_by(
-        ATE(epsilon=1, delta=1e-6, bounds=BOUNDS),
-        {"table": "postgresql://ada:secret@host:5432/base", "outcome": "y", "treatment": "t", "relation": "claims"},
-        one_gate=True,
-    )
+@pytest.mark.parametrize(
+    "address",
+    ["postgresql://ada:secret@host/base", "postgresql://host/base?user=ada&password=secret", "pg://a:b@secret@h"],
+)
+def test_the_log_holds_no_password_and_no_digest_that_could_be_guessed(address, ledger):
+    call = {"table": address, "outcome": "y", "treatment": "t", "relation": "claims"}
+    want = wanted_by(ATE(epsilon=1, delta=1e-6, bounds=BOUNDS), call, one_gate=True, ledger=ledger)
     assert "secret" not in str(want)
-    assert "ada@host:5432" in str(want)
+    assert want.same is not None
     again = ledger.seal([b"records"])
     assert ledger.seal([b"records"]) == again != ledger.seal([b"rec", b"ords"])
     assert all(again not in entry.line for entry in ledger.log())
+
+
+def test_requests_that_differ_in_any_column_file_or_class_are_not_the_same(ledger, tmp_path, monkeypatch):
+    Y, T, X = study()
+    frame = pd.concat([Y, T, X], axis=1).assign(e=0.5)
+    bounds = Bounds(outcome=(0, 1), covariates={"age": (0, 1)}, propensity=(0.1, 0.9))
+
+    def same(table=frame, made=ATE, **options):
+        estimator = made(epsilon=1, delta=1e-6, bounds=bounds, propensity="e")
+        call = {"table": table, "outcome": "died", "treatment": "treated", "covariates": ["age"]} | options
+        return wanted_by(estimator, call, one_gate=True, ledger=ledger).same
+
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        frame.to_csv(tmp_path / name / "r.csv", index=False)
+    found = [same(), same(frame.assign(e=0.4)), same(made=type("ATE", (ATE,), {})), same(where={"age": (0, 0.5)})]
+    monkeypatch.chdir(tmp_path / "a")
+    found.append(same("r.csv"))
+    monkeypatch.chdir(tmp_path / "b")
+    found.append(same("r.csv"))
+    frame[:50].to_csv("r.csv", index=False)
+    found.append(same("r.csv"))
+    assert len(set(found)) == len(found)
+    assert same() == found[0]
+    assert same(frame.assign(bp=0.0)) == found[0]
+    masked = np.ma.masked_array(Y.to_numpy(), mask=np.arange(len(Y)) == 3)
+    call = {"Y": masked, "T": T, "X": X}
+    assert wanted_by(ATE(epsilon=1, delta=1e-6, bounds=BOUNDS), call, one_gate=True, ledger=ledger).same is None
+
+
+def test_a_reservation_or_release_of_another_relation_or_size_is_refused(ledger):
+    ledger.open("icu", epsilon=9, delta=1e-3)
+    Y, T, X = study()
+    number = ledger.reserve("icu", Cost.of(discreet.Budget(epsilon=1, delta=1e-6), one_gate=True))
+    away = discreet.DifferenceInMeans(epsilon=1, delta=1e-6, bounds=BOUNDS, neighbours="add-remove")
+    with pytest.raises(InvalidInput, match="another relation"):
+        away.fit(Y, T, X=X, ledger=ledger, reservation=number)
+    ledger.charge(number)
+    with pytest.raises(InvalidInput, match="another relation"):
+        ledger.settle(number, away.fit(Y, T, X=X).release_)
+    with pytest.raises(InvalidInput, match="promises less"):
+        ledger.settle(number, discreet.DifferenceInMeans(epsilon=2, delta=1e-6, bounds=BOUNDS).fit(Y, T, X=X).release_)
 
 
 def test_an_analyst_without_a_budget_gets_no_stored_release_either(ledger):

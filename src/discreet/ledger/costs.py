@@ -91,6 +91,9 @@ def pure_mu(epsilon: float) -> float:
     """A mu for which every epsilon-DP mechanism is mu-GDP, rounded up. Proof: docs/proofs/ledger.md, lemma 2."""
     from scipy.special import log_expit, ndtri_exp
 
+    if epsilon < 1e-4:
+        # The tangent at zero lies above, and cancellation would spoil the difference.
+        return math.nextafter(epsilon * math.sqrt(math.pi / 2.0) * (1 + 1e-9), math.inf)
     return math.nextafter(-2.0 * float(ndtri_exp(log_expit(-epsilon))) * (1 + 1e-9), math.inf)
 
 

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 Seen = TypeVar("Seen")
 
+# What a release may state above its request's cost: a rounding error.
+_ROUNDED = 1 + 1e-12
+
 
 class Ledger:
     """Durable budgets of data sets, which no sequence of requests, crash or race can overspend.
@@ -219,6 +222,8 @@ class Ledger:
         """
         found = self.request(request)
         promise: Guarantee | None = guarantee if release is None else release.guarantee
+        if promise is not None:
+            self._check_promise(found, promise)
         outcome: dict[str, Any] = {} if promise is None else promise.to_dict()
         outcome["kind"] = None if release is None else type(release).__name__
         text = None if release is None else canonical(release.to_dict())
@@ -229,6 +234,13 @@ class Ledger:
                 self._store.put_release(connection, request, text)
 
         self._write("settle", found.dataset, found.analyst or "analyst", body, also=keep)
+
+    def _check_promise(self, request: Request, promise: Guarantee) -> None:
+        relation = self.account(request.dataset).neighbours
+        if promise.neighbours != relation:
+            raise InvalidInput(f"the release has another relation than its data set: it needs neighbours={relation!r}.")
+        if promise.epsilon > request.cost.epsilon * _ROUNDED or promise.delta > request.cost.delta * _ROUNDED:
+            raise InvalidInput("the release promises less than its request has paid for: reserve what it spends.")
 
     def fail(self, request: int) -> None:
         """Say that a charged request will release nothing. It stays charged: noise may have been drawn."""
@@ -256,6 +268,7 @@ class Ledger:
 
     def seal(self, parts: Iterable[bytes]) -> str:
         """A digest of records that nobody can check guesses against: it is keyed with a secret of this ledger."""
+        self._after_fork()
         with self._store.reading() as connection:
             digest = hashlib.blake2b(key=self._store.secret(connection), digest_size=32)
         for part in parts:

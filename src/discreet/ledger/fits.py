@@ -11,11 +11,11 @@ from __future__ import annotations
 import inspect
 import math
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
+from glob import glob
 from typing import Any, TypeVar
 
 import narwhals as nw
@@ -116,7 +116,7 @@ def on_ledger(*kinds: Any, one_gate: bool = False) -> Callable[[Callable[..., Fi
 def wanted_by(estimator: Any, call: Mapping[str, Any], *, one_gate: bool, ledger: Ledger | None = None) -> Wanted:
     """What an estimator's ``fit`` or ``fit_table`` would ask a ledger for, called with these arguments.
 
-    Files are told apart by their names, and records in memory by a digest that the ledger keys.
+    Identical requests are recognised where a ledger is given: it keys the digests that tell records apart.
     """
     budget = Budget(epsilon=estimator.epsilon, delta=getattr(estimator, "delta", None))
     neighbours: Neighbours = getattr(estimator, "neighbours", "replace-one")
@@ -127,15 +127,13 @@ def wanted_by(estimator: Any, call: Mapping[str, Any], *, one_gate: bool, ledger
     # What is not plain, or cannot be read as columns, is refused by the fit itself, in better words.
     with suppress(_NotPlain, TypeError, ValueError):
         columns = _columns(call)
-        contents = _contents(call) if ledger is not None else None
-        if call.get("queries") is None and ("file" in columns or contents is not None):
-            parameters = {name: _plain(value) for name, value in estimator.get_params(deep=False).items()}
-            words: dict[str, Any] = {"method": method, "parameters": parameters, "columns": columns}
+        parameters = {name: _plain(value) for name, value in estimator.get_params(deep=False).items()}
+        contents = _contents(call, (parameters.get("propensity"),))
+        if ledger is not None and call.get("queries") is None and contents is not None:
+            kind = f"{type(estimator).__module__}.{type(estimator).__qualname__}"
             # A release that was drawn with seeded noise never answers a request that was not.
-            words["seeded"] = drawing_is_seeded()
-            if contents is not None and ledger is not None:
-                words["records"] = ledger.seal(contents)
-            same = canonical(words)
+            words = {"method": kind, "parameters": parameters, "columns": columns, "seeded": drawing_is_seeded()}
+            same = canonical(words | {"records": ledger.seal(contents)})
     about = {"method": method} | ({"columns": columns} if columns else {})
     return Wanted(cost=Cost.of(budget, one_gate=one_gate), neighbours=neighbours, about=about, same=same)
 
@@ -205,6 +203,8 @@ def _reserved(
             raise InvalidInput("reservation is not one of exactly this cost that waits to be charged: reserve anew.")
         if (dataset or found.dataset, stratum or found.stratum) != (found.dataset, found.stratum):
             raise InvalidInput("reservation is on another data set or stratum: leave these out, or reserve anew.")
+        if ledger.account(found.dataset).neighbours != wanted.neighbours:
+            raise InvalidInput("reservation is on a data set with another relation: give the estimator its neighbours.")
         if found.key not in (None, ledger.key(found.dataset, wanted.same, stratum=found.stratum)):
             raise InvalidInput("reservation was made for another request, or for older records: reserve anew.")
         return reservation
@@ -238,28 +238,41 @@ def _columns(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _file(table: Any) -> str | None:
-    """The name of a file or the address of a database, without a password."""
+    """The full name of a file; of an address only its kind, as passwords hide in many places of it."""
     if not isinstance(table, str) and not hasattr(table, "__fspath__"):
         return None
-    return re.sub(r"(://[^/@:]*):[^/@]*@", r"\1@", os.fspath(table))
+    text = os.fspath(table)
+    return f"{text.partition('://')[0]}://" if "://" in text else os.path.abspath(text)
 
 
-def _contents(call: Mapping[str, Any]) -> Iterator[bytes] | None:
-    """Records in memory as bytes, column by column; None where they are elsewhere."""
+def _contents(call: Mapping[str, Any], more: tuple[Any, ...]) -> Iterator[bytes] | None:
+    """What tells records apart from others: those in memory themselves, the files that hold them, or an address."""
     if "table" not in call:
         return _bytes(call.get("Y"), call.get("T"), call.get("X"))
     table = call["table"]
+    if _file(table) is not None:
+        return _marks(os.fspath(table))
     eager = nw.from_native(table, eager_only=True, pass_through=True)
     if not isinstance(eager, nw.DataFrame):
         return None
-    wanted = [call.get("outcome"), call.get("treatment"), call.get("unit"), *(call.get("covariates") or eager.columns)]
-    wanted += list(call.get("where") or ())
+    wanted = [call.get(role) for role in ("outcome", "treatment", "unit", "split_by")]
+    wanted += [*(call.get("covariates") or eager.columns), *(call.get("where") or ()), *more]
     names = [name for name in dict.fromkeys(wanted) if name in eager.columns]
     return _bytes(*(eager[name].to_native() for name in names))
 
 
+def _marks(text: str) -> Iterator[bytes]:
+    """An address; of files also how long they are and when they were changed."""
+    yield text.encode()
+    for path in [] if "://" in text else sorted(glob(text)):
+        facts = os.stat(path)
+        yield f"{os.path.abspath(path)} {facts.st_size} {facts.st_mtime_ns}".encode()
+
+
 def _bytes(*values: Any) -> Iterator[bytes]:
     for each in values:
+        if isinstance(each, np.ma.MaskedArray):
+            raise _NotPlain
         frame = nw.from_native(each, eager_only=True, allow_series=True, pass_through=True)
         named = isinstance(frame, nw.DataFrame)
         parts = [(name, frame[name].to_numpy()) for name in frame.columns] if named else [("", np.asarray(each))]

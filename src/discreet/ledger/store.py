@@ -199,7 +199,7 @@ def _url(url: str) -> URL:
         return made.set(drivername="postgresql+psycopg")
     if backend != _SQLITE:
         raise InvalidInput(f"a ledger is kept in SQLite or PostgreSQL: {advice}")
-    if not made.database or made.database == ":memory:":
+    if not made.database or made.database == ":memory:" or made.database.startswith("file:") or made.query:
         raise InvalidInput(f"a ledger in memory would forget what was spent: {advice}")
     return made
 
