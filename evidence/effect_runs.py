@@ -15,7 +15,7 @@ from discreet.reproduce.noise_runs import noise_seed
 from discreet.testing import seeded_noise
 from evidence.effect_designs import PUBLISHED, WRITTEN, Sample, draw
 
-STUDY_SEED, NOISE_SEED, TEST_SEED = 66_000_000, 67_000_000, 68_000_000
+STUDY_SEED, NOISE_SEED, TEST_SEED = 76_000_000, 77_000_000, 78_000_000
 DELTA, ALPHA = 1e-5, 0.1
 # Effects are judged on so many records of a study of the same design that nobody was fitted to.
 TEST = 5_000

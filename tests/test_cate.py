@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from discreet import CATE, Bounds, EffectRelease, NotFitted
+from discreet import ATE, CATE, Bounds, EffectRelease, NotFitted
 from discreet.accounting import calibrate_mu
 from discreet.cate import Design, effect_size
 from discreet.columns import Levels, Range
@@ -245,3 +245,30 @@ def test_effects_on_rare_outcomes_are_not_clipped_away(kind, treated, correction
     low, high = cate.ate_interval(alpha=0.01)
     assert low <= truth <= high
     assert abs(cate.ate() - truth) < 0.35 * truth
+
+
+@pytest.mark.parametrize("share", [0.1, 0.9])
+def test_a_treatment_that_few_or_most_get_at_random_is_recognised(share):
+    # With an outcome that depends on a covariate: a propensity that stays near a half would take that for an effect.
+    rng = np.random.default_rng(5)
+    X = rng.uniform(-1, 1, (8_000, 3))
+    T = (rng.random(len(X)) < share) * 1
+    Y = np.clip(2 * X[:, 1] + (1 + X[:, 0]) * T + rng.normal(size=len(X)), -8, 8)
+    bounds = Bounds(outcome=(-8, 8), covariates=[(-1, 1)] * 3, propensity=(0.02, 0.98))
+    with seeded_noise(3):
+        fit = CATE(epsilon=20, delta=1e-6, bounds=bounds).fit(Y, T, X=X)
+    assert np.sqrt(np.mean((fit.effect(X) - 1 - X[:, 0]) ** 2)) < 0.25
+    assert fit.importance()["x0"] > 0.9
+
+
+def test_a_constant_is_as_uncertain_as_the_average_it_comes_from():
+    rng = np.random.default_rng(5)
+    X, T, Y = rng.uniform(-1, 1, (300, 1)), np.arange(300) % 2, rng.normal(size=300)
+    given = {"epsilon": 0.05, "delta": 1e-6, "bounds": Bounds(outcome=(-5, 5), covariates=[(-1, 1)])}
+    for seed in range(4):
+        with seeded_noise(seed):
+            average = ATE(**given).fit(Y, T, X=X)
+        with seeded_noise(seed):
+            effect = CATE(**given).fit(Y, T, X=X)
+        assert effect.ate() == pytest.approx(average.ate_)
+        assert effect.ate_interval() == pytest.approx(average.ate_interval(), rel=1e-3)

@@ -325,7 +325,8 @@ def _constant(average: Release) -> EffectRelease:
     basis = Basis.flat(bounds.columns, size)
     first = np.zeros(basis.m)
     first[0] = 1.0 / basis.weight[0]
-    low, high = average.interval()
+    # As wide as it is before it ends where the outcome's range does: about another estimate it would end elsewhere.
+    low, high = average.uncertainty.interval(average.estimate)
     reason = (
         "This budget and number of records cannot support an effect that varies: a constant is released. More records, "
         "a larger epsilon or fewer covariates would help."

@@ -120,8 +120,12 @@ def assign(
     value, sd = moments.value / n, float(moments.sd) / n
     psi, weight = focus(setting.reference.features)
     apart = varies * focus.scale[:, None] * setting.gram.apart[focus.kept]
-    model = Propensity(setting, np.zeros(basis.m), np.zeros((basis.m, basis.m)), *trim, known=known)
-    information, off = Information(np.zeros((basis.m, basis.m)), np.zeros(basis.m)), value
+    # The share of treated is where to start, and what it leaves unexplained is what steps are judged by.
+    start = np.zeros(basis.m)
+    start[0] = logit(np.clip(p, *trim)) / basis.weight[0]
+    model = Propensity(setting, start, np.zeros((basis.m, basis.m)), *trim, known=known)
+    information = Information(np.zeros((basis.m, basis.m)), np.zeros(basis.m))
+    off = value - (psi * (weight * (model.on_reference - p))[:, None]).mean(axis=0)
     for _ in range(_NEWTON):
         e = model.on_reference
         slope = setting.slope(focus, e * (1.0 - e))

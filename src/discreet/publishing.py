@@ -30,6 +30,8 @@ def fields_of(plain: object, *, format_: str, version: int, known: set[str], wri
         raise UnsupportedRelease(f"the release has no valid version; give a file that {writer} wrote.")
     if found > version:
         raise UnsupportedRelease(f"the release has version {found}, newer than {version}; upgrade discreet.")
+    if found < version:
+        raise UnsupportedRelease(f"the release has version {found}, which an older discreet wrote; release it anew.")
     rest = {name: value for name, value in plain.items() if name not in {"format", "version"}}
     if rest.keys() != known:
         raise InvalidInput(f"a release must have exactly the fields {', '.join(sorted(known))}; check the file.")
