@@ -156,7 +156,9 @@ def answered(relation: duckdb.DuckDBPyRelation, query: str) -> list[Any]:
 
 
 def types_of(relation: duckdb.DuckDBPyRelation) -> dict[str, str]:
-    """Types of the columns by name, in lower case."""
+    """Types of the columns by name, in lower case. DuckDB takes names that differ in case for one and the same."""
+    if len({name.lower() for name in relation.columns}) < len(relation.columns):
+        raise InvalidInput("table has two columns with the same name, apart from case: rename one in the query.")
     return dict(zip(relation.columns, (str(column.id) for column in relation.types), strict=True))
 
 

@@ -61,7 +61,7 @@ class PostgresSource:
         return int(count)
 
     def group(self, columns: Columns, partition: Partition | None, formulas: Sequence[Formula]) -> Groups | None:
-        """Counts and sums by cell and arm, in SQL; None where PostgreSQL finds a number too small for a float8."""
+        """Counts and sums by cell and arm, in SQL."""
         from psycopg.errors import NumericValueOutOfRange
 
         low, high = columns.bounds.propensity
@@ -79,7 +79,10 @@ class PostgresSource:
             with refusing(NumericValueOutOfRange), self.connection.transaction():
                 found = self.connection.execute(text).fetchall()
         except NumericValueOutOfRange:
-            return None
+            # Not added up in another way: which one is taken must not hang on single records.
+            raise InvalidInput(
+                "PostgreSQL cannot add up outcomes so close to zero that float8 loses them: round them in query=."
+            ) from None
         if count is not None:
             return count.groups(found, formulas, columns)
         return groups(found, 1 if partition is None else partition.count, len(formulas))

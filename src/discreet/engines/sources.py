@@ -21,6 +21,10 @@ from discreet.partition import Partition
 from discreet.records import Kernel, OnRows, Unit, check_arms
 
 CHANGED = "The records changed while they were being read: keep the source fixed and start again."
+AT_ODDS = (
+    "The engine leaves out records of its own sums that can be used: the table changed while it was being read, or the "
+    "engine reads it in two ways; keep it fixed and start again, or give it as a frame."
+)
 _SPENT = "Nothing came of this pass; what earlier rounds spent stays spent."
 
 
@@ -143,9 +147,10 @@ class TableRecords:
             if groups is None:
                 return None
             if not groups.usable or int(groups.counts.sum()) < self._n:
-                # A sweep finds the same rows and says what is wrong with them; if it has no objection, it adds up.
+                # A sweep finds the same rows and says what is wrong with them. It never adds up instead: whether it did
+                # would hang on single records, and the diameter holds for one way of adding up, not for either.
                 self._check(self.source.run(Sweep(self.columns)))
-                return None
+                raise InvalidInput(AT_ODDS)
             self._check_groups(groups)
         except InvalidInput as refusal:
             if fresh:
