@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet import Bounds, Uplift
+from discreet import Bounds, DifferenceInMeans, Uplift
 from discreet.bounds import Levels
 from discreet.engines import duck, open_table
+from discreet.engines.polars import PolarsSource
 from discreet.errors import InvalidInput, SourceFailed
 from discreet.partition import Partition
 from discreet.testing import frozen_noise, record_sums
@@ -143,3 +144,103 @@ def test_text_is_compared_to_the_letter_whatever_its_collation(how: str) -> None
         opened, outcome="y", treatment="t", bounds=bounds, where={"g": "a"}, options=duck.Options(relation="it")
     ) as found:
         assert found.n == 50
+
+
+UNITS = rows(400, id=np.arange(400) // 2)
+
+
+def changing(method: str, monkeypatch: pytest.MonkeyPatch, source: Any, change: Any) -> None:
+    """Let somebody else change the table after a method of the source has run for the first time."""
+    honest, calls = getattr(source, method), []
+
+    def changed(self: Any, *asked: Any) -> Any:
+        found = honest(self, *asked)
+        calls.append(1)
+        if len(calls) == 1:
+            change()
+        return found
+
+    monkeypatch.setattr(source, method, changed)
+
+
+ESTIMATORS = [
+    Uplift(epsilon=1, delta=1e-6, bounds=BOUNDS, by=BY),
+    DifferenceInMeans(epsilon=1, delta=1e-6, bounds=BOUNDS),
+]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda each: type(each).__name__)
+@pytest.mark.parametrize("kind", ["connection", "relation", "polars"])
+def test_units_are_counted_in_the_rows_that_are_added_up(
+    kind: str, estimator: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = duckdb.connect()
+    opened.from_arrow(UNITS).create("it")
+    state = [pl.DataFrame(UNITS)]
+
+    def change() -> None:
+        opened.execute("UPDATE it SET id = 0, y = 1 WHERE id < 100")
+        state[0] = state[0].with_columns(id=pl.lit(0, pl.Int64))
+
+    tables = {
+        "connection": opened,
+        "relation": opened.sql("SELECT * FROM it"),
+        "polars": state[0].lazy().map_batches(lambda _: state[0]),
+    }
+    table = tables[kind]
+    with frozen_noise(), record_sums() as before:
+        estimator.fit_table(UNITS, outcome="y", treatment="t", unit="id", max_rows=2)
+    changing("most_rows", monkeypatch, PolarsSource if kind == "polars" else duck.DuckSource, change)
+    options = {"relation": "it"} if kind == "connection" else {}
+    if kind != "connection":
+        with pytest.raises(InvalidInput, match="a value of column 'id' has more rows than the 2 declared"):
+            estimator.fit_table(table, outcome="y", treatment="t", unit="id", max_rows=2, **options)
+        return
+    # One transaction sees one state.
+    with frozen_noise(), record_sums() as after:
+        estimator.fit_table(table, outcome="y", treatment="t", unit="id", max_rows=2, **options)
+    for one, other in zip(before, after, strict=True):
+        np.testing.assert_array_equal(one[2], other[2])
+    # It has ended: the change is seen from now on.
+    with pytest.raises(InvalidInput, match="a value of column 'id' has more rows"):
+        estimator.fit_table(table, outcome="y", treatment="t", unit="id", max_rows=2, **options)
+
+
+def test_cells_that_change_between_passes_are_noticed() -> None:
+    opened = duckdb.connect()
+    opened.from_arrow(UNITS).create("it")
+    with open_table(opened.sql("FROM it"), outcome="y", treatment="t", bounds=BOUNDS) as records:
+        records.group_sums(Partition.of(BY, BOUNDS), ())
+        opened.execute("UPDATE it SET x1 = -1 WHERE id < 100")
+        with pytest.raises(SourceFailed, match=r"changed while they were being read.*stays spent"):
+            records.group_sums(Partition.of(BY, BOUNDS), ())
+
+
+def test_a_connection_is_told_once_what_to_read() -> None:
+    opened = duckdb.connect()
+    opened.from_arrow(rows()).create("it")
+    for table, options in (
+        (opened, {"query": "FROM it", "relation": "it"}),
+        ((opened, "FROM it"), {"query": "FROM it"}),
+    ):
+        with pytest.raises(InvalidInput, match="give one, and only once"):
+            sums(table, **options)
+
+
+def test_what_a_cursor_does_not_see_is_said_and_the_way_out_works() -> None:
+    opened = duckdb.connect()
+    opened.register("frame", rows())
+    opened.execute("CREATE TEMP TABLE short_lived AS FROM frame")
+    for name in ("frame", "short_lived"):
+        with pytest.raises(InvalidInput, match=r"give connection\.sql\(\.\.\.\) itself"):
+            sums(opened, relation=name)
+        assert sums(opened.sql(f"FROM {name}")) == sums(rows())
+
+
+def test_a_file_that_changes_under_polars_is_a_sentence(tmp_path: Path) -> None:
+    pq.write_table(rows(4_000), tmp_path / "it.parquet")
+    with open_table(pl.scan_parquet(tmp_path / "it.parquet"), outcome="y", treatment="t", bounds=BOUNDS) as records:
+        records.group_sums(Partition.of(BY, BOUNDS), ())
+        pq.write_table(rows(), tmp_path / "it.parquet")
+        with pytest.raises(SourceFailed, match="stays spent"):
+            records.group_sums(Partition.of(BY, BOUNDS), ())

@@ -303,7 +303,7 @@ def test_the_same_number_of_other_rows_is_noticed_by_the_checksum() -> None:
 
     with pytest.raises(SourceFailed, match="changed while they were being read"):
         DifferenceInMeans(epsilon=1, bounds=BOUNDS).fit_table(
-            opened, query="SELECT * FROM it", outcome="y", treatment="t", progress=swap
+            opened.sql("SELECT * FROM it"), outcome="y", treatment="t", progress=swap
         )
 
 

@@ -52,6 +52,7 @@ class CsvSource:
     """CSV files: commas, double quotes, names in the first line; an empty field is a missing value."""
 
     ordered: ClassVar[bool] = True
+    fixed: ClassVar[bool] = True
     path: str
     files: tuple[str, ...]
     marks: tuple[tuple[int, int], ...]
@@ -103,6 +104,7 @@ class ParquetSource:
     """Parquet files, divided into parts by their row groups."""
 
     ordered: ClassVar[bool] = True
+    fixed: ClassVar[bool] = True
     path: str
     files: tuple[str, ...]
     marks: tuple[tuple[int, int], ...]

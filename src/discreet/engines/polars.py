@@ -226,8 +226,8 @@ def _is_text(kind: Any) -> bool:
 def _reading() -> Iterator[None]:
     try:
         yield
-    except (pl.exceptions.PolarsError, OSError):
-        # polars quotes the value that it stumbled over.
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+        # polars quotes the value that it stumbled over, and panics over files that changed.
         raise InvalidInput(
             "table could not be read to its end: collect it yourself to see why, and check the space left."
         ) from None

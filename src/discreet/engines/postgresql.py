@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -47,6 +47,7 @@ def source(table: Any, columns: Columns, options: Any) -> PostgresSource:
 class PostgresSource:
     """Rows of a table or query. One transaction stays open from the first pass to the last: all see the same."""
 
+    fixed: ClassVar[bool] = True
     connection: psycopg.Connection[Any]
     rows: str
     types: Mapping[str, str]
