@@ -17,6 +17,7 @@ from discreet.bounds import Levels
 from discreet.engines import duck, open_table
 from discreet.engines.polars import PolarsSource
 from discreet.errors import InvalidInput, SourceFailed
+from discreet.papers import ADUM, PrivATE
 from discreet.partition import Partition
 from discreet.testing import frozen_noise, record_sums
 
@@ -244,3 +245,38 @@ def test_a_file_that_changes_under_polars_is_a_sentence(tmp_path: Path) -> None:
         pq.write_table(rows(), tmp_path / "it.parquet")
         with pytest.raises(SourceFailed, match="stays spent"):
             records.group_sums(Partition.of(BY, BOUNDS), ())
+
+
+@pytest.mark.parametrize("kind", [pa.uint8(), pa.uint32(), pa.uint64(), pa.int64(), pa.bool_()], ids=str)
+def test_whole_numbers_of_every_type_are_counted(kind: Any, no_sweeps: None) -> None:
+    table = rows()
+    for j, name in enumerate(("t", "y")):
+        table = table.set_column(j, name, table[name].cast(kind))
+    assert sums(pl.from_arrow(table).lazy()) == sums(duckdb.from_arrow(table)) == sums(rows())
+
+
+@pytest.mark.parametrize("name", ["t", "y"])
+@pytest.mark.parametrize("fill", [None, 1.0])
+def test_whole_numbers_beyond_all_bounds_are_refused(name: str, fill: float | None) -> None:
+    bounds = replace(BOUNDS, outcome_fill=fill)
+    table = rows().set_column("ty".index(name), name, pa.array([2**63, *[0, 1] * 99, 1], pa.uint64()))
+    with pytest.raises(InvalidInput, match=r"beyond 2\*\*53|must hold 0 or 1"):
+        sums(pl.from_arrow(table).lazy(), bounds)
+
+
+FILTERED = {"where": {"x1": (-1, None)}}
+CHOSEN = "the filter that chose the records"
+
+
+@pytest.mark.filterwarnings("ignore::discreet.papers.claims.UnprovedClaim")
+@pytest.mark.parametrize("lazy", [True, False])
+def test_methods_that_look_at_all_records_say_that_a_filter_is_public(lazy: bool) -> None:
+    frame: Any = pl.DataFrame(UNITS)
+    table = frame.lazy() if lazy else frame
+    halves = PrivATE(epsilon=1, delta=1e-6, bounds=BOUNDS, calibration="proved", split="private")
+    ranged = ADUM(epsilon=1, bounds=BOUNDS, by=BY, outcome_bound="range")
+    made = [(halves, {"split_by": "id"}), (ranged, {})] + ([] if lazy else [(halves, {})])
+    for estimator, options in made:
+        for chosen in ({}, FILTERED):
+            estimator.fit_table(table, outcome="y", treatment="t", **options, **chosen)
+            assert estimator.guarantee_.public.count(CHOSEN) == len(chosen)
