@@ -118,6 +118,13 @@ def test_any_number_of_covariates_works(p):
     assert_sound(fitted(ate(bounds=Bounds(outcome=(-5, 9), covariates=[(-1, 1)] * p)), x=x))
 
 
+@pytest.mark.parametrize(("p", "said"), [(0, False), (1, False), (100, True)])
+def test_joint_effects_are_spoken_of_where_there_can_be_any(p, said):
+    x = np.random.default_rng(p).uniform(-1, 1, (N, p)) if p else None
+    estimator = fitted(ate(bounds=Bounds(outcome=(-5, 9), covariates=[(-1, 1)] * p)), x=x)
+    assert any("Joint effects" in note for note in estimator.release_.notes) == said
+
+
 @pytest.mark.parametrize("propensity", [None, 0.5])
 def test_no_covariates_are_fine(propensity):
     assert_sound(fitted(ate(bounds=Bounds(outcome=(-5, 9)), propensity=propensity), x=None))

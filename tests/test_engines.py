@@ -299,11 +299,11 @@ def test_the_same_number_of_other_rows_is_noticed_by_the_checksum() -> None:
 
     def swap(what: str, done: int, total: int) -> None:
         if what == "pass 2" and done == total:
-            opened.execute("UPDATE it SET y = -y WHERE age > 94")
+            opened.cursor().execute("UPDATE it SET y = -y WHERE age > 94")
 
     with pytest.raises(SourceFailed, match="changed while they were being read"):
         DifferenceInMeans(epsilon=1, bounds=BOUNDS).fit_table(
-            opened, query="SELECT * FROM it", outcome="y", treatment="t", progress=swap
+            opened.sql("SELECT * FROM it"), outcome="y", treatment="t", progress=swap
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -253,6 +254,17 @@ def test_what_cannot_be_used_is_refused_in_words_that_quote_nothing(
         ESTIMATORS[name]().fit_table(postgres, **options, **ROLES)
     assert "secret" not in str(refusal.value)
     assert database.execute("SELECT count(*) FROM claims").fetchall() == [(200,)]
+
+
+def test_outcomes_that_float8_loses_are_refused_and_not_added_up_in_another_way(
+    postgres: str, database: psycopg.Connection[Any]
+) -> None:
+    write(database, study(200), TYPES)
+    database.execute("UPDATE claims SET y = '5e-324' WHERE ctid = (SELECT min(ctid) FROM claims)")
+    uplift = Uplift(epsilon=1, bounds=replace(BOUNDS, outcome=(-100, 100)), by={"age": 2})
+    with pytest.raises(InvalidInput, match="so close to zero that float8 loses them"):
+        uplift.fit_table(postgres, relation="claims", **ROLES)
+    uplift.fit_table(postgres, query="SELECT t, age, ward, dose, round(y::numeric, 9) AS y FROM claims", **ROLES)
 
 
 def test_a_password_is_in_no_refusal() -> None:

@@ -297,7 +297,7 @@ def _notes(
             "The interval assumes that treatment is as good as random among people with the same declared covariates, "
             f"and that the adjustment ({size if p else 'none: no covariates were declared'}) captures what they do."
         )
-        if p and not size.pairs:
+        if p > 1 and not size.pairs:
             reason = "this budget and number of records support" if size.degree == 1 else "so many covariates allow"
             notes.append(f"Joint effects of two covariates are not adjusted for: {reason} a plain adjustment only.")
         notes.append(f"Fitted probabilities of treatment are held between {trim[0]:.3g} and {trim[1]:.3g}.")

@@ -86,21 +86,15 @@ def counted(columns: Columns, partition: Partition | None, words: CountingWords[
     conditions = [*meant(columns.where, words)]
     conditions.append(words.some([words.compare("=", arm, words.whole(value)) for value in (0, 1)]))
     keys: list[T] = []
-    plain: list[T] = []
     for cut in () if partition is None else partition.cuts:
         of, name = bounds.columns[cut.column], columns.covariates[cut.column]
         if isinstance(of, Range) and of.fill is None:
-            plain.append(words.number(name))
+            # Each by itself: a sum of large numbers that can all be used may be infinite.
+            conditions.append(words.finite(words.number(name)))
             conditions += [check for check in [words.usable(name)] if check is not None]
             keys.append(_bare_part(words.number(name), cut, of, words))
         else:
             keys.append(part_of(cut, columns, words))
-    if plain:
-        # Infinite and missing values are neither lost nor cancelled in a sum; should it overflow, a sweep will tell.
-        total = plain[0]
-        for value in plain[1:]:
-            total = words.arithmetic("+", total, value)
-        conditions.append(words.finite(total))
     conditions += [check for check in [words.usable(columns.outcome)] if check is not None]
     first, last = int(kinds[0]), int(kinds[-1])
     outcome = words.arithmetic("-", words.held(y, first, last), words.whole(first))

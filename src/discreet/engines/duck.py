@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,10 +31,14 @@ _VIEW = "discreet_rows"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DuckSource:
-    """Rows of a DuckDB relation, which each pass runs again."""
+    """Rows of a DuckDB relation, which each pass runs again.
+
+    With a cursor of its own all passes are in one transaction, and see one state of DuckDB's tables.
+    """
 
     relation: duckdb.DuckDBPyRelation
     name: str = "table"
+    cursor: duckdb.DuckDBPyConnection | None = None
 
     def run(self, sweep: Sweep, on_rows: OnRows | None = None) -> Tally:
         """One pass, in batches."""
@@ -59,7 +64,11 @@ class DuckSource:
         return most_rows(self.relation, columns, self.name)
 
     def close(self) -> None:
-        """The connection is the caller's."""
+        """End the transaction, if there is one; the connection is the caller's."""
+        if self.cursor is not None:
+            with suppress(duckdb.Error):
+                self.cursor.rollback()
+            self.cursor.close()
 
     def check(self, columns: Columns) -> None:
         """Refuse columns that are not there, or do not hold what is declared."""
@@ -86,30 +95,42 @@ def source(table: Any, columns: Columns, options: Options) -> DuckSource:
             )
         made = DuckSource(table)
     else:
-        connection, query = table if isinstance(table, tuple) else (table, options.query or options.relation)
+        asked = [each for each in (options.query, options.relation) if each is not None]
+        connection, query = table if isinstance(table, tuple) else (table, asked[0] if asked else None)
         if not isinstance(connection, duckdb.DuckDBPyConnection):
             raise InvalidInput("table must be a DuckDB relation, or a connection with query=: give one of them.")
+        if len(asked) > (0 if isinstance(table, tuple) else 1):
+            raise InvalidInput("query= and relation= both say what to read of a connection: give one, and only once.")
         made = opened(connection, query)
-    made.check(columns)
+    try:
+        made.check(columns)
+    except BaseException:
+        made.close()
+        raise
     return made
 
 
-def opened(connection: duckdb.DuckDBPyConnection, query: str) -> DuckSource:
+def opened(connection: duckdb.DuckDBPyConnection, query: Any) -> DuckSource:
     """A query of a connection. A cursor of its own: an open reader blocks its connection."""
     if not isinstance(query, str) or not query.strip():
         raise InvalidInput("query must be the text of a SELECT, or a table's name: write it.")
+    cursor = connection.cursor()
     try:
-        cursor = connection.cursor()
-        text = (
-            query if query.strip().split(None, 1)[0].lower() in ("select", "from", "with", "values") else quoted(query)
-        )
-        relation = cursor.sql(text) if text is query else cursor.table(query)
+        cursor.begin()
+        is_query = query.strip().split(None, 1)[0].lower() in ("select", "from", "with", "values")
+        # None for what is no SELECT, whatever the stubs say.
+        relation: Any = cursor.sql(query) if is_query else cursor.table(query)
     except duckdb.Error:
+        cursor.close()
         # DuckDB's own sentence may quote what it found in the tables.
-        raise InvalidInput("query is not one that this DuckDB connection can run: try it there first.") from None
+        raise InvalidInput(
+            "query is not one that this DuckDB connection can run in a cursor of its own: try it there first. "
+            "Temporary tables and registered frames are not seen there: give connection.sql(...) itself instead."
+        ) from None
     if relation is None:
+        cursor.close()
         raise InvalidInput("query must return rows: write a SELECT, or a table's name.")
-    return DuckSource(relation)
+    return DuckSource(relation, cursor=cursor)
 
 
 def run_group(
@@ -156,7 +177,9 @@ def answered(relation: duckdb.DuckDBPyRelation, query: str) -> list[Any]:
 
 
 def types_of(relation: duckdb.DuckDBPyRelation) -> dict[str, str]:
-    """Types of the columns by name, in lower case."""
+    """Types of the columns by name, in lower case. DuckDB takes names that differ in case for one and the same."""
+    if len({name.lower() for name in relation.columns}) < len(relation.columns):
+        raise InvalidInput("table has two columns with the same name, apart from case: rename one in the query.")
     return dict(zip(relation.columns, (str(column.id) for column in relation.types), strict=True))
 
 

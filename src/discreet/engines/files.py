@@ -52,6 +52,7 @@ class CsvSource:
     """CSV files: commas, double quotes, names in the first line; an empty field is a missing value."""
 
     ordered: ClassVar[bool] = True
+    fixed: ClassVar[bool] = True
     path: str
     files: tuple[str, ...]
     marks: tuple[tuple[int, int], ...]
@@ -78,13 +79,16 @@ class CsvSource:
 
     def most_rows(self, columns: Columns) -> int:
         """Most rows of one unit."""
+        _check_marks(self.files, self.marks)
         with duckdb.connect() as connection:
             everything = read_csv(connection, self.files)
             numeric = [
                 f"{csv_number(each.column)} AS {quoted(each.column)}" for each in columns.where if not each.is_text
             ]
             rows = everything.project(f"* REPLACE ({', '.join(numeric)})") if numeric else everything
-            return most_rows(rows, columns, repr(self.path))
+            found = most_rows(rows, columns, repr(self.path))
+        _check_marks(self.files, self.marks)
+        return found
 
     def close(self) -> None:
         """Each pass has a connection of its own."""
@@ -100,6 +104,7 @@ class ParquetSource:
     """Parquet files, divided into parts by their row groups."""
 
     ordered: ClassVar[bool] = True
+    fixed: ClassVar[bool] = True
     path: str
     files: tuple[str, ...]
     marks: tuple[tuple[int, int], ...]
@@ -131,6 +136,8 @@ class ParquetSource:
 
     def check(self, columns: Columns) -> None:
         """Refuse columns that are not there, or do not hold what is declared."""
+        unit = [] if columns.unit is None else [columns.unit.column]
+        _check_schemas(self.files, self.path, [*columns.wanted, *unit])
         with duckdb.connect() as connection, _parquet(self.path):
             types = types_of(read_parquet(connection, self.files))
         check_types(types, columns, repr(self.path))
@@ -157,8 +164,11 @@ class ParquetSource:
 
     def most_rows(self, columns: Columns) -> int:
         """Most rows of one unit."""
+        _check_marks(self.files, self.marks)
         with duckdb.connect() as connection, _parquet(self.path):
-            return most_rows(read_parquet(connection, self.files), columns, repr(self.path))
+            found = most_rows(read_parquet(connection, self.files), columns, repr(self.path))
+        _check_marks(self.files, self.marks)
+        return found
 
     def close(self) -> None:
         """Files are closed after each pass."""
@@ -309,6 +319,33 @@ def _check_names(types: Mapping[str, str], wanted: Sequence[str] | Mapping[str, 
         # What stands in the first line of a CSV file without a header is a record, so it is not printed.
         hint = "its first line must hold the names" if kind == "CSV" else f"it has {', '.join(map(repr, types))}"
         raise InvalidInput(f"{path!r} has no column {missing}: {hint}.")
+
+
+def _check_schemas(files: Sequence[str], path: str, wanted: Sequence[str]) -> None:
+    """Refuse files whose columns DuckDB, which joins them in its own way, and Arrow would not read alike."""
+    found: dict[str, Any] = {}
+    known = {name.lower(): name for name in wanted}
+    for file in files:
+        with _parquet(path):
+            schema = pq.read_schema(file)
+        if len({name.lower() for name in schema.names}) < len(schema.names):
+            raise InvalidInput(f"{path!r} has two columns with the same name, apart from case: rename one.")
+        for column in schema:
+            name = known.get(column.name.lower(), column.name)
+            if name != column.name and name not in schema.names and name in wanted:
+                raise InvalidInput(
+                    f"{path!r} has no column {name!r} in some file, but {column.name!r}: give it one name everywhere."
+                )
+            if name in wanted and found.setdefault(name, _plain(column.type)) != _plain(column.type):
+                raise InvalidInput(
+                    f"{named(name)} has other types in some files of {path!r} than in others: write it as one type."
+                )
+
+
+def _plain(kind: Any) -> Any:
+    """A type, texts of every kind being one."""
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.string() if pa.types.is_large_string(plain) or pa.types.is_string_view(plain) else plain
 
 
 def _broken(path: str) -> str:

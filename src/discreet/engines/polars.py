@@ -147,7 +147,8 @@ class _Words:
         return bool(self.types[column].is_integer()) or self.types[column] == pl.Boolean
 
     def integer(self, column: str) -> pl.Expr:
-        return pl.col(column) if self.types[column] in _WIDE else pl.col(column).cast(pl.Int64)
+        # What Int64 cannot hold becomes NULL; it is not `usable` in an outcome, and no arm.
+        return pl.col(column).cast(pl.Int64, strict=False)
 
     def given(self, value: pl.Expr) -> pl.Expr:
         return value.is_not_null()
@@ -226,8 +227,8 @@ def _is_text(kind: Any) -> bool:
 def _reading() -> Iterator[None]:
     try:
         yield
-    except (pl.exceptions.PolarsError, OSError):
-        # polars quotes the value that it stumbled over.
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+        # polars quotes the value that it stumbled over, and panics over files that changed.
         raise InvalidInput(
             "table could not be read to its end: collect it yourself to see why, and check the space left."
         ) from None

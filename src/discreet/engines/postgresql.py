@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -47,6 +47,7 @@ def source(table: Any, columns: Columns, options: Any) -> PostgresSource:
 class PostgresSource:
     """Rows of a table or query. One transaction stays open from the first pass to the last: all see the same."""
 
+    fixed: ClassVar[bool] = True
     connection: psycopg.Connection[Any]
     rows: str
     types: Mapping[str, str]
@@ -61,7 +62,7 @@ class PostgresSource:
         return int(count)
 
     def group(self, columns: Columns, partition: Partition | None, formulas: Sequence[Formula]) -> Groups | None:
-        """Counts and sums by cell and arm, in SQL; None where PostgreSQL finds a number too small for a float8."""
+        """Counts and sums by cell and arm, in SQL."""
         from psycopg.errors import NumericValueOutOfRange
 
         low, high = columns.bounds.propensity
@@ -79,7 +80,10 @@ class PostgresSource:
             with refusing(NumericValueOutOfRange), self.connection.transaction():
                 found = self.connection.execute(text).fetchall()
         except NumericValueOutOfRange:
-            return None
+            # Not added up in another way: which one is taken must not hang on single records.
+            raise InvalidInput(
+                "PostgreSQL cannot add up outcomes so close to zero that float8 loses them: round them in query=."
+            ) from None
         if count is not None:
             return count.groups(found, formulas, columns)
         return groups(found, 1 if partition is None else partition.count, len(formulas))

@@ -21,6 +21,10 @@ from discreet.partition import Partition
 from discreet.records import Kernel, OnRows, Unit, check_arms
 
 CHANGED = "The records changed while they were being read: keep the source fixed and start again."
+AT_ODDS = (
+    "The engine leaves out records of its own sums that can be used: the table changed while it was being read, or the "
+    "engine reads it in two ways; keep it fixed and start again, or give it as a frame."
+)
 _SPENT = "Nothing came of this pass; what earlier rounds spent stays spent."
 
 
@@ -49,7 +53,11 @@ def unusable() -> Groups:
 
 
 class Source(Protocol):
-    """What an engine has to offer. A source reads the same rows each time, in any order, and keeps no result."""
+    """What an engine has to offer. A source reads the same rows each time, in any order, and keeps no result.
+
+    One that is sure of the former, because it reads one state or refuses another, has an attribute ``fixed`` that is
+    True; of others more is asked, so that rows which change are noticed.
+    """
 
     def run(self, sweep: Sweep, on_rows: OnRows | None = None) -> Tally:
         """One pass over all rows: the sweep's tallies of all batches, added up. Batches may be read anywhere.
@@ -90,7 +98,7 @@ class TableRecords:
     public: tuple[str, ...] = ()
     _n: int = field(default=0, init=False)
     _first: Tally | None = field(default=None, init=False, repr=False)
-    _grouped: IntArray | None = field(default=None, init=False, repr=False)
+    _grouped: tuple[Partition | None, IntArray] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         known = None if self._hashed else self.source.count(self.columns)
@@ -99,8 +107,7 @@ class TableRecords:
             self._check(self.source.run(Sweep(self.columns)))
         else:
             self._n = known
-        if self.unit is not None and self.source.most_rows(self.columns) > self.unit.max_rows:
-            raise too_many_rows(self.unit)
+        self._check_units()
 
     @property
     def n(self) -> int:
@@ -123,6 +130,9 @@ class TableRecords:
         try:
             tally = self.source.run(Sweep(self.columns, kernel), on_rows)
             self._check(tally)
+            if fresh and not self._fixed:
+                # These are the rows that the checksum holds to from now on: were they those whose units were counted?
+                self._check_units()
         except InvalidInput as refusal:
             if fresh:
                 raise
@@ -143,10 +153,14 @@ class TableRecords:
             if groups is None:
                 return None
             if not groups.usable or int(groups.counts.sum()) < self._n:
-                # A sweep finds the same rows and says what is wrong with them; if it has no objection, it adds up.
+                # A sweep finds the same rows and says what is wrong with them. It never adds up instead: whether it did
+                # would hang on single records, and the diameter holds for one way of adding up, not for either.
                 self._check(self.source.run(Sweep(self.columns)))
-                return None
-            self._check_groups(groups)
+                raise InvalidInput(AT_ODDS)
+            self._check_groups(partition, groups)
+            if not self._fixed:
+                # No checksum says that these rows are the ones whose units were counted.
+                self._check_units()
         except InvalidInput as refusal:
             if fresh:
                 raise
@@ -163,6 +177,11 @@ class TableRecords:
     def ordered(self) -> bool:
         """Whether rows come in the order of the table itself, each time: only files have one."""
         return getattr(self.source, "ordered", False)
+
+    @property
+    def _fixed(self) -> bool:
+        """Whether the source itself sees to it that all passes see the same rows, or are refused."""
+        return getattr(self.source, "fixed", False)
 
     @property
     def _hashed(self) -> bool:
@@ -185,17 +204,24 @@ class TableRecords:
         elif (tally.rows, tally.treated, tally.checksum) != (self._n, self._first.treated, self._first.checksum):
             raise InvalidInput(CHANGED)
 
-    def _check_groups(self, groups: Groups) -> None:
+    def _check_units(self) -> None:
+        if self.unit is not None and self.source.most_rows(self.columns) > self.unit.max_rows:
+            raise too_many_rows(self.unit)
+
+    def _check_groups(self, partition: Partition | None, groups: Groups) -> None:
         control, treated = (int(arm) for arm in groups.counts.sum(axis=0))
         check_arms(control + treated, treated)
         known = self._first.treated if self._first is not None else self._arms
         if control + treated != self._n or known not in (None, treated):
             raise InvalidInput(CHANGED)
-        self._grouped = groups.counts
+        before = None if self._grouped is None or self._grouped[0] != partition else self._grouped[1]
+        if before is not None and not np.array_equal(before, groups.counts):
+            raise InvalidInput(CHANGED)
+        self._grouped = partition, groups.counts
 
     @property
     def _arms(self) -> int | None:
-        return None if self._grouped is None else int(self._grouped[:, 1].sum())
+        return None if self._grouped is None else int(self._grouped[1][:, 1].sum())
 
 
 def missing_unit(column: str) -> InvalidInput:

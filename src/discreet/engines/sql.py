@@ -36,8 +36,8 @@ class Sql:
         return f"CAST({quoted(column)} AS {self.double})"
 
     def text(self, column: str) -> str:
-        """A column as text."""
-        return f"CAST({quoted(column)} AS {self.string})"
+        """A column as text, compared letter by letter, whatever collation it was declared with."""
+        return f'(CAST({quoted(column)} AS {self.string}) COLLATE "binary")'
 
     def is_whole(self, column: str) -> bool:
         """Whether a column's type holds whole numbers or truth values only."""

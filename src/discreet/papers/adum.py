@@ -169,7 +169,8 @@ class ADUM(BaseEstimator):  # type: ignore[misc]
             counts, sums, scales = self._train_published(records, partition, share, progress)
             name = "counts and sums by cell, noise for the outcome's range"
             budget = Budget(epsilon=self.epsilon)
-            guarantee = claimed_guarantee(name, budget, public=self._public(gate), neighbours=self.neighbours)
+            public = (*self._public(gate), *records.public)
+            guarantee = claimed_guarantee(name, budget, public=public, neighbours=self.neighbours)
         self.release_ = SegmentRelease(
             method=_TITLE,
             partition=partition,

@@ -273,19 +273,19 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
             "bounds": self.bounds,
         }
 
-        def half(which: int, text: bool) -> Chunk:
+        def half(which: int, text: bool) -> tuple[Chunk, tuple[str, ...]]:
             meant = (column, Half(key, which, text))
             with open_table(source, **roles, **options, half=meant, options=engine) as records:
-                return gather(records, progress)
+                return gather(records, progress), records.public
 
         try:
-            first, text = half(0, False), False
+            (first, public), text = half(0, False), False
         except InvalidInput as refusal:
             if f"{column!r} must hold numbers" not in str(refusal):
                 raise
-            first, text = half(0, True), True
-        halves = first, half(1, text)
-        return self._fit_rows(_Halves(*halves), (f"which half of the records each {column} is in",))
+            (first, public), text = half(0, True), True
+        halves = _Halves(first, half(1, text)[0])
+        return self._fit_rows(halves, (f"which half of the records each {column} is in", *public))
 
     def _fit(self, records: Records, progress: Progress | None) -> PrivATE:
         if records.unit is not None:
@@ -294,7 +294,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
             raise InvalidInput(
                 "split needs split_by=, a column of units, on a table whose rows have no order: name it."
             )
-        return self._fit_rows(_Halves.of(gather(records, progress)))
+        return self._fit_rows(_Halves.of(gather(records, progress)), records.public)
 
     def _fit_rows(self, rows: _Halves, public: tuple[str, ...] = ()) -> PrivATE:
         budget = Budget(epsilon=self.epsilon, delta=self.delta)
