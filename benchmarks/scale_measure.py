@@ -43,7 +43,8 @@ _IMPORTS_DO_NOT_MATTER = 60.0
 # Code that neither reads records nor adds them up is no reason to measure again.
 _TAKES_NONE = PRESENTATION | {
     "audit",
-    "cli_audit",
+    "charging",
+    "datasets",
     "errors",
     "fitted",
     "ledger",
@@ -305,9 +306,6 @@ def _rival(name: str, rows: int) -> Spec | Failed:
 def _code() -> str:
     """Fingerprint of all that takes time: engines, estimators and jobs. What is charged, drawn and shown takes none."""
     source = ROOT / "src" / "discreet"
-    paths = [
-        path
-        for path in source.rglob("*.py")
-        if path.relative_to(source).parts[0].removesuffix(".py") not in _TAKES_NONE
-    ]
+    names = {path: path.relative_to(source).parts[0].removesuffix(".py") for path in source.rglob("*.py")}
+    paths = [path for path, name in names.items() if name not in _TAKES_NONE and not name.startswith("cli_")]
     return fingerprint(settings([]), [*paths, *(ROOT / "benchmarks" / f"scale_{name}.py" for name in _OWN)], ROOT)
