@@ -37,7 +37,7 @@ def page(found: Found, plan: Plan, command: str, picture: str) -> str:
         f"Records are made up in the shape of Criteo's uplift trial (`discreet.datasets.criteo_shaped`, seeds from {SEED:,}): "
         f"{len(FEATURES)} features, 85 % treated, visits and conversions raised by the treatment; Parquet with row groups of a quarter of a million. "
         "Every job runs in a process of its own. Jobs of a table take turns in one run, after a first time that is not counted "
-        "(unless it takes more than a minute, where warming up does not matter); seconds are medians. Memory is the peak of the process "
+        "(unless it takes more than two minutes, where warming up does not matter); seconds are medians. Memory is the peak of the process "
         "and all that it has started (resident memory, pages that several share being shared out, looked at ten times a second); PostgreSQL's server is not in it.",
         "## What was to be reached",
         grid(
