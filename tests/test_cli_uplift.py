@@ -83,7 +83,8 @@ def test_files_that_hold_something_else_are_refused(published, tmp_path):
     for change, sentence in [
         ({"version": 99}, "not of version 1"),
         ({"format": "discreet-segments"}, "holds no release of ATE, CATE or Uplift"),
-        ({"format": "discreet-effect-release"}, "exactly the fields"),
+        ({"format": "discreet-effect-release"}, "which an older discreet wrote"),
+        ({"format": "discreet-effect-release", "version": 2}, "exactly the fields"),
         ({"more": 1}, "exactly the fields"),
     ]:
         (tmp_path / "other.json").write_text(json.dumps(plain_ | change))
