@@ -405,3 +405,20 @@ def test_jobs_survive_servers_that_fall_silent(tmp_path):
     assert len(releases.listed(second.engine, analyst)) == 1
     account = second.ledger.account("clinic")
     assert account.spent.epsilon == pytest.approx(0.7)
+
+
+def test_how_requests_of_others_ended_is_for_curators(site):
+    site.released(epsilon=0.12)
+    told = [site.get("/api/v1/datasets/clinic", who).json()["budget"]["requests"] for who in ("colleague", "curator")]
+    assert told[0] == {}
+    assert told[1]["settled"] >= 1
+
+
+def test_a_picture_that_cannot_be_drawn_costs_no_release(site, monkeypatch):
+    from discreet.serve import worker
+
+    def broken(_):
+        raise ValueError
+
+    monkeypatch.setattr(worker, "drawn", broken)
+    assert site.released(epsilon=0.11)

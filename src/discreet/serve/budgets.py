@@ -108,8 +108,9 @@ def bars(service: Service, dataset: Dataset, identity: Identity) -> dict[str, An
         "analysts": analysts,
         "frozen": account.frozen,
         "composition": account.composition,
-        "requests": account.requests,
-        "claimed": account.claimed,
+        # How requests of others ended is for curators: it may depend on records.
+        "requests": account.requests if identity.curator else {},
+        "claimed": account.claimed if identity.curator else 0,
         "composed": composed(service, account),
         "plain": account.spent.epsilon,
     }

@@ -130,13 +130,14 @@ class Door:
         """The body, read at once up to its limit."""
         limit = self._service.settings.upload_limit if path.endswith("/upload") else self._service.settings.body_limit
         stated = headers.get("content-length", "0")
-        if not stated.isdigit() or int(stated) > limit:
+        if not stated.isdecimal() or len(stated) > 12 or int(stated) > limit:
             raise Refusal("too-large")
         body = bytearray()
         while True:
             message = await receive()
             if message["type"] != "http.request":
-                break
+                # What was cut off may still read as something else that makes sense.
+                raise Refusal("malformed")
             body += message.get("body", b"")
             if len(body) > limit:
                 raise Refusal("too-large")

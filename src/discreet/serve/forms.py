@@ -98,7 +98,7 @@ def _cut(text: str) -> Any:
             return [float(edge) for edge in text.split(",")]
         except ValueError:
             raise InvalidInput(_PROBLEMS["by"]) from None
-    return int(text) if text.isdigit() else text
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else text
 
 
 def _checked(model: Any, out: dict[str, Any]) -> Any:

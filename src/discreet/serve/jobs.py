@@ -115,7 +115,7 @@ def _progress(service: Service, row: Any, state: str) -> int:
     if state != "running" or row["started"] is None:
         return {"queued": 0, "running": 5}.get(state, 100)
     ticks = max(service.clock.now() - row["started"], 0.0) / service.settings.first_tick
-    return min(95, 10 + 20 * math.floor(math.log2(1.0 + ticks)) + int(row["progress"]) // 10)
+    return min(95, 10 + 20 * math.floor(math.log2(1.0 + ticks)))
 
 
 def stop(service: Service, identity: Identity, name: str) -> dict[str, Any]:

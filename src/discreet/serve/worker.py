@@ -104,7 +104,7 @@ def _work(service: Service, row: dict[str, Any], heart: _Heart) -> None:
         else:
             made, secret = estimator.fit_table(table, progress=heart.told, **facts).release_, None
     heart.listen()
-    pictures = drawn(made)
+    pictures = _drawn(made)
     name = new_id()
     budgets.settle(service, row["reservation"], made)
     with service.engine.begin() as connection:
@@ -127,6 +127,15 @@ def _work(service: Service, row: dict[str, Any], heart: _Heart) -> None:
             raise Stopped
     # What the next page shows takes a moment to compose.
     budgets.composed(service, service.ledger.account(dataset.id))
+
+
+def _drawn(made: Any) -> list[tuple[str, str]]:
+    """Pictures of a release; one that cannot be drawn must not cost what was paid for."""
+    try:
+        return drawn(made)
+    except Exception as error:
+        _log.error("picture: %s", type(error).__name__)
+        return []
 
 
 class _Heart:
