@@ -42,6 +42,23 @@ def test_a_proved_estimator_is_replayed_and_then_run_as_a_black_box():
     assert not hasattr(estimator, "release_")
 
 
+class Talkative(dc.DifferenceInMeans):
+    """Keeps what it should not, beside a release that is private."""
+
+    def fit(self, Y, T, **more):
+        super().fit(Y, T, **more)
+        self.mean_ = float(np.mean(Y))
+        return self
+
+
+def test_what_a_subclass_keeps_beside_its_release_is_looked_at():
+    bounds = dc.Bounds(outcome=(0, 10), covariates=[(0, 1)], propensity=(0.1, 0.9))
+    assert not dc.audit(dc.DifferenceInMeans(epsilon=1.0, bounds=bounds), trials=60).violated
+    talkative = dc.audit(Talkative(epsilon=1.0, bounds=bounds), trials=60)
+    assert talkative.violated
+    assert "mean_" in str(talkative.parts)
+
+
 def test_a_result_survives_json_and_says_what_it_found(tmp_path):
     result = dc.audit(mechanism(0.2), trials=200)
     assert result.violated

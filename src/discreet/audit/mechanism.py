@@ -115,16 +115,16 @@ def name_of(estimator: Any) -> str:
 def numbers_of(output: Any) -> dict[str, float]:
     """Every number of an output, by where it stands; texts count as numbers that say whether they are the same.
 
-    A fitted estimator publishes its ``release_``; one of another library all its attributes that end in "_".
+    A fitted estimator publishes its ``release_`` and whatever else it keeps in attributes that end in "_".
     """
-    if hasattr(output, "release_"):
-        output = output.release_
+    found: dict[str, float] = {}
+    if hasattr(output, "fit"):
+        own = vars(output).items() if hasattr(output, "__dict__") else ()
+        kept = {name: value for name, value in own if name.endswith("_") and not name.startswith("_")}
+        _walk({name: value for name, value in kept.items() if name != "release_"}, "", found)
+        output = getattr(output, "release_", None)
     if hasattr(output, "to_dict"):
         output = {key: value for key, value in output.to_dict().items() if key not in _PUBLIC}
-    elif hasattr(output, "fit"):
-        own = vars(output).items() if hasattr(output, "__dict__") else ()
-        output = {name: value for name, value in own if name.endswith("_") and not name.startswith("_")}
-    found: dict[str, float] = {}
     if output is not None:
         _walk(output, "", found)
     if not found:
