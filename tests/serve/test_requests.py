@@ -13,16 +13,42 @@ import sqlalchemy as sa
 from discreet.errors import InvalidInput
 from discreet.release import Release
 from discreet.serve import budgets, catalogue, functions, jobs, releases, worker
+from discreet.serve.clock import Clock
 from discreet.serve.people import Identity
-from discreet.serve.refusals import FAILURES, TEXTS
+from discreet.serve.refusals import FAILURES, TEXTS, Refusal
 from discreet.serve.schema import answers
 from discreet.serve.schema import jobs as table
 from discreet.serve.service import Service
 from tests.serve.conftest import ROW, populate, quick
+from tests.serve.conftest import curator as curator_
 
 
 def spent(site, dataset="clinic"):
     return site.service.ledger.account(dataset).spent.epsilon
+
+
+def somebody(person="analyst"):
+    return Identity(
+        person=person, name="", role="analyst", scopes=frozenset({"read", "request"}), token="", expires=1e18
+    )
+
+
+def asked_for(service, epsilon, person="analyst"):
+    """The job of a request, made without a server."""
+    dataset = catalogue.find(service.engine, somebody(person), "clinic")
+    asked = jobs.Asked(kind="difference-in-means", epsilon=epsilon, delta=1e-7)
+    return jobs.submit(service, somebody(person), dataset, asked)["job"]
+
+
+@pytest.fixture
+def still(tmp_path):
+    """A service that works on nothing by itself, and a clock that the test moves."""
+    settings = quick(f"sqlite:///{tmp_path}/still.db", tmp_path, first_tick=300.0, work=False)
+    populate(settings, tmp_path)
+    made, ahead = Service.of(settings), [0.0]
+    made.clock = Clock(made.engine, wall=lambda: time.time() + ahead[0])
+    yield made, ahead
+    made.close()
 
 
 def state(site, job):
@@ -260,6 +286,83 @@ def test_that_a_job_has_ended_shows_at_points_of_the_schedule_only(site):
     assert (jobs.seen(site.service, failed)["state"], jobs.seen(site.service, failed)["failure"]) == ("running", None)
 
 
+def test_a_release_is_nowhere_to_be_seen_before_its_request_may_be_seen_to_have_ended(still):
+    service, ahead = still
+    job = asked_for(service, 0.3)
+    worker.work(service, jobs.claim(service))
+    mine, curator = (service.engine, service.clock, somebody()), curator_()
+    (made,) = releases.listed(service.engine, service.clock, curator)
+    assert releases.listed(*mine) == []
+    for look in (releases.find, releases.publish):
+        with pytest.raises(Refusal, match="no release"):
+            look(*mine, made["id"])
+    # An identical request is one like any other until then.
+    assert asked_for(service, 0.3) not in (None, job)
+    ahead[0] = 299.0
+    assert releases.listed(*mine) == []
+    assert jobs.find(service, somebody(), job)["state"] == "running"
+    ahead[0] = 301.0
+    assert [each["id"] for each in releases.listed(*mine)] == [made["id"]]
+    assert jobs.find(service, somebody(), job)["release"] == made["id"]
+    assert asked_for(service, 0.3) is None
+    # The date says when it could be seen, not when it was computed.
+    with service.engine.begin() as connection:
+        row = connection.execute(sa.select(table).where(table.c.id == job)).mappings().one()
+    assert made["created"] == row["visible"] == row["started"] + 300.0
+
+
+def test_a_server_begins_the_next_request_when_the_last_one_may_be_seen_to_have_ended(tmp_path):
+    settings = quick(f"sqlite:///{tmp_path}/queue.db", tmp_path, first_tick=1.0)
+    populate(settings, tmp_path)
+    service = Service.of(settings)
+    names = [asked_for(service, epsilon) for epsilon in (0.3, 0.4)]
+    working = worker.Worker(service)
+    working.start()
+    try:
+        for _ in range(200):
+            with service.engine.begin() as connection:
+                rows = [
+                    connection.execute(sa.select(table).where(table.c.id == name)).mappings().one() for name in names
+                ]
+            if rows[1]["started"]:
+                break
+            time.sleep(0.05)
+    finally:
+        working.end()
+        service.close()
+    assert rows[1]["started"] >= rows[0]["visible"] > rows[0]["started"] + 0.99
+
+
+def test_what_analysts_see_of_a_budget_does_not_tell_when_or_how_requests_ended(still):
+    service, _ = still
+    dataset = catalogue.by_id(service.engine, "clinic")
+
+    def told(identity):
+        return budgets.bars(service, dataset, identity)
+
+    def curators():
+        return told(curator_())["composed"]
+
+    seen = []
+    asked_for(service, 0.3)
+    row = jobs.claim(service)
+    charge = budgets.charge
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(budgets, "charge", lambda *args: (charge(*args), seen.extend([told(somebody()), curators()])))
+        worker.work(service, row)
+    assert service.ledger.account("clinic").requests == {"settled": 1}
+    assert told(somebody()) == seen[0]
+    # Curators see what the release recorded: it is not the same to the last digit.
+    assert curators() != seen[1]
+    asked_for(service, 0.4)
+    row = jobs.claim(service)
+    budgets.charge(service, row["reservation"])
+    before = told(somebody("colleague"))
+    budgets.abandon(service, row["reservation"])
+    assert service.ledger.account("clinic").requests == {"failed": 1, "settled": 1}
+    assert told(somebody("colleague")) == before
+
+
 @pytest.mark.parametrize(
     ("asked", "interval"),
     [
@@ -379,9 +482,7 @@ def test_jobs_survive_servers_that_fall_silent(tmp_path):
     settings = quick(f"sqlite:///{tmp_path}/jobs.db", tmp_path, lease=0.2, work=False)
     populate(settings, tmp_path)
     first, second = Service.of(settings), Service.of(settings)
-    analyst = Identity(
-        person="analyst", name="", role="analyst", scopes=frozenset({"read", "request"}), token="", expires=1e18
-    )
+    analyst = somebody()
     dataset = catalogue.find(first.engine, analyst, "clinic")
     asked = [jobs.Asked(kind="difference-in-means", epsilon=epsilon, delta=1e-7) for epsilon in (0.3, 0.4)]
     names = [jobs.submit(first, analyst, dataset, each)["job"] for each in asked]
@@ -391,6 +492,8 @@ def test_jobs_survive_servers_that_fall_silent(tmp_path):
     budgets.charge(first, claimed[1]["reservation"])
     time.sleep(0.3)
     assert jobs.recover(second) == 2
+    # That a server fell silent shows on the schedule as well.
+    time.sleep(jobs.until_seen(second, names[1]))
     assert [jobs.find(second, analyst, name)["state"] for name in names] == ["queued", "failed"]
     assert jobs.find(second, analyst, names[1])["failure"] == "lost-charged"
     row = jobs.claim(second)
@@ -398,11 +501,11 @@ def test_jobs_survive_servers_that_fall_silent(tmp_path):
     # The first server comes back: the job is no longer its own, and nothing that it does counts.
     assert not jobs.renew(first, names[0], 50)
     with first.engine.begin() as connection:
-        assert not jobs.end(first, connection, claimed[0], state="done", release="forged")
+        assert not jobs.end(first, connection, claimed[0], 0.0, state="done", release="forged")
     worker.work(second, row)
     time.sleep(0.1)
     assert jobs.find(second, analyst, names[0])["state"] in ("running", "done")
-    assert len(releases.listed(second.engine, analyst)) == 1
+    assert len(releases.listed(second.engine, second.clock, analyst)) == 1
     account = second.ledger.account("clinic")
     assert account.spent.epsilon == pytest.approx(0.7)
 

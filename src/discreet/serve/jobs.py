@@ -31,7 +31,7 @@ def submit(service: Service, identity: Identity, dataset: Dataset, asked: Asked)
     """
     estimator_for(dataset, asked)
     key = key_of(dataset, asked)
-    stored = releases.identical(service.engine, identity, key)
+    stored = releases.identical(service.engine, service.clock, identity, key)
     if stored is not None:
         with reading(service.engine).begin() as connection:
             reservation = connection.scalar(sa.select(jobs.c.reservation).where(jobs.c.release == stored))
@@ -157,12 +157,24 @@ def renew(service: Service, name: str, progress: int) -> bool:
         return bool(kept) and not connection.scalar(sa.select(jobs.c.stop).where(jobs.c.id == name))
 
 
-def end(service: Service, connection: sa.Connection, row: dict[str, Any], **values: Any) -> bool:
-    """End a job that is ours, to be seen at the next point of the schedule; whether it was ours."""
-    now = service.clock.now()
-    spent = max(now - row["started"], 1e-3) / service.settings.first_tick
+def due(service: Service, row: dict[str, Any]) -> float:
+    """When a job that ends now may be seen to have ended: at the next point of the schedule."""
+    # Writing it down takes a moment, too.
+    spent = max(service.clock.now() + service.settings.grid - row["started"], 1e-3) / service.settings.first_tick
     # After one tick, then after 1.4 times as long each time: few bits of how long it took can be seen.
-    visible = row["started"] + service.settings.first_tick * 2.0 ** (max(math.ceil(2.0 * math.log2(spent)), 0) / 2.0)
+    ticks: float = 2.0 ** (max(math.ceil(2.0 * math.log2(spent)), 0) / 2.0)
+    return float(row["started"]) + service.settings.first_tick * ticks
+
+
+def until_seen(service: Service, name: str) -> float:
+    """Seconds until a job that has ended may be seen to have."""
+    with reading(service.engine).begin() as connection:
+        visible = connection.scalar(sa.select(jobs.c.visible).where(jobs.c.id == name))
+    return max(0.0, (visible or 0.0) - service.clock.now())
+
+
+def end(service: Service, connection: sa.Connection, row: dict[str, Any], visible: float, **values: Any) -> bool:
+    """End a job that is ours, to be seen when it is due; whether it was ours."""
     mine = (jobs.c.id == row["id"]) & (jobs.c.worker == service.name) & (jobs.c.state == "running")
     found = connection.execute(sa.update(jobs).where(mine).values(visible=visible, **values))
     return bool(found.rowcount)
@@ -172,7 +184,7 @@ def fail(service: Service, row: dict[str, Any], failure: str) -> None:
     """End a job without a release."""
     state = "stopped" if failure.startswith("stopped") else "failed"
     with service.engine.begin() as connection:
-        end(service, connection, row, state=state, failure=failure)
+        end(service, connection, row, due(service, row), state=state, failure=failure)
 
 
 def recover(service: Service) -> int:
@@ -183,7 +195,7 @@ def recover(service: Service) -> int:
         rows = [dict(row) for row in connection.execute(sa.select(jobs).where(late)).mappings()]
     for row in rows:
         charged = budgets.abandon(service, row["reservation"])
-        values: dict[str, Any] = {"state": "failed", "failure": "lost-charged", "visible": service.clock.now()}
+        values: dict[str, Any] = {"state": "failed", "failure": "lost-charged", "visible": due(service, row)}
         if not charged:
             values = {"state": "queued", "worker": None, "started": None, "lease": None, "progress": 0}
         same = (jobs.c.id == row["id"]) & (jobs.c.worker == row["worker"]) & (jobs.c.state == "running")

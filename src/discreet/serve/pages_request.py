@@ -92,14 +92,14 @@ def stop_job(request: Request, job: str) -> Response:
 def releases_page(request: Request) -> Response:
     """Own and published releases."""
     service, identity = service_of(request), may_read(request)
-    return page(request, "releases.html", rows=releases.listed(service.engine, identity), kinds=TITLES)
+    return page(request, "releases.html", rows=releases.listed(service.engine, service.clock, identity), kinds=TITLES)
 
 
 @router.get("/releases/{release}")
 def release_page(request: Request, release: str) -> Response:
     """What was found, what is promised, and how to write about it."""
     service, identity = service_of(request), may_read(request)
-    facts = releases.find(service.engine, identity, release)
+    facts = releases.find(service.engine, service.clock, identity, release)
     made = service.shelf.get(service.engine, release)
     context: dict[str, Any] = {"facts": facts, "pictures": releases.pictures_of(service.engine, release)}
     context |= {"again": "again" in request.query_params, "mine": facts["person"] == identity.person}
@@ -110,7 +110,7 @@ def release_page(request: Request, release: str) -> Response:
 def release_json(request: Request, release: str) -> Response:
     """The release file."""
     service, identity = service_of(request), may_read(request)
-    facts = releases.find(service.engine, identity, release)
+    facts = releases.find(service.engine, service.clock, identity, release)
     plain = explore.published(service, release).to_dict()
     return download(plain_json(plain), f"{facts['dataset']}-{facts['kind']}-{release}.json", "application/json")
 
@@ -119,7 +119,7 @@ def release_json(request: Request, release: str) -> Response:
 def release_png(request: Request, release: str) -> Response:
     """The picture."""
     service, identity = service_of(request), may_read(request)
-    facts = releases.find(service.engine, identity, release)
+    facts = releases.find(service.engine, service.clock, identity, release)
     drawn = releases.png_of(service.engine, service.shelf, release)
     return download(drawn, f"{facts['dataset']}-{facts['kind']}-{release}.png", "image/png")
 
@@ -130,7 +130,7 @@ def publish(request: Request, release: str) -> Response:
     service, identity = service_of(request), me(request)
     if not ({"request", "curate"} & identity.scopes):
         raise Refusal("forbidden")
-    releases.publish(service.engine, identity, release)
+    releases.publish(service.engine, service.clock, identity, release)
     return RedirectResponse(f"/releases/{release}", status_code=303)
 
 
@@ -138,7 +138,7 @@ def publish(request: Request, release: str) -> Response:
 def explore_page(request: Request, release: str) -> Response:
     """Curves with bands, a form for one person, and a file for many; a part of it where only an answer is wanted."""
     service, identity = service_of(request), may_read(request)
-    facts = releases.find(service.engine, identity, release)
+    facts = releases.find(service.engine, service.clock, identity, release)
     made = service.shelf.get(service.engine, release)
     if not explore.asks(made):
         raise Refusal("no-function")
@@ -163,7 +163,7 @@ async def upload(request: Request, release: str) -> Response:
 
 def _answer_file(request: Request, release: str, body: bytes) -> Response:
     service, identity = service_of(request), may_read(request)
-    releases.find(service.engine, identity, release)
+    releases.find(service.engine, service.clock, identity, release)
     made = service.shelf.get(service.engine, release)
     if not explore.asks(made):
         raise Refusal("no-function")

@@ -48,6 +48,8 @@ class Worker:
                 jobs.recover(self._service)
                 while not self._over.is_set() and (row := jobs.claim(self._service)) is not None:
                     work(self._service, row)
+                    # The next one begins when this one may be seen to have ended: queues tell no more than schedules.
+                    self._over.wait(jobs.until_seen(self._service, row["id"]))
             except Exception as error:
                 _log.error("jobs: %s", type(error).__name__)
                 self._over.wait(_PAUSE)
@@ -107,6 +109,7 @@ def _work(service: Service, row: dict[str, Any], heart: _Heart) -> None:
     pictures = _drawn(made)
     name = new_id()
     budgets.settle(service, row["reservation"], made)
+    visible = jobs.due(service, row)
     with service.engine.begin() as connection:
         releases.store(
             connection,
@@ -119,14 +122,14 @@ def _work(service: Service, row: dict[str, Any], heart: _Heart) -> None:
             title=f"{TITLES[asked.kind]} of {dataset.treatment} on {dataset.outcome}",
             made=made,
             pictures=pictures,
-            created=service.clock.now(),
+            created=visible,
         )
         if secret is not None:
             functions.keep(connection, name, secret)
-        if not jobs.end(service, connection, row, state="done", release=name, progress=100):
+        if not jobs.end(service, connection, row, visible, state="done", release=name, progress=100):
             raise Stopped
     # What the next page shows takes a moment to compose.
-    budgets.composed(service, service.ledger.account(dataset.id))
+    budgets.composed(service, service.ledger.account(dataset.id), as_recorded=True)
 
 
 def _drawn(made: Any) -> list[tuple[str, str]]:
