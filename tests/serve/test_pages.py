@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from discreet.errors import InvalidInput
 from discreet.release import Release
-from discreet.serve import catalogue, explore, plans
+from discreet.serve import catalogue, explore, people, plans
 from discreet.serve.audits import TABLE, summary
 from discreet.serve.demo import BOUNDS
 from discreet.serve.forms import unit_of
@@ -283,10 +283,10 @@ def test_a_table_of_a_database_can_be_registered_and_asked(site):
         "sex": sa.Text,
         "ward": sa.Text,
     }
-    people = sa.Table("people", sa.MetaData(), *(sa.Column(name, kind) for name, kind in kinds.items()))
+    patients = sa.Table("people", sa.MetaData(), *(sa.Column(name, kind) for name, kind in kinds.items()))
     with engine.begin() as connection:
-        people.create(connection)
-        connection.execute(sa.insert(people), [{**row, "treated": int(row["treated"])} for row in rows])
+        patients.create(connection)
+        connection.execute(sa.insert(patients), [{**row, "treated": int(row["treated"])} for row in rows])
     engine.dispose()
     new = {"id": "table", "title": "A table", "source": f"{address}#people", "outcome": "days", "treatment": "treated"}
     new |= {"bounds": BOUNDS.to_dict(), "epsilon": 5.0, "delta": 1e-5}
@@ -313,6 +313,26 @@ def test_people_get_tokens_that_are_shown_once(site):
     ):
         form = {"person": "eve", "name": "Eve", "role": "analyst"} | bad
         assert post(client, csrf, "/curator/people", **form).status_code == 422
+
+
+def test_no_curator_makes_another_or_acts_for_one(site):
+    client, csrf = site.sign_in("curator")
+    before = len(people.tokens_of(site.service.engine, "second"))
+    refused = post(client, csrf, "/curator/people/second/tokens")
+    assert refused.status_code == 403
+    assert "--curator" in refused.text
+    api = site.post("/api/v1/curator/people/second/tokens", {}, "curator")
+    assert (api.status_code, api.json()["error"]) == (403, "other-curator")
+    assert len(people.tokens_of(site.service.engine, "second")) == before
+    page = post(client, csrf, "/curator/people", person="third", name="Third", role="curator")
+    assert (page.status_code, "--curator" in page.text) == (422, True)
+    new = {"person": "third", "name": "Third", "role": "curator"}
+    assert site.post("/api/v1/curator/people", new, "curator").status_code == 422
+    assert "third" not in {each["id"] for each in people.everybody(site.service.engine)}
+    # For oneself, and for analysts, it is what curators are there for.
+    for person in ("curator", "colleague"):
+        assert site.post(f"/api/v1/curator/people/{person}/tokens", {}, "curator").status_code == 201
+    assert "/curator/people/second/tokens" not in client.get("/curator/people").text
 
 
 def test_a_changed_line_of_the_log_shows(site):

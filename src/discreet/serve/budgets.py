@@ -121,7 +121,13 @@ def composed(service: Service, account: Account, *, as_recorded: bool) -> float:
     """Epsilon of all that counts, composed from what was charged, or from what releases recorded; remembered."""
     key = (service.settings.database, account.dataset, as_recorded)
     settled = account.requests.get("settled", 0) if as_recorded else 0
-    state = (account.spent.requests, account.spent.epsilon, account.spent.delta, account.cap.delta or 0.0, settled)
+    state: tuple[float, ...] = (
+        account.spent.requests,
+        account.spent.epsilon,
+        account.spent.delta,
+        account.cap.delta or 0.0,
+        settled,
+    )
     with _lock:
         known = _composed.get(key)
     if known is not None and known[0] == state:

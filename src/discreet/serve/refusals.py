@@ -23,6 +23,11 @@ TEXTS: dict[str, tuple[int, str]] = {
     "no-function": (409, "This release is no function of covariates: only such releases can be asked about people."),
     "claimed": (409, "This method's privacy is claimed and not proved, and this data set does not admit such methods."),
     "twice": (409, "Raising a cap takes two curators: the one who asked for it cannot approve it."),
+    "other-curator": (
+        403,
+        "Curators make accounts and tokens for analysts, and tokens for themselves: whoever runs the service makes "
+        "those of other curators, with discreet serve --curator.",
+    ),
     "unexpected": (500, "Something went wrong that should not have: nothing more is said, and it has been noted."),
 }
 
