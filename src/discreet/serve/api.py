@@ -46,7 +46,7 @@ class Problem(BaseModel):
 def refusals(*codes: str) -> dict[int | str, dict[str, Any]]:
     """How refusals are described."""
     out: dict[int | str, dict[str, Any]] = {}
-    for code in ("sign-in", "forbidden", "too-large", "malformed", "too-many", *codes):
+    for code in ("sign-in", "forbidden", "too-slow", "too-large", "malformed", "too-many", *codes):
         status, text = TEXTS[code]
         out.setdefault(status, {"model": Problem, "description": text})
     return out

@@ -14,6 +14,7 @@ TEXTS: dict[str, tuple[int, str]] = {
     "no-release": (404, "There is no release of this name that you may see: choose one from the list."),
     "no-job": (404, "There is no request of this name that you may see: choose one from the list."),
     "method": (405, "This address does not take such a request: see the description of the interface."),
+    "too-slow": (408, "The request took too long to arrive: repeat it, and send less at a time."),
     "too-large": (413, "The request is larger than the service accepts: send less at a time."),
     "too-many": (429, "Too many requests in a short time: wait a moment and repeat."),
     "malformed": (422, "The request cannot be read: send what the description of the interface asks for."),
