@@ -510,6 +510,117 @@ def test_jobs_survive_servers_that_fall_silent(tmp_path):
     assert account.spent.epsilon == pytest.approx(0.7)
 
 
+def test_a_request_that_waits_ends_when_access_is_withdrawn(still):
+    service, ahead = still
+    job = asked_for(service, 0.3, "colleague")
+    catalogue.grant(service.engine, "clinic", "colleague", allowed=False)
+    worker.work(service, jobs.claim(service))
+    ahead[0] = 1e4
+    found = jobs.find(service, somebody("colleague"), job)
+    assert (found["state"], found["failure"], found["charged"]) == ("failed", "access", False)
+    assert service.ledger.account("clinic").requests == {"cancelled": 1}
+
+
+def test_a_server_that_comes_back_in_time_keeps_its_job(still):
+    """Another server saw that the lease had run out, and before it could act the first one renewed it."""
+    service, ahead = still
+    other = Service.of(service.settings)
+    other.clock = service.clock
+    asked_for(service, 0.3)
+    row = jobs.claim(service)
+    budgets.charge(service, row["reservation"])
+    ahead[0] = 10.0
+    with pytest.MonkeyPatch.context() as patch:
+        taken_over = jobs._taken_over
+        patch.setattr(jobs, "_taken_over", lambda *args: (jobs.renew(service, row["id"], 5), taken_over(*args))[1])
+        assert jobs.recover(other) == 0
+    assert service.ledger.account("clinic").requests == {"charged": 1}
+    assert jobs.ours(service, row)
+    other.close()
+
+
+def test_a_server_that_lost_its_job_does_not_change_what_became_of_it(still):
+    """Its charge is refused because the next server has charged: that must not fail the next server's work."""
+    service, ahead = still
+    other = Service.of(service.settings)
+    other.clock = service.clock
+    job = asked_for(service, 0.3)
+    first = jobs.claim(service)
+    ahead[0] = 10.0
+    assert jobs.recover(other) == 1
+    second = jobs.claim(other)
+    assert second["id"] == first["id"] == job
+    budgets.charge(other, second["reservation"])
+    with pytest.MonkeyPatch.context() as patch:
+        # The first server believes that the job is still its own, until it wants to charge.
+        patch.setattr(worker._Heart, "listen", lambda self: None)
+        worker.work(service, first)
+    assert other.ledger.account("clinic").requests == {"charged": 1}
+    assert jobs.ours(other, second)
+    # The other way round: what the first has charged meanwhile is lost to the second, and said to be charged.
+    worker._give_up(other, second, "stopped", "lost-charged")
+    ahead[0] = 1e4
+    assert jobs.find(service, somebody(), job)["failure"] == "lost-charged"
+    assert other.ledger.account("clinic").requests == {"failed": 1}
+    other.close()
+
+
+def test_what_is_reserved_for_nobody_is_given_back_and_nothing_else(still, monkeypatch):
+    service, ahead = still
+    waits, stopped = asked_for(service, 0.3), asked_for(service, 0.4)
+    cost = service.ledger.requests()[0].cost
+    # Not the service's own: a fit elsewhere that is charged to the same ledger.
+    foreign = service.ledger.reserve("clinic", cost, analyst="analyst", about={"method": "ATE"})
+
+    def dies(*_):
+        raise OSError("the server is gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(budgets, "cancel", dies)
+        with pytest.raises(OSError, match="gone"):
+            jobs.stop(service, somebody(), stopped)
+
+    def slowly(*args):
+        # While the ledger keeps this request waiting, others think that its server is gone.
+        ahead[0] += 10.0
+        jobs.recover(service)
+        return reserve(*args)
+
+    reserve = budgets.reserve
+    with monkeypatch.context() as patch:
+        patch.setattr(budgets, "reserve", slowly)
+        with pytest.raises(Refusal):
+            asked_for(service, 0.5)
+        patch.setattr(budgets, "cancel", dies)
+        with pytest.raises(OSError, match="gone"):
+            asked_for(service, 0.6)
+    assert service.ledger.account("clinic").requests == {"cancelled": 1, "reserved": 4}
+    assert jobs.give_back(service) == 2
+    left = service.ledger.requests("clinic", state="reserved")
+    assert [(request.id, request.about.get("job")) for request in left] == [(left[0].id, waits), (foreign, None)]
+    assert jobs.give_back(service) == 0
+
+
+def test_the_log_does_not_grow_with_what_is_asked_for_nothing(still, monkeypatch):
+    service, ahead = still
+    asked_for(service, 0.3)
+    worker.work(service, jobs.claim(service))
+    ahead[0] = 301.0
+    assert asked_for(service, 0.3) is None
+    lines = service.ledger.head.seq
+    assert {asked_for(service, 0.3) for _ in range(5)} == {None}
+    assert service.ledger.head.seq == lines
+    monkeypatch.setattr(jobs, "MOST_IN_VAIN", 3)
+    for _ in range(3):
+        jobs.stop(service, somebody(), asked_for(service, 0.4))
+    with pytest.raises(Refusal, match="Too many"):
+        asked_for(service, 0.4)
+    assert asked_for(service, 0.3) is None
+    assert asked_for(service, 0.4, "colleague")
+    ahead[0] += 86_401.0
+    assert asked_for(service, 0.4)
+
+
 def test_how_requests_of_others_ended_is_for_curators(site):
     site.released(epsilon=0.12)
     told = [site.get("/api/v1/datasets/clinic", who).json()["budget"]["requests"] for who in ("colleague", "curator")]

@@ -25,6 +25,10 @@ class Frozen(DiscreetError):
     """A data set on which nothing may be charged now."""
 
 
+class Cancelled(DiscreetError):
+    """A request that does not wait to be charged any more."""
+
+
 def cost_of(asked: Asked) -> Cost:
     """What a request costs."""
     budget = Budget(epsilon=asked.epsilon, delta=asked.delta)
@@ -53,7 +57,9 @@ def charge(service: Service, reservation: str) -> None:
     try:
         service.ledger.charge(int(reservation))
     except LedgerRefused:
-        raise Frozen("the data set is frozen, or the request was cancelled.") from None
+        if service.ledger.request(int(reservation)).state != "reserved":
+            raise Cancelled("the request was charged or cancelled by others.") from None
+        raise Frozen("the data set is frozen.") from None
 
 
 def settle(service: Service, reservation: str, release: Any) -> None:

@@ -162,6 +162,13 @@ def grant(engine: sa.Engine, dataset: str, person: str, *, allowed: bool = True)
             connection.execute(sa.insert(grants).values(dataset=dataset, person=person))
 
 
+def may_use(engine: sa.Engine, dataset: str, person: str) -> bool:
+    """Whether an analyst may use a data set now."""
+    here = (grants.c.dataset == dataset) & (grants.c.person == person)
+    with reading(engine).begin() as connection:
+        return connection.scalar(sa.select(grants.c.person).where(here)) is not None
+
+
 def granted(engine: sa.Engine, dataset: str) -> list[str]:
     """The analysts who may use a data set."""
     with reading(engine).begin() as connection:

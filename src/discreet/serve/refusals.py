@@ -37,6 +37,7 @@ FAILURES = {
     "source": "The source of this data set is not what a curator registered, or is out of reach. Nothing was charged.",
     "budget": "The budget that was left when the request came has been spent since. Nothing was charged.",
     "frozen": "The data set was frozen before the request was begun. Nothing was charged.",
+    "access": "Access to the data set was withdrawn before the request was begun. Nothing was charged.",
     "stopped": "The request was stopped before anything was computed. Nothing was charged.",
     "stopped-charged": "The request was stopped after its budget had been charged. It stays charged.",
     "failed-charged": "The request failed after its budget had been charged. It stays charged, so that failures tell "

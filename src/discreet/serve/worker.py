@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import threading
 import time
 import warnings
@@ -24,6 +25,10 @@ class Stopped(Exception):
     """Somebody asked for the end of the job, or another server has taken it."""
 
 
+class Withdrawn(Exception):
+    """The person who asked may not use the data set any more."""
+
+
 class Worker:
     """A thread that takes jobs from the queue until it is told to end."""
 
@@ -42,10 +47,14 @@ class Worker:
         self._thread.join(wait)
 
     def _run(self) -> None:
+        swept = -math.inf
         while not self._over.is_set():
             try:
                 self._service.clock.remember()
                 jobs.recover(self._service)
+                if time.monotonic() - swept > self._service.settings.lease:
+                    swept = time.monotonic()
+                    jobs.give_back(self._service)
                 while not self._over.is_set() and (row := jobs.claim(self._service)) is not None:
                     work(self._service, row)
                     # The next one begins when this one may be seen to have ended: queues tell no more than schedules.
@@ -64,11 +73,15 @@ def work(service: Service, row: dict[str, Any]) -> None:
     try:
         _work(service, row, heart)
     except Stopped:
-        _give_up(service, row, "stopped")
+        _give_up(service, row, "stopped", "stopped-charged")
     except BudgetExceeded:
         _give_up(service, row, "budget")
     except budgets.Frozen:
         _give_up(service, row, "frozen")
+    except budgets.Cancelled:
+        _give_up(service, row, "stopped", "lost-charged")
+    except Withdrawn:
+        _give_up(service, row, "access")
     except Exception as error:
         # What it says may depend on records, so that only its kind is noted.
         _log.error("job: %s", type(error).__name__)
@@ -77,14 +90,15 @@ def work(service: Service, row: dict[str, Any]) -> None:
         heart.end()
 
 
-def _give_up(service: Service, row: dict[str, Any], why: str) -> None:
+def _give_up(service: Service, row: dict[str, Any], why: str, why_charged: str = "failed-charged") -> None:
     """End without a release: whatever was charged stays charged, and is said to be."""
+    if not jobs.ours(service, row):
+        # Another server has taken it over: what the ledger says of it is no longer for this one to change.
+        return
     charged = budgets.abandon(service, row["reservation"])
-    if charged:
-        why = "stopped-charged" if why == "stopped" else "failed-charged"
-    else:
+    if not charged:
         budgets.cancel(service, row["reservation"])
-    jobs.fail(service, row, why)
+    jobs.fail(service, row, why_charged if charged else why)
 
 
 def _work(service: Service, row: dict[str, Any], heart: _Heart) -> None:
@@ -94,6 +108,8 @@ def _work(service: Service, row: dict[str, Any], heart: _Heart) -> None:
     asked = Asked(**json.loads(row["request"]))
     estimator = estimator_for(dataset, asked)
     heart.listen()
+    if not catalogue.may_use(service.engine, dataset.id, row["person"]):
+        raise Withdrawn
     # From here on whatever happens may depend on records, so that it is paid for first.
     budgets.charge(service, row["reservation"])
     facts: Any = {"outcome": dataset.outcome, "treatment": dataset.treatment}
