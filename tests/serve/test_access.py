@@ -1,7 +1,9 @@
 """Nobody gets in without a token in force, and nobody gets further than it allows."""
 
 import asyncio
+import os
 import re
+import stat
 import time
 
 import pytest
@@ -16,6 +18,7 @@ from discreet.serve.clock import Clock
 from discreet.serve.door import Door
 from discreet.serve.limits import Buckets
 from discreet.serve.schema import connect, facts, tokens
+from discreet.serve.service import Service
 from discreet.serve.settings import Settings
 from tests.serve.conftest import quick
 
@@ -378,6 +381,19 @@ def test_a_database_of_a_newer_version_is_refused(tmp_path):
         connection.execute(sa.update(facts).where(facts.c.name == "version").values(value="99"))
     with pytest.raises(InvalidInput, match="newer"):
         connect(f"sqlite:///{tmp_path}/newer.db")
+
+
+def test_the_database_is_for_its_owner_alone(tmp_path):
+    before = os.umask(0o022)
+    try:
+        service = Service.of(quick(f"sqlite:///{tmp_path}/service.db", tmp_path))
+        people.add_person(service.engine, service.clock, person="ada", name="A", role="analyst")
+        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+        service.close()
+    finally:
+        os.umask(before)
+    assert {"service.db", "service.db-wal"} <= modes.keys()
+    assert set(modes.values()) == {0o600}
 
 
 @pytest.mark.parametrize(
