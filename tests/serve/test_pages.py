@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import os
+import sqlite3
 import time
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import sqlalchemy as sa
 
 from discreet.errors import InvalidInput
 from discreet.release import Release
-from discreet.serve import catalogue, explore, people, plans
+from discreet.serve import catalogue, explore, people, plans, sources
 from discreet.serve.audits import TABLE, summary
 from discreet.serve.demo import BOUNDS
 from discreet.serve.forms import unit_of
@@ -234,7 +236,11 @@ def test_raising_a_cap_takes_two_curators(site):
         ({"source": "/etc/passwd"}, "leaves"),
         ({"source": "../../../../../../../etc/passwd"}, "leaves"),
         ({"source": "postgresql://nowhere/base"}, "table"),
-        ({"source": "sqlite:///missing.db#people"}, "cannot be read"),
+        ({"source": "sqlite:///missing.db#people"}, "matches no file"),
+        ({"source": "sqlite:///service.db#nothing"}, "cannot be read"),
+        ({"source": "sqlite:///../outside.db#people"}, "leaves"),
+        ({"source": "sqlite:///service.db?mode=rwc#people"}, "matches no file"),
+        ({"source": "sqlite://#people"}, "sqlite:///file"),
         ({"outcome": "height"}, "no column"),
         ({"id": "Not A Name"}, "short name"),
         ({"id": "clinic"}, "already"),
@@ -246,11 +252,16 @@ def test_raising_a_cap_takes_two_curators(site):
         ({"title": ""}, "title"),
     ],
 )
-def test_a_data_set_that_does_not_fit_what_is_declared_is_refused(site, change, words):
+def test_a_data_set_that_does_not_fit_what_is_declared_is_refused(site, change, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     client, csrf = site.sign_in("curator")
     form = {"id": "new", "title": "New", "source": "clinic.parquet", "outcome": "days", "treatment": "treated"}
     form |= {"bounds": BOUNDS.to_toml(), "epsilon": "3", "delta": "1e-5", "n_public": "1"}
+    (Path(site.settings.data).parent / "outside.db").touch()
+    there = sorted(path.name for path in Path(site.settings.data).glob("*.db"))
     answer = post(client, csrf, "/curator/datasets/new", **(form | change))
+    assert sorted(path.name for path in Path(site.settings.data).glob("*.db")) == there
+    assert list(tmp_path.iterdir()) == []
     assert answer.status_code == 422
     assert words in answer.text
     assert site.get("/api/v1/datasets/new", "curator").status_code == 404
@@ -293,6 +304,59 @@ def test_a_table_of_a_database_can_be_registered_and_asked(site):
     assert site.post("/api/v1/curator/datasets", new, "curator").json()["records"] == len(rows)
     site.put("/api/v1/curator/datasets/table/analysts/analyst", {"epsilon": 5.0, "delta": 1e-5})
     assert site.released(dataset="table", epsilon=1.0)
+    # It is read, and cannot be written.
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        sources._read_only(f"{site.settings.data}/records.db").execute("DELETE FROM people")
+    # A table of SQLite is a file as well: that it was changed shows.
+    assert catalogue.unchanged(catalogue.by_id(site.service.engine, "table"))
+    with sa.create_engine(address).begin() as connection:
+        connection.execute(sa.text("UPDATE people SET days = 0"))
+    assert not catalogue.unchanged(catalogue.by_id(site.service.engine, "table"))
+
+
+def test_a_pattern_names_the_same_files_when_it_is_checked_and_when_it_is_read(site, tmp_path):
+    """Python and DuckDB read patterns differently: two stars, or braces."""
+    home = tmp_path / "data [1]"
+    (home / "a" / "b").mkdir(parents=True)
+    rows = pq.read_table(Path(site.settings.data) / "clinic.parquet")
+    pq.write_table(rows.slice(0, 700), home / "part.parquet")
+    pq.write_table(rows.slice(700), home / "a" / "b" / "part.parquet")
+    (home / "elsewhere").symlink_to(tmp_path)
+    facts = {"outcome": "days", "treatment": "treated", "bounds": BOUNDS, "propensity": None}
+    for pattern, count in (("**/part.parquet", len(rows)), ("*.parquet", 700), ("part.parquet", 700)):
+        where = sources.located(pattern, str(home))
+        assert sources.records_in(where, **facts) == count
+        assert sources.in_memory(where, "days", "treated", BOUNDS).num_rows == count
+        before = sources.fingerprint(where)
+        os.utime(home / "a" / "b" / "part.parquet")
+        assert (sources.fingerprint(where) != before) == (count == len(rows))
+    pq.write_table(rows, tmp_path / "outside.parquet")
+    with pytest.raises(InvalidInput, match="leaves"):
+        sources.located("*/outside.parquet", str(home))
+    (home / "part.parquet").unlink()
+    assert sources.fingerprint(where) == "nothing"
+
+
+def test_a_source_that_is_changed_while_it_is_read_is_refused(site, monkeypatch):
+    file = Path(site.settings.data) / "clinic.parquet"
+    new = {"id": "moving", "title": "x", "source": "clinic.parquet", "outcome": "days", "treatment": "treated"}
+    new |= {"bounds": BOUNDS.to_dict(), "epsilon": 1.0}
+    times, read = (file.stat().st_atime_ns, file.stat().st_mtime_ns), sources.records_in
+
+    def touched(*args, **kwargs):
+        found = read(*args, **kwargs)
+        os.utime(file)
+        return found
+
+    monkeypatch.setattr(sources, "records_in", touched)
+    try:
+        for path, body in (("/datasets", new), ("/datasets/clinic/recheck", None)):
+            answer = site.post(f"/api/v1/curator{path}", body, "curator")
+            assert (answer.status_code, "while it was read" in answer.json()["text"]) == (422, True)
+    finally:
+        os.utime(file, ns=times)
+    assert site.get("/api/v1/datasets/moving", "curator").status_code == 404
+    assert catalogue.unchanged(catalogue.by_id(site.service.engine, "clinic"))
 
 
 def test_people_get_tokens_that_are_shown_once(site):

@@ -187,7 +187,7 @@ def test_a_frozen_data_set_releases_nothing_until_it_is_thawed(site):
     assert site.ask(epsilon=0.16).json()["error"] == "frozen"
     assert site.get(f"/api/v1/releases/{stored}").status_code == 200
     assert site.post(switch, {"frozen": False}, "curator").json() == {"frozen": False}
-    assert site.ask(epsilon=0.16).status_code == 202
+    assert site.wait(site.ask(epsilon=0.16).json()["job"])["state"] == "done"
 
 
 def test_a_data_set_that_freezes_while_a_request_waits_charges_nothing(site, monkeypatch):
@@ -266,6 +266,23 @@ def test_a_source_that_changed_or_disappeared_is_told_before_anything_is_charged
     assert site.wait(site.ask("trial", epsilon=0.22).json()["job"])["state"] == "done"
     file.write_bytes(kept)
     site.post("/api/v1/curator/datasets/trial/recheck", person="curator")
+
+
+def test_a_source_that_changes_while_it_is_read_releases_nothing(still):
+    service, ahead = still
+    job = asked_for(service, 0.3)
+    original = worker.sources.opened
+    with pytest.MonkeyPatch.context() as patch:
+
+        def touched(source, **facts):
+            Path(source).touch()
+            return original(source, **facts)
+
+        patch.setattr(worker.sources, "opened", touched)
+        worker.work(service, jobs.claim(service))
+    ahead[0] = 1e4
+    assert jobs.find(service, somebody(), job)["failure"] == "failed-charged"
+    assert releases.listed(service.engine, service.clock, curator_()) == []
 
 
 def test_that_a_job_has_ended_shows_at_points_of_the_schedule_only(site):
@@ -503,8 +520,8 @@ def test_jobs_survive_servers_that_fall_silent(tmp_path):
     with first.engine.begin() as connection:
         assert not jobs.end(first, connection, claimed[0], 0.0, state="done", release="forged")
     worker.work(second, row)
-    time.sleep(0.1)
-    assert jobs.find(second, analyst, names[0])["state"] in ("running", "done")
+    time.sleep(jobs.until_seen(second, names[0]))
+    assert jobs.find(second, analyst, names[0])["state"] == "done"
     assert len(releases.listed(second.engine, second.clock, analyst)) == 1
     account = second.ledger.account("clinic")
     assert account.spent.epsilon == pytest.approx(0.7)

@@ -113,14 +113,18 @@ def _work(service: Service, row: dict[str, Any], heart: _Heart) -> None:
     # From here on whatever happens may depend on records, so that it is paid for first.
     budgets.charge(service, row["reservation"])
     facts: Any = {"outcome": dataset.outcome, "treatment": dataset.treatment}
-    table = sources.opened(dataset.source, bounds=estimator.bounds, propensity=dataset.propensity, **facts)
-    heart.listen()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if asked.kind == "dp-cate":
-            made, secret = functions.fitted(estimator, table, **facts)
+            made, secret = functions.fitted(estimator, dataset.source, **facts)
         else:
-            made, secret = estimator.fit_table(table, progress=heart.told, **facts).release_, None
+            table, where = sources.opened(
+                dataset.source, bounds=estimator.bounds, propensity=dataset.propensity, **facts
+            )
+            heart.listen()
+            made, secret = estimator.fit_table(table, progress=heart.told, **facts, **where).release_, None
+    if not catalogue.unchanged(dataset):
+        raise DiscreetError("the source has changed while it was read.")
     heart.listen()
     pictures = _drawn(made)
     name = new_id()
