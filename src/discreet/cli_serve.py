@@ -16,7 +16,12 @@ def add_serve(app: typer.Typer) -> None:
     @command(app, "serve")
     def serve(
         database: Annotated[
-            str | None, typer.Option(help="sqlite:///file.db or postgresql://...; default: discreet.db here.")
+            str | None,
+            typer.Option(
+                envvar="DISCREET_DATABASE",
+                help="sqlite:///file.db or postgresql://...; default: discreet.db here. An address with a password "
+                "belongs into the environment, where other users of the machine do not see it.",
+            ),
         ] = None,
         data: Annotated[Path, typer.Option(help="Directory below which files of records lie.")] = Path(),
         host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",

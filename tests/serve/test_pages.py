@@ -8,10 +8,12 @@ import sqlite3
 import time
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
 
+from discreet.bounds import Bounds
 from discreet.errors import InvalidInput
 from discreet.release import Release
 from discreet.serve import catalogue, explore, people, plans, sources
@@ -158,22 +160,60 @@ def test_a_file_with_too_many_lines_is_refused():
 
 
 def test_formulas_in_uploaded_text_do_not_come_back_as_formulas():
-    from discreet.serve.pages_request import _harmless
+    from discreet.serve.pages import harmless
 
-    assert [_harmless(text) for text in ("=1+1", "@x", "-2", "fine", -2.0)] == ["'=1+1", "'@x", "'-2", "fine", -2.0]
+    assert [harmless(text) for text in ("=1+1", "@x", "-2", "fine", -2.0)] == ["'=1+1", "'@x", "'-2", "fine", -2.0]
+
+
+def test_levels_that_look_like_formulas_are_none_in_dummy_data(site):
+    levels = ["=HYPERLINK(1)", "+1", "-1", "@x", " =1", "fine"]
+    rows = {"days": [float(k % 30) for k in range(60)], "treated": [k % 2 for k in range(60)]}
+    rows["=ward"] = [levels[k % 6] for k in range(60)]
+    pq.write_table(pa.table(rows), Path(site.settings.data) / "risky.parquet")
+    new = {"id": "risky", "title": "x", "source": "risky.parquet", "outcome": "days", "treatment": "treated"}
+    new |= {"bounds": Bounds(outcome=(-30, 40), covariates={"=ward": levels}).to_dict(), "epsilon": 1.0}
+    assert site.post("/api/v1/curator/datasets", new, "curator").status_code == 201
+    head, *lines = csv.reader(io.StringIO(site.get("/datasets/risky/dummy.csv", "curator").text))
+    assert head == ["days", "treated", "'=ward"]
+    assert {line[2] for line in lines} == {f"'{level}" for level in levels[:-1]} | {"fine"}
+    # Numbers stay numbers, negative ones too.
+    assert min(float(line[0]) for line in lines) < 0
 
 
 def test_the_explorer_shows_curves_and_answers_for_one_person(site):
     name = site.released(kind="cate", epsilon=3.0)
     text = site.get(f"/releases/{name}/explore").text
     assert text.count('class="chart"') == len(BOUNDS.names)
-    client, _ = site.sign_in()
-    headers = {"HX-Request": "true"}
-    part = client.get(f"/releases/{name}/explore?x-0=50&x-1=5&x-2=0&x-3=0", headers=headers).text
+    part = person(site, name, "x-0=50&x-1=5&x-2=0&x-3=0").text
     effect = site.post(f"/api/v1/releases/{name}/effects", {"rows": [ROW]}).json()["effects"][0]["effect"]
     assert number(effect) in part
     for bad in ("x-0=old&x-1=5&x-2=0&x-3=0", "x-0=50&x-1=5&x-2=9&x-3=0", "x-0=50"):
-        assert "alert" in client.get(f"/releases/{name}/explore?{bad}", headers=headers).text
+        assert "alert" in person(site, name, bad).text
+
+
+def person(site, name, form, **headers):
+    """The explorer's answer for one person."""
+    client, csrf = site.sign_in()
+    kind = {"content-type": "application/x-www-form-urlencoded", "HX-Request": "true", "X-CSRF-Token": csrf}
+    return client.post(f"/releases/{name}/explore", content=form, headers=kind | headers)
+
+
+def test_looking_at_a_page_has_no_function_answer(site):
+    """Answers of a function that remembers them are asked for by a form that no other site can send."""
+    name = site.released(kind="dp-cate", epsilon=1.02, calibration="claimed")
+    form = "x-0=50&x-1=5&x-2=0&x-3=0"
+
+    def count():
+        return len(site.get(f"/api/v1/releases/{name}").json()["release"]["effects"])
+
+    client, _ = site.sign_in()
+    for headers in ({}, {"HX-Request": "true"}):
+        assert "<html" in client.get(f"/releases/{name}/explore?{form}", headers=headers).text
+    assert count() == 0
+    assert person(site, name, form, **{"X-CSRF-Token": "wrong"}).status_code in (200, 403)
+    assert count() == 0
+    assert "Expected effect" in person(site, name, form).text
+    assert count() == 1
 
 
 def test_a_curator_registers_gives_access_freezes_and_reads_the_log(site):
@@ -452,7 +492,5 @@ def test_the_audit_page_shows_what_the_evidence_says(site):
 
 
 def test_units_are_points_where_outcomes_are_shares():
-    from discreet.bounds import Bounds
-
     assert unit_of(Bounds(outcome=(0, 1))) == (0.01, "points")
     assert unit_of(BOUNDS)[0] == 1.0

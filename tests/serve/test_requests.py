@@ -403,7 +403,7 @@ def test_released_functions_answer_any_number_of_questions(site, asked, interval
     assert spent(site) == before
     page = site.get(f"/releases/{name}/explore")
     assert page.status_code == 200
-    part = site.get(f"/releases/{name}/explore?x-0=50&x-1=5&x-2=0&x-3=1")
+    part = site.post(f"/releases/{name}/explore", data={"x-0": 50, "x-1": 5, "x-2": 0, "x-3": 1})
     assert part.status_code == 200
 
 

@@ -73,7 +73,7 @@ def ask(service: Service, release: str, X: Any, bounds: Any) -> Any:
 
 def answered(service: Service, release: str) -> tuple[float, ...]:
     """All answers so far."""
-    with _lock, service.engine.begin() as connection:
+    with _lock, reading(service.engine).begin() as connection:
         found = connection.execute(sa.select(functions).where(functions.c.release == release)).mappings().first()
         return () if found is None else _restored(connection, release, found).answers
 

@@ -13,7 +13,7 @@ from starlette.datastructures import UploadFile
 
 from discreet.errors import DiscreetError
 from discreet.serve import budgets, catalogue, explore, forms, jobs, plans, releases
-from discreet.serve.pages import download, plain_json
+from discreet.serve.pages import download, harmless, plain_json
 from discreet.serve.reading import described
 from discreet.serve.refusals import Refusal
 from discreet.serve.requests import TITLES, Asked, estimator_for
@@ -136,18 +136,38 @@ def publish(request: Request, release: str) -> Response:
 
 @router.get("/releases/{release}/explore")
 def explore_page(request: Request, release: str) -> Response:
-    """Curves with bands, a form for one person, and a file for many; a part of it where only an answer is wanted."""
+    """Curves with bands, a form for one person, and a file for many."""
     service, identity = service_of(request), may_read(request)
     facts = releases.find(service.engine, service.clock, identity, release)
     made = service.shelf.get(service.engine, release)
     if not explore.asks(made):
         raise Refusal("no-function")
-    given = dict(request.query_params)
-    if "hx-request" in request.headers:
-        rows = [forms.person(given, made.bounds)]
-        return page(request, "answer.html", found=explore.answers(service, release, rows)[0], bounds=made.bounds)
     curves = explore.curves(made)
     return page(request, "explore.html", facts=facts, bounds=made.bounds, curves=curves, start=explore.middle(made))
+
+
+@router.post("/releases/{release}/explore")
+async def explore_person(request: Request, release: str) -> Response:
+    """The answer for one person, as a part of the page. Some functions write answers down: no address does that."""
+    form = {name: str(value) for name, value in (await request.form()).items()}
+    return await _in_thread(_answer_person, request, release, form)
+
+
+def _answer_person(request: Request, release: str, form: dict[str, str]) -> Response:
+    made = _function(request, release)
+    rows = [forms.person(form, made.bounds)]
+    found = explore.answers(service_of(request), release, rows)[0]
+    return page(request, "answer.html", found=found, bounds=made.bounds)
+
+
+def _function(request: Request, release: str) -> Any:
+    """A release that one may see and ask about people."""
+    service, identity = service_of(request), may_read(request)
+    releases.find(service.engine, service.clock, identity, release)
+    made = service.shelf.get(service.engine, release)
+    if not explore.asks(made):
+        raise Refusal("no-function")
+    return made
 
 
 @router.post("/releases/{release}/upload")
@@ -162,25 +182,16 @@ async def upload(request: Request, release: str) -> Response:
 
 
 def _answer_file(request: Request, release: str, body: bytes) -> Response:
-    service, identity = service_of(request), may_read(request)
-    releases.find(service.engine, service.clock, identity, release)
-    made = service.shelf.get(service.engine, release)
-    if not explore.asks(made):
-        raise Refusal("no-function")
+    service, made = service_of(request), _function(request, release)
     rows = explore.rows_in(body, made.bounds, service.settings.upload_rows)
     found = explore.answers(service, release, rows)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     head = [*made.bounds.names, *found[0]]
-    writer.writerow([_harmless(name) for name in head])
+    writer.writerow([harmless(name) for name in head])
     for row, answer in zip(rows, found, strict=True):
-        writer.writerow([_harmless(value) for value in [*(row[name] for name in made.bounds.names), *answer.values()]])
+        writer.writerow([harmless(value) for value in [*(row[name] for name in made.bounds.names), *answer.values()]])
     return download(out.getvalue(), f"effects-{release}.csv", "text/csv")
-
-
-def _harmless(value: Any) -> Any:
-    """Text that a spreadsheet would take for a formula gets a quote before it."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
 
 
 async def _in_thread(function: Any, *args: Any) -> Response:
