@@ -1,5 +1,6 @@
 """The command that starts the curator's service."""
 
+import os
 import tempfile
 from pathlib import Path
 from typing import Annotated
@@ -18,9 +19,8 @@ def add_serve(app: typer.Typer) -> None:
         database: Annotated[
             str | None,
             typer.Option(
-                envvar="DISCREET_DATABASE",
-                help="sqlite:///file.db or postgresql://...; default: discreet.db here. An address with a password "
-                "belongs into the environment, where other users of the machine do not see it.",
+                help="sqlite:///file.db or postgresql://...; default: the environment's DISCREET_DATABASE, where other "
+                "users of the machine do not see a password; else discreet.db here."
             ),
         ] = None,
         data: Annotated[Path, typer.Option(help="Directory below which files of records lie.")] = Path(),
@@ -40,6 +40,8 @@ def add_serve(app: typer.Typer) -> None:
         from discreet.serve.service import Service
         from discreet.serve.settings import Settings
 
+        if not demo:
+            database = database or os.environ.get("DISCREET_DATABASE")
         if demo and (database is None or data == Path()):
             home = Path(tempfile.mkdtemp(prefix="discreet-demo-"))
             database = database or f"sqlite:///{home / 'discreet.db'}"

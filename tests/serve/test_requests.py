@@ -237,6 +237,30 @@ def test_a_request_that_is_stopped_while_it_works_stays_charged(site, monkeypatc
     assert state(site, job)[1] == "failed"
 
 
+@pytest.mark.parametrize("moment", ["while it ends", "after it ended", "after it failed"])
+def test_stopping_a_request_does_not_tell_whether_it_had_ended(still, moment, monkeypatch):
+    """The answer is the same as long as the schedule has not shown the end, or one could ask how long it took."""
+    service, ahead = still
+    job = asked_for(service, 0.3)
+    row = jobs.claim(service)
+    if moment == "after it failed":
+        monkeypatch.setattr("discreet.ate.DifferenceInMeans.fit_table", lambda *_, **__: 1 / 0)
+    with monkeypatch.context() as patch:
+        if moment == "while it ends":
+            settle = budgets.settle
+            patch.setattr(budgets, "settle", lambda *args: (settle(*args), jobs.stop(service, somebody(), job)))
+        worker.work(service, row)
+    if moment != "while it ends":
+        assert jobs.stop(service, somebody(), job)["stopping"] is True
+    seen = jobs.find(service, somebody(), job)
+    assert (seen["state"], seen["stopping"]) == ("running", True)
+    ahead[0] = 1e4
+    found = jobs.find(service, somebody(), job)
+    assert (found["state"], found["failure"], found["release"]) == ("stopped", "stopped-charged", None)
+    assert releases.listed(service.engine, service.clock, somebody()) == []
+    assert asked_for(service, 0.3) is not None
+
+
 def test_a_failure_after_charging_is_charged_and_says_so_and_nothing_else(site, monkeypatch, caplog):
     before, secret = spent(site), "column days holds 40.25 in record 7"
 

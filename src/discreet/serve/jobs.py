@@ -138,7 +138,10 @@ def _progress(service: Service, row: Any, state: str) -> int:
 
 
 def stop(service: Service, identity: Identity, name: str) -> dict[str, Any]:
-    """Ask for the end of a job: at once if it has not begun, else as soon as it listens."""
+    """Ask for the end of a job: at once if it has not begun, else as soon as it listens.
+
+    Whoever asks before the end can be seen gets nothing: whether there was something by then tells how long it took.
+    """
     found = find(service, identity, name)
     if found["state"] not in OPEN:
         raise Refusal("finished")
@@ -147,6 +150,11 @@ def stop(service: Service, identity: Identity, name: str) -> dict[str, Any]:
         ended = {"state": "stopped", "failure": "stopped"}
         taken = connection.execute(sa.update(jobs).where(queued).values(ended)).rowcount
         connection.execute(sa.update(jobs).where(jobs.c.id == name).values(stop=True))
+        hidden = (jobs.c.id == name) & (jobs.c.visible > service.clock.now())
+        charged = (jobs.c.state == "done") | jobs.c.failure.like("%-charged")
+        late = {"state": "stopped", "failure": "stopped-charged", "release": None}
+        if connection.execute(sa.update(jobs).where(hidden & charged).values(late)).rowcount:
+            releases.withhold(connection, name)
         reservation = connection.scalar(sa.select(jobs.c.reservation).where(jobs.c.id == name))
     if taken:
         budgets.cancel(service, str(reservation))
@@ -202,17 +210,26 @@ def until_seen(service: Service, name: str) -> float:
 
 
 def end(service: Service, connection: sa.Connection, row: dict[str, Any], visible: float, **values: Any) -> bool:
-    """End a job that is ours, to be seen when it is due; whether it was ours."""
+    """End a job that is ours, to be seen when it is due; whether it was ours, and wanted if it brings a release."""
     mine = (jobs.c.id == row["id"]) & (jobs.c.worker == service.name) & (jobs.c.state == "running")
+    if "release" in values:
+        mine &= ~jobs.c.stop
     found = connection.execute(sa.update(jobs).where(mine).values(visible=visible, **values))
     return bool(found.rowcount)
 
 
 def fail(service: Service, row: dict[str, Any], failure: str) -> None:
     """End a job without a release."""
-    state = "stopped" if failure.startswith("stopped") else "failed"
     with service.engine.begin() as connection:
+        failure = _told(connection, row, failure)
+        state = "stopped" if failure.startswith("stopped") else "failed"
         end(service, connection, row, due(service, row), state=state, failure=failure)
+
+
+def _told(connection: sa.Connection, row: dict[str, Any], failure: str) -> str:
+    """Why a job ended; somebody who wanted it stopped is told so, whatever else happened after it was charged."""
+    wanted = sa.select(jobs.c.stop).where(jobs.c.id == row["id"]).with_for_update()
+    return "stopped-charged" if connection.scalar(wanted) and failure.endswith("-charged") else failure
 
 
 def recover(service: Service) -> int:
@@ -233,12 +250,13 @@ def _taken_over(service: Service, row: dict[str, Any]) -> bool:
         # First the job, then the ledger: whoever holds the job is the only one to say what became of its charge.
         if not connection.execute(sa.update(jobs).where(silent & (jobs.c.lease < now)).values(mine)).rowcount:
             return False
-    values: dict[str, Any] = {"state": "queued", "worker": None, "started": None, "lease": None, "progress": 0}
     if budgets.abandon(service, row["reservation"]):
-        values = {"state": "failed", "failure": "lost-charged", "visible": due(service, row)}
+        fail(service, row, "lost-charged")
+        return True
+    again: dict[str, Any] = {"state": "queued", "worker": None, "started": None, "lease": None, "progress": 0}
     held = (jobs.c.id == row["id"]) & (jobs.c.worker == service.name) & (jobs.c.state == "running")
     with service.engine.begin() as connection:
-        connection.execute(sa.update(jobs).where(held).values(values))
+        connection.execute(sa.update(jobs).where(held).values(again))
     return True
 
 

@@ -32,6 +32,8 @@ _KINDS: dict[str, Any] = {
 # Releases that are kept in memory: an effect function takes a few hundred kilobytes.
 _MOST = 64
 _OWNERS = 10_000
+# Later than any clock.
+_NEVER = 1e11
 _FACTS = ("id", "job", "dataset", "person", "kind", "title", "published", "created")
 
 
@@ -164,6 +166,11 @@ def identical(engine: sa.Engine, clock: Clock, identity: Identity, key: str) -> 
     alike = (releases.c.key == key) & _visible(clock, identity)
     with reading(engine).begin() as connection:
         return connection.scalar(sa.select(releases.c.id).where(alike).order_by(releases.c.created).limit(1))
+
+
+def withhold(connection: sa.Connection, job: str) -> None:
+    """Keep a release from analysts for ever: its request was stopped before it could be seen."""
+    connection.execute(sa.update(releases).where(releases.c.job == job).values(created=_NEVER, published=False))
 
 
 def publish(engine: sa.Engine, clock: Clock, identity: Identity, name: str) -> None:

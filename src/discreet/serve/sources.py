@@ -46,9 +46,9 @@ def located(source: str, root: str) -> str:
         raise InvalidInput("source must be a path, a pattern, or the address of a table: write one of them.")
     home = Path(root).resolve()
     if not is_database(source):
-        path = str(home / source)
+        path = home / source
         # Letters of the directory's own name are no pattern.
-        where = path if Path(path).is_file() else str(Path(glob.escape(str(home))) / source)
+        where = str(path if _is_file(path) else Path(glob.escape(str(home))) / source)
         _check_below(home, where)
         return where
     url, _, table = source.partition("#")
@@ -59,17 +59,26 @@ def located(source: str, root: str) -> str:
     if not url.startswith(_SQLITE):
         raise InvalidInput("source must be written as sqlite:///file#table: the path begins at the data directory.")
     where = f"{_SQLITE}{home / url.removeprefix(_SQLITE)}#{table}"
-    if not Path(_file(where)).is_file():
+    if not _is_file(Path(_file(where))):
         raise InvalidInput("source matches no file: check the path, which begins at the service's data directory.")
     _check_below(home, where)
     return where
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        # Too long a name.
+        return False
 
 
 def _check_below(home: Path, source: str) -> None:
     """Refuse files that do not lie in the directory, links resolved."""
     try:
         found = [Path(file).resolve() for file in _files(source)]
-    except InvalidInput:
+    except (ValueError, OSError, duckdb.Error):
+        # There is none, or there cannot be one of such a name.
         raise InvalidInput(
             "source matches no file: check the path, which begins at the service's data directory."
         ) from None

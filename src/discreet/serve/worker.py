@@ -149,7 +149,9 @@ def _work(service: Service, row: dict[str, Any], heart: _Heart) -> None:
         if not jobs.end(service, connection, row, visible, state="done", release=name, progress=100):
             raise Stopped
     # What the next page shows takes a moment to compose.
-    budgets.composed(service, service.ledger.account(dataset.id), as_recorded=True)
+    account = service.ledger.account(dataset.id)
+    for as_recorded in (True, False):
+        budgets.composed(service, account, as_recorded=as_recorded)
 
 
 def _drawn(made: Any) -> list[tuple[str, str]]:
