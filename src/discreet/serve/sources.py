@@ -89,9 +89,12 @@ def _check_below(home: Path, source: str) -> None:
 def _files(source: str) -> tuple[str, ...]:
     """The files of a source, by the same rules by which they are read."""
     if not is_database(source):
-        return files_of(source)
+        # What is a file's name is no pattern: DuckDB need not be asked.
+        return (source,) if _is_file(Path(source)) else files_of(source)
+    if not _is_file(Path(_file(source))):
+        raise InvalidInput("source is not there any more: put the file back, or have the data set checked again.")
     log = f"{_file(source)}-wal"
-    return files_of(_file(source)) + ((log,) if Path(log).is_file() else ())
+    return (_file(source), log) if _is_file(Path(log)) else (_file(source),)
 
 
 def fingerprint(source: str) -> str:
