@@ -1,5 +1,6 @@
 """The command that starts the curator's service."""
 
+import os
 import tempfile
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +17,11 @@ def add_serve(app: typer.Typer) -> None:
     @command(app, "serve")
     def serve(
         database: Annotated[
-            str | None, typer.Option(help="sqlite:///file.db or postgresql://...; default: discreet.db here.")
+            str | None,
+            typer.Option(
+                help="sqlite:///file.db or postgresql://...; default: the environment's DISCREET_DATABASE, where other "
+                "users of the machine do not see a password; else discreet.db here."
+            ),
         ] = None,
         data: Annotated[Path, typer.Option(help="Directory below which files of records lie.")] = Path(),
         host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
@@ -35,6 +40,8 @@ def add_serve(app: typer.Typer) -> None:
         from discreet.serve.service import Service
         from discreet.serve.settings import Settings
 
+        if not demo:
+            database = database or os.environ.get("DISCREET_DATABASE")
         if demo and (database is None or data == Path()):
             home = Path(tempfile.mkdtemp(prefix="discreet-demo-"))
             database = database or f"sqlite:///{home / 'discreet.db'}"

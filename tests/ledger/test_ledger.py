@@ -328,6 +328,37 @@ def test_a_database_that_cannot_be_reached_is_one_sentence_without_its_address(t
     assert "secret" not in str(caught.value)
 
 
+def test_a_new_file_is_for_its_owner_alone_and_an_old_one_keeps_its_mode(tmp_path):
+    before = os.umask(0o022)
+    try:
+        for name, mode in (("new.db", 0o600), ("shared.db", 0o640)):
+            path = tmp_path / name
+            if mode != 0o600:
+                path.touch()
+                path.chmod(mode)
+            with closing(Ledger(f"sqlite:///{path}")) as ledger:
+                ledger.open("a", epsilon=1)
+            assert path.stat().st_mode & 0o777 == mode
+    finally:
+        os.umask(before)
+
+
+def test_a_release_that_is_given_again_and_again_is_one_line_in_the_log(ledger):
+    ledger.open("a", epsilon=3, analysts={"ada": Budget(epsilon=2), "bob": Budget(epsilon=1)})
+    number = ledger.reserve("a", ONE, analyst="ada")
+    ledger.charge(number)
+    release = discreet.DifferenceInMeans(epsilon=1, bounds=discreet.Bounds(outcome=(0, 1)))
+    release.fit([0, 1] * 10, [0, 0, 1, 1] * 5)
+    ledger.settle(number, release.release_)
+    lines = ledger.head.seq
+    for analyst in ("ada", "bob", "ada", "ada", "bob"):
+        assert ledger.answer(number, analyst=analyst) == ledger.release(number)
+    assert [entry.actor for entry in ledger.log(lines)] == ["ada", "bob"]
+    with pytest.raises(LedgerRefused, match="no budget"):
+        ledger.answer(number, analyst="eve")
+    ledger.verify()
+
+
 def test_importing_estimators_does_not_load_the_database_library():
     script = "import sys, discreet.ate; print('sqlalchemy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

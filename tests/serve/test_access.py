@@ -1,6 +1,9 @@
 """Nobody gets in without a token in force, and nobody gets further than it allows."""
 
+import asyncio
+import os
 import re
+import stat
 import time
 
 import pytest
@@ -12,8 +15,10 @@ from discreet.errors import InvalidInput
 from discreet.serve import people
 from discreet.serve.app import ROUTERS, create_app
 from discreet.serve.clock import Clock
+from discreet.serve.door import Door
 from discreet.serve.limits import Buckets
 from discreet.serve.schema import connect, facts, tokens
+from discreet.serve.service import Service
 from discreet.serve.settings import Settings
 from tests.serve.conftest import quick
 
@@ -281,6 +286,84 @@ def test_bodies_that_are_too_large_are_refused(site):
     assert answer.status_code == 413
 
 
+def knock(site, path, body, headers=(), **settings):
+    """Status of the answer to a request whose body comes as told, and how much of the body was read."""
+    app = create_app(quick(site.settings.database, site.settings.data, work=False, **settings))
+    raw = [(name.lower().encode(), value.encode()) for name, value in dict(headers).items()]
+    scope = {"type": "http", "method": "POST", "path": path, "headers": raw, "query_string": b"", "http_version": "1.1"}
+    scope |= {"scheme": "http", "server": ("testserver", 80), "client": ("testclient", 1), "root_path": ""}
+    sent, reads = [], [0]
+
+    async def receive():
+        reads[0] += 1
+        return await body(reads[0])
+
+    async def send(message):
+        sent.append(message)
+
+    async def one():
+        await app(scope, receive, send)
+
+    asyncio.run(one())
+    return sent[0]["status"], reads[0], dict(sent[0]["headers"])
+
+
+async def endless(_):
+    return {"type": "http.request", "body": b"x" * 1_000, "more_body": True}
+
+
+async def never(_):
+    await asyncio.sleep(60)
+
+
+@pytest.mark.parametrize("path", ["/api/v1/datasets/clinic/plan", "/releases/x/upload", "/elsewhere", "/static/upload"])
+def test_nothing_is_read_from_those_who_are_nobody(site, path):
+    for headers in ({}, {"Authorization": "Bearer discreet_0_0"}):
+        status, reads, answered = knock(site, path, endless, headers)
+        assert (status in (303, 401, 405), reads) == (True, 0)
+        if not path.startswith("/static"):
+            assert answered[b"connection"] == b"close"
+
+
+def test_nothing_is_read_of_more_requests_than_one_may_send(site):
+    assert knock(site, "/login", endless, logins=0)[:2] == (429, 0)
+    assert knock(site, "/releases/x/upload", endless, site.headers("analyst"), asks=0)[:2] == (429, 0)
+
+
+@pytest.mark.parametrize("path", ["/login", "/api/v1/datasets/clinic/plan", "/api/v1/releases/x/effects"])
+def test_a_body_has_to_arrive_in_time(site, path):
+    started = time.perf_counter()
+    status, _, answered = knock(site, path, never, site.headers("analyst"), body_seconds=0.2)
+    assert (status, answered[b"connection"]) == (408, b"close")
+    assert time.perf_counter() - started < 10
+
+
+def test_only_the_address_for_files_takes_files(site):
+    limits = {"body_limit": 5_000, "upload_limit": 50_000}
+    for path, most in (
+        ("/releases/x/upload", 50),
+        ("/api/v1/releases/x/upload", 5),
+        ("/curator/datasets/x/upload", 5),
+        ("/upload", 5),
+        ("/releases/x/y/upload", 5),
+    ):
+        status, reads, _ = knock(site, path, endless, site.headers("curator"), **limits)
+        assert (status, reads) == (413, most + 1), path
+
+
+def test_a_token_that_is_too_long_is_not_remembered(site):
+    door = site.client.app.middleware_stack
+    while not isinstance(door, Door):
+        door = door.app
+    before = len(door._known)
+    for header in ({"Authorization": "Bearer " + "x" * 201}, {"Cookie": "discreet=" + "x" * 201}):
+        assert site.client.get("/api/v1/me", headers=header).status_code == 401
+    assert len(door._known) <= before
+    assert site.client.get("/api/v1/me", headers={"Authorization": "Bearer " + "x" * 200}).status_code == 401
+    assert len(door._known) > 0
+    assert max(len(value) for _, value in door._known) <= 200
+
+
 def test_malformed_json_is_refused_in_fixed_words(site):
     for body in (b"{", b"\xff\xfe", b"[" * 5000, b'{"epsilon": NaN}', b'{"epsilon": 1e999}', b""):
         answer = site.client.post(
@@ -298,6 +381,19 @@ def test_a_database_of_a_newer_version_is_refused(tmp_path):
         connection.execute(sa.update(facts).where(facts.c.name == "version").values(value="99"))
     with pytest.raises(InvalidInput, match="newer"):
         connect(f"sqlite:///{tmp_path}/newer.db")
+
+
+def test_the_database_is_for_its_owner_alone(tmp_path):
+    before = os.umask(0o022)
+    try:
+        service = Service.of(quick(f"sqlite:///{tmp_path}/service.db", tmp_path))
+        people.add_person(service.engine, service.clock, person="ada", name="A", role="analyst")
+        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+        service.close()
+    finally:
+        os.umask(before)
+    assert {"service.db", "service.db-wal"} <= modes.keys()
+    assert set(modes.values()) == {0o600}
 
 
 @pytest.mark.parametrize(

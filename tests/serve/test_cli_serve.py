@@ -35,6 +35,24 @@ def test_a_first_curator_gets_a_token_from_the_command_line(tmp_path):
     service.close()
 
 
+def test_an_address_with_a_password_need_not_be_on_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.setenv("DISCREET_DATABASE", f"sqlite:///{tmp_path}/hidden.db")
+    monkeypatch.chdir(tmp_path)
+    assert run("--curator", "ada").exit_code == 0
+    assert [path.name for path in tmp_path.glob("*.db")] == ["hidden.db"]
+
+
+def test_a_demonstration_leaves_the_database_of_the_environment_alone(tmp_path, monkeypatch):
+    """Its tokens are printed: they must not open a service that is meant seriously."""
+    seen = []
+    monkeypatch.setenv("DISCREET_DATABASE", f"sqlite:///{tmp_path}/serious.db")
+    monkeypatch.setattr("discreet.serve.demo.prepare", lambda settings: seen.append(settings) or {"analyst": "t"})
+    monkeypatch.setattr("discreet.cli_serve.run", lambda *_: None)
+    assert run("--demo").exit_code == 0
+    assert "serious" not in seen[0].database
+    assert not (tmp_path / "serious.db").exists()
+
+
 @pytest.mark.parametrize("url", ["mysql://somewhere/base", "sqlite:////no/such/place/service.db"])
 def test_a_database_that_cannot_be_used_is_refused_in_one_sentence(url):
     answer = run("--database", url)

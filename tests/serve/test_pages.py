@@ -3,16 +3,20 @@
 import csv
 import io
 import json
+import os
+import sqlite3
 import time
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
 
+from discreet.bounds import Bounds
 from discreet.errors import InvalidInput
 from discreet.release import Release
-from discreet.serve import catalogue, explore, plans
+from discreet.serve import catalogue, explore, people, plans, sources
 from discreet.serve.audits import TABLE, summary
 from discreet.serve.demo import BOUNDS
 from discreet.serve.forms import unit_of
@@ -156,22 +160,60 @@ def test_a_file_with_too_many_lines_is_refused():
 
 
 def test_formulas_in_uploaded_text_do_not_come_back_as_formulas():
-    from discreet.serve.pages_request import _harmless
+    from discreet.serve.pages import harmless
 
-    assert [_harmless(text) for text in ("=1+1", "@x", "-2", "fine", -2.0)] == ["'=1+1", "'@x", "'-2", "fine", -2.0]
+    assert [harmless(text) for text in ("=1+1", "@x", "-2", "fine", -2.0)] == ["'=1+1", "'@x", "'-2", "fine", -2.0]
+
+
+def test_levels_that_look_like_formulas_are_none_in_dummy_data(site):
+    levels = ["=HYPERLINK(1)", "+1", "-1", "@x", " =1", "fine"]
+    rows = {"days": [float(k % 30) for k in range(60)], "treated": [k % 2 for k in range(60)]}
+    rows["=ward"] = [levels[k % 6] for k in range(60)]
+    pq.write_table(pa.table(rows), Path(site.settings.data) / "risky.parquet")
+    new = {"id": "risky", "title": "x", "source": "risky.parquet", "outcome": "days", "treatment": "treated"}
+    new |= {"bounds": Bounds(outcome=(-30, 40), covariates={"=ward": levels}).to_dict(), "epsilon": 1.0}
+    assert site.post("/api/v1/curator/datasets", new, "curator").status_code == 201
+    head, *lines = csv.reader(io.StringIO(site.get("/datasets/risky/dummy.csv", "curator").text))
+    assert head == ["days", "treated", "'=ward"]
+    assert {line[2] for line in lines} == {f"'{level}" for level in levels[:-1]} | {"fine"}
+    # Numbers stay numbers, negative ones too.
+    assert min(float(line[0]) for line in lines) < 0
 
 
 def test_the_explorer_shows_curves_and_answers_for_one_person(site):
     name = site.released(kind="cate", epsilon=3.0)
     text = site.get(f"/releases/{name}/explore").text
     assert text.count('class="chart"') == len(BOUNDS.names)
-    client, _ = site.sign_in()
-    headers = {"HX-Request": "true"}
-    part = client.get(f"/releases/{name}/explore?x-0=50&x-1=5&x-2=0&x-3=0", headers=headers).text
+    part = person(site, name, "x-0=50&x-1=5&x-2=0&x-3=0").text
     effect = site.post(f"/api/v1/releases/{name}/effects", {"rows": [ROW]}).json()["effects"][0]["effect"]
     assert number(effect) in part
     for bad in ("x-0=old&x-1=5&x-2=0&x-3=0", "x-0=50&x-1=5&x-2=9&x-3=0", "x-0=50"):
-        assert "alert" in client.get(f"/releases/{name}/explore?{bad}", headers=headers).text
+        assert "alert" in person(site, name, bad).text
+
+
+def person(site, name, form, **headers):
+    """The explorer's answer for one person."""
+    client, csrf = site.sign_in()
+    kind = {"content-type": "application/x-www-form-urlencoded", "HX-Request": "true", "X-CSRF-Token": csrf}
+    return client.post(f"/releases/{name}/explore", content=form, headers=kind | headers)
+
+
+def test_looking_at_a_page_has_no_function_answer(site):
+    """Answers of a function that remembers them are asked for by a form that no other site can send."""
+    name = site.released(kind="dp-cate", epsilon=1.02, calibration="claimed")
+    form = "x-0=50&x-1=5&x-2=0&x-3=0"
+
+    def count():
+        return len(site.get(f"/api/v1/releases/{name}").json()["release"]["effects"])
+
+    client, _ = site.sign_in()
+    for headers in ({}, {"HX-Request": "true"}):
+        assert "<html" in client.get(f"/releases/{name}/explore?{form}", headers=headers).text
+    assert count() == 0
+    assert person(site, name, form, **{"X-CSRF-Token": "wrong"}).status_code in (200, 403)
+    assert count() == 0
+    assert "Expected effect" in person(site, name, form).text
+    assert count() == 1
 
 
 def test_a_curator_registers_gives_access_freezes_and_reads_the_log(site):
@@ -234,7 +276,14 @@ def test_raising_a_cap_takes_two_curators(site):
         ({"source": "/etc/passwd"}, "leaves"),
         ({"source": "../../../../../../../etc/passwd"}, "leaves"),
         ({"source": "postgresql://nowhere/base"}, "table"),
-        ({"source": "sqlite:///missing.db#people"}, "cannot be read"),
+        ({"source": "x" * 900}, "matches no file"),
+        ({"source": "[{*.parquet"}, "matches no file"),
+        ({"source": f"sqlite:///{'x' * 900}#people"}, "matches no file"),
+        ({"source": "sqlite:///missing.db#people"}, "matches no file"),
+        ({"source": "sqlite:///service.db#nothing"}, "cannot be read"),
+        ({"source": "sqlite:///../outside.db#people"}, "leaves"),
+        ({"source": "sqlite:///service.db?mode=rwc#people"}, "matches no file"),
+        ({"source": "sqlite://#people"}, "sqlite:///file"),
         ({"outcome": "height"}, "no column"),
         ({"id": "Not A Name"}, "short name"),
         ({"id": "clinic"}, "already"),
@@ -246,11 +295,16 @@ def test_raising_a_cap_takes_two_curators(site):
         ({"title": ""}, "title"),
     ],
 )
-def test_a_data_set_that_does_not_fit_what_is_declared_is_refused(site, change, words):
+def test_a_data_set_that_does_not_fit_what_is_declared_is_refused(site, change, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     client, csrf = site.sign_in("curator")
     form = {"id": "new", "title": "New", "source": "clinic.parquet", "outcome": "days", "treatment": "treated"}
     form |= {"bounds": BOUNDS.to_toml(), "epsilon": "3", "delta": "1e-5", "n_public": "1"}
+    (Path(site.settings.data).parent / "outside.db").touch()
+    there = sorted(path.name for path in Path(site.settings.data).glob("*.db"))
     answer = post(client, csrf, "/curator/datasets/new", **(form | change))
+    assert sorted(path.name for path in Path(site.settings.data).glob("*.db")) == there
+    assert list(tmp_path.iterdir()) == []
     assert answer.status_code == 422
     assert words in answer.text
     assert site.get("/api/v1/datasets/new", "curator").status_code == 404
@@ -283,16 +337,69 @@ def test_a_table_of_a_database_can_be_registered_and_asked(site):
         "sex": sa.Text,
         "ward": sa.Text,
     }
-    people = sa.Table("people", sa.MetaData(), *(sa.Column(name, kind) for name, kind in kinds.items()))
+    patients = sa.Table("people", sa.MetaData(), *(sa.Column(name, kind) for name, kind in kinds.items()))
     with engine.begin() as connection:
-        people.create(connection)
-        connection.execute(sa.insert(people), [{**row, "treated": int(row["treated"])} for row in rows])
+        patients.create(connection)
+        connection.execute(sa.insert(patients), [{**row, "treated": int(row["treated"])} for row in rows])
     engine.dispose()
     new = {"id": "table", "title": "A table", "source": f"{address}#people", "outcome": "days", "treatment": "treated"}
     new |= {"bounds": BOUNDS.to_dict(), "epsilon": 5.0, "delta": 1e-5}
     assert site.post("/api/v1/curator/datasets", new, "curator").json()["records"] == len(rows)
     site.put("/api/v1/curator/datasets/table/analysts/analyst", {"epsilon": 5.0, "delta": 1e-5})
     assert site.released(dataset="table", epsilon=1.0)
+    # It is read, and cannot be written.
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        sources._read_only(f"{site.settings.data}/records.db").execute("DELETE FROM people")
+    # A table of SQLite is a file as well: that it was changed shows.
+    assert catalogue.unchanged(catalogue.by_id(site.service.engine, "table"))
+    with sa.create_engine(address).begin() as connection:
+        connection.execute(sa.text("UPDATE people SET days = 0"))
+    assert not catalogue.unchanged(catalogue.by_id(site.service.engine, "table"))
+
+
+def test_a_pattern_names_the_same_files_when_it_is_checked_and_when_it_is_read(site, tmp_path):
+    """Python and DuckDB read patterns differently: two stars, or braces."""
+    home = tmp_path / "data [1]"
+    (home / "a" / "b").mkdir(parents=True)
+    rows = pq.read_table(Path(site.settings.data) / "clinic.parquet")
+    pq.write_table(rows.slice(0, 700), home / "part.parquet")
+    pq.write_table(rows.slice(700), home / "a" / "b" / "part.parquet")
+    (home / "elsewhere").symlink_to(tmp_path)
+    facts = {"outcome": "days", "treatment": "treated", "bounds": BOUNDS, "propensity": None}
+    for pattern, count in (("**/part.parquet", len(rows)), ("*.parquet", 700), ("part.parquet", 700)):
+        where = sources.located(pattern, str(home))
+        assert sources.records_in(where, **facts) == count
+        assert sources.in_memory(where, "days", "treated", BOUNDS).num_rows == count
+        before = sources.fingerprint(where)
+        os.utime(home / "a" / "b" / "part.parquet")
+        assert (sources.fingerprint(where) != before) == (count == len(rows))
+    pq.write_table(rows, tmp_path / "outside.parquet")
+    with pytest.raises(InvalidInput, match="leaves"):
+        sources.located("*/outside.parquet", str(home))
+    (home / "part.parquet").unlink()
+    assert sources.fingerprint(where) == "nothing"
+
+
+def test_a_source_that_is_changed_while_it_is_read_is_refused(site, monkeypatch):
+    file = Path(site.settings.data) / "clinic.parquet"
+    new = {"id": "moving", "title": "x", "source": "clinic.parquet", "outcome": "days", "treatment": "treated"}
+    new |= {"bounds": BOUNDS.to_dict(), "epsilon": 1.0}
+    times, read = (file.stat().st_atime_ns, file.stat().st_mtime_ns), sources.records_in
+
+    def touched(*args, **kwargs):
+        found = read(*args, **kwargs)
+        os.utime(file)
+        return found
+
+    monkeypatch.setattr(sources, "records_in", touched)
+    try:
+        for path, body in (("/datasets", new), ("/datasets/clinic/recheck", None)):
+            answer = site.post(f"/api/v1/curator{path}", body, "curator")
+            assert (answer.status_code, "while it was read" in answer.json()["text"]) == (422, True)
+    finally:
+        os.utime(file, ns=times)
+    assert site.get("/api/v1/datasets/moving", "curator").status_code == 404
+    assert catalogue.unchanged(catalogue.by_id(site.service.engine, "clinic"))
 
 
 def test_people_get_tokens_that_are_shown_once(site):
@@ -313,6 +420,26 @@ def test_people_get_tokens_that_are_shown_once(site):
     ):
         form = {"person": "eve", "name": "Eve", "role": "analyst"} | bad
         assert post(client, csrf, "/curator/people", **form).status_code == 422
+
+
+def test_no_curator_makes_another_or_acts_for_one(site):
+    client, csrf = site.sign_in("curator")
+    before = len(people.tokens_of(site.service.engine, "second"))
+    refused = post(client, csrf, "/curator/people/second/tokens")
+    assert refused.status_code == 403
+    assert "--curator" in refused.text
+    api = site.post("/api/v1/curator/people/second/tokens", {}, "curator")
+    assert (api.status_code, api.json()["error"]) == (403, "other-curator")
+    assert len(people.tokens_of(site.service.engine, "second")) == before
+    page = post(client, csrf, "/curator/people", person="third", name="Third", role="curator")
+    assert (page.status_code, "--curator" in page.text) == (422, True)
+    new = {"person": "third", "name": "Third", "role": "curator"}
+    assert site.post("/api/v1/curator/people", new, "curator").status_code == 422
+    assert "third" not in {each["id"] for each in people.everybody(site.service.engine)}
+    # For oneself, and for analysts, it is what curators are there for.
+    for person in ("curator", "colleague"):
+        assert site.post(f"/api/v1/curator/people/{person}/tokens", {}, "curator").status_code == 201
+    assert "/curator/people/second/tokens" not in client.get("/curator/people").text
 
 
 def test_a_changed_line_of_the_log_shows(site):
@@ -368,7 +495,5 @@ def test_the_audit_page_shows_what_the_evidence_says(site):
 
 
 def test_units_are_points_where_outcomes_are_shares():
-    from discreet.bounds import Bounds
-
     assert unit_of(Bounds(outcome=(0, 1))) == (0.01, "points")
     assert unit_of(BOUNDS)[0] == 1.0

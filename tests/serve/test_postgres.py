@@ -12,12 +12,15 @@ import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
+import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
 from fastapi.testclient import TestClient
 
 from discreet.ledger import Ledger
+from discreet.serve import sources
 from discreet.serve.app import create_app
+from discreet.serve.demo import BOUNDS
 from discreet.serve.schema import metadata
 from tests.serve.conftest import ROW, Site, populate, quick
 
@@ -50,6 +53,48 @@ def test_the_whole_journey_on_postgresql(database, tmp_path):
         assert site.post(f"/api/v1/releases/{iterative}/effects", asked).json() == first
         assert site.ask(epsilon=99.0).json()["error"] == "budget"
         assert site.get("/api/v1/curator/log/verification", "curator").json()["intact"] is True
+
+
+def test_a_table_of_postgresql_is_registered_and_asked_where_it_is(database, tmp_path, monkeypatch):
+    settings = quick(database, tmp_path)
+    tokens = populate(settings, tmp_path)
+    rows = pq.read_table(tmp_path / "clinic.parquet").to_pandas()
+    engine = sa.create_engine(database.replace("postgresql://", "postgresql+psycopg://", 1))
+    with engine.begin() as connection:
+        connection.execute(sa.text("CREATE SCHEMA IF NOT EXISTS study"))
+        connection.execute(sa.text('DROP TABLE IF EXISTS study."People"'))
+        kinds = "days float8, treated int4, age float8, severity float8, sex text, ward text"
+        connection.execute(sa.text(f'CREATE TABLE study."People" ({kinds})'))
+        rows["treated"] = rows["treated"].astype(int)
+        names = ", ".join(f":{name}" for name in ("days", "treated", "age", "severity", "sex", "ward"))
+        connection.execute(sa.text(f'INSERT INTO study."People" VALUES ({names})'), rows.to_dict("records"))
+    engine.dispose()
+    app = create_app(settings)
+    with TestClient(app) as client:
+        site = Site(settings, client, app.state.service, tokens)
+        new = {"id": "table", "title": "A table", "outcome": "days", "treatment": "treated"}
+        new |= {"bounds": BOUNDS.to_dict(), "epsilon": 9.0, "delta": 1e-5, "admits_claimed": True}
+        with monkeypatch.context() as patch:
+            # Rows stay in the database: nothing holds them all.
+            patch.delattr(sources, "table_of")
+            for head in ("postgresql://", "postgresql+psycopg://"):
+                address = database.replace("postgresql://", head, 1)
+                made = site.post(
+                    "/api/v1/curator/datasets",
+                    new | {"id": f"table-{len(head)}", "source": f"{address}#study.People"},
+                    "curator",
+                )
+                assert made.json()["records"] == len(rows)
+            path = f"/api/v1/curator/datasets/table-{len(head)}/analysts/analyst"
+            site.put(path, {"epsilon": 9.0, "delta": 1e-5})
+            dataset = f"table-{len(head)}"
+            assert site.released(dataset=dataset, kind="ate", epsilon=1.0)
+            assert site.released(dataset=dataset, kind="uplift", epsilon=1.0, by={"severity": 4})
+        assert site.released(dataset=dataset, kind="dp-cate", epsilon=1.0)
+        for bad in ("#study.Nobody", "#study.People.x", "#"):
+            answer = site.post("/api/v1/curator/datasets", new | {"source": database + bad}, "curator")
+            assert answer.status_code == 422
+            assert database not in answer.text
 
 
 class Server:

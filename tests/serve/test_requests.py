@@ -13,16 +13,42 @@ import sqlalchemy as sa
 from discreet.errors import InvalidInput
 from discreet.release import Release
 from discreet.serve import budgets, catalogue, functions, jobs, releases, worker
+from discreet.serve.clock import Clock
 from discreet.serve.people import Identity
-from discreet.serve.refusals import FAILURES, TEXTS
+from discreet.serve.refusals import FAILURES, TEXTS, Refusal
 from discreet.serve.schema import answers
 from discreet.serve.schema import jobs as table
 from discreet.serve.service import Service
 from tests.serve.conftest import ROW, populate, quick
+from tests.serve.conftest import curator as curator_
 
 
 def spent(site, dataset="clinic"):
     return site.service.ledger.account(dataset).spent.epsilon
+
+
+def somebody(person="analyst"):
+    return Identity(
+        person=person, name="", role="analyst", scopes=frozenset({"read", "request"}), token="", expires=1e18
+    )
+
+
+def asked_for(service, epsilon, person="analyst"):
+    """The job of a request, made without a server."""
+    dataset = catalogue.find(service.engine, somebody(person), "clinic")
+    asked = jobs.Asked(kind="difference-in-means", epsilon=epsilon, delta=1e-7)
+    return jobs.submit(service, somebody(person), dataset, asked)["job"]
+
+
+@pytest.fixture
+def still(tmp_path):
+    """A service that works on nothing by itself, and a clock that the test moves."""
+    settings = quick(f"sqlite:///{tmp_path}/still.db", tmp_path, first_tick=300.0, work=False)
+    populate(settings, tmp_path)
+    made, ahead = Service.of(settings), [0.0]
+    made.clock = Clock(made.engine, wall=lambda: time.time() + ahead[0])
+    yield made, ahead
+    made.close()
 
 
 def state(site, job):
@@ -161,7 +187,7 @@ def test_a_frozen_data_set_releases_nothing_until_it_is_thawed(site):
     assert site.ask(epsilon=0.16).json()["error"] == "frozen"
     assert site.get(f"/api/v1/releases/{stored}").status_code == 200
     assert site.post(switch, {"frozen": False}, "curator").json() == {"frozen": False}
-    assert site.ask(epsilon=0.16).status_code == 202
+    assert site.wait(site.ask(epsilon=0.16).json()["job"])["state"] == "done"
 
 
 def test_a_data_set_that_freezes_while_a_request_waits_charges_nothing(site, monkeypatch):
@@ -211,6 +237,30 @@ def test_a_request_that_is_stopped_while_it_works_stays_charged(site, monkeypatc
     assert state(site, job)[1] == "failed"
 
 
+@pytest.mark.parametrize("moment", ["while it ends", "after it ended", "after it failed"])
+def test_stopping_a_request_does_not_tell_whether_it_had_ended(still, moment, monkeypatch):
+    """The answer is the same as long as the schedule has not shown the end, or one could ask how long it took."""
+    service, ahead = still
+    job = asked_for(service, 0.3)
+    row = jobs.claim(service)
+    if moment == "after it failed":
+        monkeypatch.setattr("discreet.ate.DifferenceInMeans.fit_table", lambda *_, **__: 1 / 0)
+    with monkeypatch.context() as patch:
+        if moment == "while it ends":
+            settle = budgets.settle
+            patch.setattr(budgets, "settle", lambda *args: (settle(*args), jobs.stop(service, somebody(), job)))
+        worker.work(service, row)
+    if moment != "while it ends":
+        assert jobs.stop(service, somebody(), job)["stopping"] is True
+    seen = jobs.find(service, somebody(), job)
+    assert (seen["state"], seen["stopping"]) == ("running", True)
+    ahead[0] = 1e4
+    found = jobs.find(service, somebody(), job)
+    assert (found["state"], found["failure"], found["release"]) == ("stopped", "stopped-charged", None)
+    assert releases.listed(service.engine, service.clock, somebody()) == []
+    assert asked_for(service, 0.3) is not None
+
+
 def test_a_failure_after_charging_is_charged_and_says_so_and_nothing_else(site, monkeypatch, caplog):
     before, secret = spent(site), "column days holds 40.25 in record 7"
 
@@ -242,6 +292,23 @@ def test_a_source_that_changed_or_disappeared_is_told_before_anything_is_charged
     site.post("/api/v1/curator/datasets/trial/recheck", person="curator")
 
 
+def test_a_source_that_changes_while_it_is_read_releases_nothing(still):
+    service, ahead = still
+    job = asked_for(service, 0.3)
+    original = worker.sources.opened
+    with pytest.MonkeyPatch.context() as patch:
+
+        def touched(source, **facts):
+            Path(source).touch()
+            return original(source, **facts)
+
+        patch.setattr(worker.sources, "opened", touched)
+        worker.work(service, jobs.claim(service))
+    ahead[0] = 1e4
+    assert jobs.find(service, somebody(), job)["failure"] == "failed-charged"
+    assert releases.listed(service.engine, service.clock, curator_()) == []
+
+
 def test_that_a_job_has_ended_shows_at_points_of_the_schedule_only(site):
     now = site.service.clock.now()
     tick = site.service.settings.first_tick
@@ -258,6 +325,83 @@ def test_that_a_job_has_ended_shows_at_points_of_the_schedule_only(site):
     assert jobs.seen(site.service, row | {"visible": now - 1})["release"] == "r"
     failed = row | {"state": "failed", "failure": "failed-charged", "visible": now + 60}
     assert (jobs.seen(site.service, failed)["state"], jobs.seen(site.service, failed)["failure"]) == ("running", None)
+
+
+def test_a_release_is_nowhere_to_be_seen_before_its_request_may_be_seen_to_have_ended(still):
+    service, ahead = still
+    job = asked_for(service, 0.3)
+    worker.work(service, jobs.claim(service))
+    mine, curator = (service.engine, service.clock, somebody()), curator_()
+    (made,) = releases.listed(service.engine, service.clock, curator)
+    assert releases.listed(*mine) == []
+    for look in (releases.find, releases.publish):
+        with pytest.raises(Refusal, match="no release"):
+            look(*mine, made["id"])
+    # An identical request is one like any other until then.
+    assert asked_for(service, 0.3) not in (None, job)
+    ahead[0] = 299.0
+    assert releases.listed(*mine) == []
+    assert jobs.find(service, somebody(), job)["state"] == "running"
+    ahead[0] = 301.0
+    assert [each["id"] for each in releases.listed(*mine)] == [made["id"]]
+    assert jobs.find(service, somebody(), job)["release"] == made["id"]
+    assert asked_for(service, 0.3) is None
+    # The date says when it could be seen, not when it was computed.
+    with service.engine.begin() as connection:
+        row = connection.execute(sa.select(table).where(table.c.id == job)).mappings().one()
+    assert made["created"] == row["visible"] == row["started"] + 300.0
+
+
+def test_a_server_begins_the_next_request_when_the_last_one_may_be_seen_to_have_ended(tmp_path):
+    settings = quick(f"sqlite:///{tmp_path}/queue.db", tmp_path, first_tick=1.0)
+    populate(settings, tmp_path)
+    service = Service.of(settings)
+    names = [asked_for(service, epsilon) for epsilon in (0.3, 0.4)]
+    working = worker.Worker(service)
+    working.start()
+    try:
+        for _ in range(200):
+            with service.engine.begin() as connection:
+                rows = [
+                    connection.execute(sa.select(table).where(table.c.id == name)).mappings().one() for name in names
+                ]
+            if rows[1]["started"]:
+                break
+            time.sleep(0.05)
+    finally:
+        working.end()
+        service.close()
+    assert rows[1]["started"] >= rows[0]["visible"] > rows[0]["started"] + 0.99
+
+
+def test_what_analysts_see_of_a_budget_does_not_tell_when_or_how_requests_ended(still):
+    service, _ = still
+    dataset = catalogue.by_id(service.engine, "clinic")
+
+    def told(identity):
+        return budgets.bars(service, dataset, identity)
+
+    def curators():
+        return told(curator_())["composed"]
+
+    seen = []
+    asked_for(service, 0.3)
+    row = jobs.claim(service)
+    charge = budgets.charge
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(budgets, "charge", lambda *args: (charge(*args), seen.extend([told(somebody()), curators()])))
+        worker.work(service, row)
+    assert service.ledger.account("clinic").requests == {"settled": 1}
+    assert told(somebody()) == seen[0]
+    # Curators see what the release recorded: it is not the same to the last digit.
+    assert curators() != seen[1]
+    asked_for(service, 0.4)
+    row = jobs.claim(service)
+    budgets.charge(service, row["reservation"])
+    before = told(somebody("colleague"))
+    budgets.abandon(service, row["reservation"])
+    assert service.ledger.account("clinic").requests == {"failed": 1, "settled": 1}
+    assert told(somebody("colleague")) == before
 
 
 @pytest.mark.parametrize(
@@ -283,7 +427,7 @@ def test_released_functions_answer_any_number_of_questions(site, asked, interval
     assert spent(site) == before
     page = site.get(f"/releases/{name}/explore")
     assert page.status_code == 200
-    part = site.get(f"/releases/{name}/explore?x-0=50&x-1=5&x-2=0&x-3=1")
+    part = site.post(f"/releases/{name}/explore", data={"x-0": 50, "x-1": 5, "x-2": 0, "x-3": 1})
     assert part.status_code == 200
 
 
@@ -379,9 +523,7 @@ def test_jobs_survive_servers_that_fall_silent(tmp_path):
     settings = quick(f"sqlite:///{tmp_path}/jobs.db", tmp_path, lease=0.2, work=False)
     populate(settings, tmp_path)
     first, second = Service.of(settings), Service.of(settings)
-    analyst = Identity(
-        person="analyst", name="", role="analyst", scopes=frozenset({"read", "request"}), token="", expires=1e18
-    )
+    analyst = somebody()
     dataset = catalogue.find(first.engine, analyst, "clinic")
     asked = [jobs.Asked(kind="difference-in-means", epsilon=epsilon, delta=1e-7) for epsilon in (0.3, 0.4)]
     names = [jobs.submit(first, analyst, dataset, each)["job"] for each in asked]
@@ -391,6 +533,8 @@ def test_jobs_survive_servers_that_fall_silent(tmp_path):
     budgets.charge(first, claimed[1]["reservation"])
     time.sleep(0.3)
     assert jobs.recover(second) == 2
+    # That a server fell silent shows on the schedule as well.
+    time.sleep(jobs.until_seen(second, names[1]))
     assert [jobs.find(second, analyst, name)["state"] for name in names] == ["queued", "failed"]
     assert jobs.find(second, analyst, names[1])["failure"] == "lost-charged"
     row = jobs.claim(second)
@@ -398,13 +542,124 @@ def test_jobs_survive_servers_that_fall_silent(tmp_path):
     # The first server comes back: the job is no longer its own, and nothing that it does counts.
     assert not jobs.renew(first, names[0], 50)
     with first.engine.begin() as connection:
-        assert not jobs.end(first, connection, claimed[0], state="done", release="forged")
+        assert not jobs.end(first, connection, claimed[0], 0.0, state="done", release="forged")
     worker.work(second, row)
-    time.sleep(0.1)
-    assert jobs.find(second, analyst, names[0])["state"] in ("running", "done")
-    assert len(releases.listed(second.engine, analyst)) == 1
+    time.sleep(jobs.until_seen(second, names[0]))
+    assert jobs.find(second, analyst, names[0])["state"] == "done"
+    assert len(releases.listed(second.engine, second.clock, analyst)) == 1
     account = second.ledger.account("clinic")
     assert account.spent.epsilon == pytest.approx(0.7)
+
+
+def test_a_request_that_waits_ends_when_access_is_withdrawn(still):
+    service, ahead = still
+    job = asked_for(service, 0.3, "colleague")
+    catalogue.grant(service.engine, "clinic", "colleague", allowed=False)
+    worker.work(service, jobs.claim(service))
+    ahead[0] = 1e4
+    found = jobs.find(service, somebody("colleague"), job)
+    assert (found["state"], found["failure"], found["charged"]) == ("failed", "access", False)
+    assert service.ledger.account("clinic").requests == {"cancelled": 1}
+
+
+def test_a_server_that_comes_back_in_time_keeps_its_job(still):
+    """Another server saw that the lease had run out, and before it could act the first one renewed it."""
+    service, ahead = still
+    other = Service.of(service.settings)
+    other.clock = service.clock
+    asked_for(service, 0.3)
+    row = jobs.claim(service)
+    budgets.charge(service, row["reservation"])
+    ahead[0] = 10.0
+    with pytest.MonkeyPatch.context() as patch:
+        taken_over = jobs._taken_over
+        patch.setattr(jobs, "_taken_over", lambda *args: (jobs.renew(service, row["id"], 5), taken_over(*args))[1])
+        assert jobs.recover(other) == 0
+    assert service.ledger.account("clinic").requests == {"charged": 1}
+    assert jobs.ours(service, row)
+    other.close()
+
+
+def test_a_server_that_lost_its_job_does_not_change_what_became_of_it(still):
+    """Its charge is refused because the next server has charged: that must not fail the next server's work."""
+    service, ahead = still
+    other = Service.of(service.settings)
+    other.clock = service.clock
+    job = asked_for(service, 0.3)
+    first = jobs.claim(service)
+    ahead[0] = 10.0
+    assert jobs.recover(other) == 1
+    second = jobs.claim(other)
+    assert second["id"] == first["id"] == job
+    budgets.charge(other, second["reservation"])
+    with pytest.MonkeyPatch.context() as patch:
+        # The first server believes that the job is still its own, until it wants to charge.
+        patch.setattr(worker._Heart, "listen", lambda self: None)
+        worker.work(service, first)
+    assert other.ledger.account("clinic").requests == {"charged": 1}
+    assert jobs.ours(other, second)
+    # The other way round: what the first has charged meanwhile is lost to the second, and said to be charged.
+    worker._give_up(other, second, "stopped", "lost-charged")
+    ahead[0] = 1e4
+    assert jobs.find(service, somebody(), job)["failure"] == "lost-charged"
+    assert other.ledger.account("clinic").requests == {"failed": 1}
+    other.close()
+
+
+def test_what_is_reserved_for_nobody_is_given_back_and_nothing_else(still, monkeypatch):
+    service, ahead = still
+    waits, stopped = asked_for(service, 0.3), asked_for(service, 0.4)
+    cost = service.ledger.requests()[0].cost
+    # Not the service's own: a fit elsewhere that is charged to the same ledger.
+    foreign = service.ledger.reserve("clinic", cost, analyst="analyst", about={"method": "ATE"})
+
+    def dies(*_):
+        raise OSError("the server is gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(budgets, "cancel", dies)
+        with pytest.raises(OSError, match="gone"):
+            jobs.stop(service, somebody(), stopped)
+
+    def slowly(*args):
+        # While the ledger keeps this request waiting, others think that its server is gone.
+        ahead[0] += 10.0
+        jobs.recover(service)
+        return reserve(*args)
+
+    reserve = budgets.reserve
+    with monkeypatch.context() as patch:
+        patch.setattr(budgets, "reserve", slowly)
+        with pytest.raises(Refusal):
+            asked_for(service, 0.5)
+        patch.setattr(budgets, "cancel", dies)
+        with pytest.raises(OSError, match="gone"):
+            asked_for(service, 0.6)
+    assert service.ledger.account("clinic").requests == {"cancelled": 1, "reserved": 4}
+    assert jobs.give_back(service) == 2
+    left = service.ledger.requests("clinic", state="reserved")
+    assert [(request.id, request.about.get("job")) for request in left] == [(left[0].id, waits), (foreign, None)]
+    assert jobs.give_back(service) == 0
+
+
+def test_the_log_does_not_grow_with_what_is_asked_for_nothing(still, monkeypatch):
+    service, ahead = still
+    asked_for(service, 0.3)
+    worker.work(service, jobs.claim(service))
+    ahead[0] = 301.0
+    assert asked_for(service, 0.3) is None
+    lines = service.ledger.head.seq
+    assert {asked_for(service, 0.3) for _ in range(5)} == {None}
+    assert service.ledger.head.seq == lines
+    monkeypatch.setattr(jobs, "MOST_IN_VAIN", 3)
+    for _ in range(3):
+        jobs.stop(service, somebody(), asked_for(service, 0.4))
+    with pytest.raises(Refusal, match="Too many"):
+        asked_for(service, 0.4)
+    assert asked_for(service, 0.3) is None
+    assert asked_for(service, 0.4, "colleague")
+    ahead[0] += 86_401.0
+    assert asked_for(service, 0.4)
 
 
 def test_how_requests_of_others_ended_is_for_curators(site):

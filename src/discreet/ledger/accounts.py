@@ -64,6 +64,7 @@ class Account:
     claimed: int
     proposals: tuple[Proposal, ...]
     _events: tuple[tuple[Event, ...], ...]
+    _charges: tuple[tuple[Event, ...], ...]
     _totals: tuple[tuple[Cost, ...], ...]
     _compositions: tuple[Composition, ...]
 
@@ -93,6 +94,9 @@ class Account:
                 tuple(event for request in counted if request.stratum in (None, part) for event in _events(request))
                 for part in parts
             ),
+            _charges=tuple(
+                tuple(_charge(request) for request in counted if request.stratum in (None, part)) for part in parts
+            ),
             _totals=tuple(tuple(data.costs(part)) for part in parts),
             _compositions=data.compositions,
         )
@@ -109,11 +113,19 @@ class Account:
 
         For people: what was asked was chosen along the way, so that not this number but filters enforce the cap.
         """
+        return self._tight(self._events)
+
+    @property
+    def composed_as_charged(self) -> float:
+        """The same, of what was charged whatever became of it: it says nothing about how and when requests ended."""
+        return self._tight(self._charges)
+
+    def _tight(self, events: tuple[tuple[Event, ...], ...]) -> float:
         plain = self.spent.epsilon
-        if any(sum(not isinstance(event, GaussianEvent) for event in part) > _MOST_EVENTS for part in self._events):
+        if any(sum(not isinstance(event, GaussianEvent) for event in part) > _MOST_EVENTS for part in events):
             return plain
         delta = self.cap.delta or 0.0
-        tight = max((profile_of(part).epsilon_at(delta) if part else 0.0) for part in self._events)
+        tight = max((profile_of(part).epsilon_at(delta) if part else 0.0) for part in events)
         return min(tight, plain) if self.spent.delta <= delta else tight
 
     def fits(self, cost: Cost, *, analyst: str | None = None, stratum: str | None = None) -> bool:
@@ -237,12 +249,15 @@ def bar(spent: float, reserved: float, width: int = _BAR) -> str:
 def _events(request: Request) -> tuple[Event, ...]:
     """What is known of a request: its recorded events, or the most that it may spend."""
     recorded = request.outcome.get("events")
-    if recorded:
-        return tuple(event_from_dict(event) for event in recorded)
+    return tuple(event_from_dict(event) for event in recorded) if recorded else (_charge(request),)
+
+
+def _charge(request: Request) -> Event:
+    """The most that a request may spend."""
     name, cost = f"request {request.id}", request.cost
     if cost.mu is not None:
-        return (GaussianEvent(name=name, diameter=cost.mu, sigma=1.0, dimension=1, lattice=False),)
-    return (ClaimedEvent(name=name, epsilon=cost.epsilon, delta=cost.delta),)
+        return GaussianEvent(name=name, diameter=cost.mu, sigma=1.0, dimension=1, lattice=False)
+    return ClaimedEvent(name=name, epsilon=cost.epsilon, delta=cost.delta)
 
 
 def _plus(total: Total, cost: Cost) -> Total:

@@ -43,6 +43,8 @@ class Request:
         SHA-256 of the stored release; None where there is none.
     outcome
         What the settlement says about the release: kind, status, events.
+    answered
+        Analysts who got the release again, for free.
     """
 
     id: int
@@ -56,6 +58,7 @@ class Request:
     state: State = "reserved"
     release: str | None = None
     outcome: dict[str, Any] = field(default_factory=dict)
+    answered: set[str | None] = field(default_factory=set)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -158,6 +161,14 @@ class Book:
             return self.requests[number]
         except KeyError:
             raise InvalidInput(f"there is no request {number} in this ledger: check its number.") from None
+
+    def answered(self, number: int, analyst: str | None) -> bool:
+        """Whether the log says already that an analyst got a release again; refused where they may not."""
+        request = self.request(number)
+        data = self.dataset(request.dataset)
+        if data.quotas and analyst not in data.quotas:
+            raise LedgerRefused(f"data set {data.name!r} has no budget for this analyst: ask a curator to allow one.")
+        return analyst in request.answered
 
     def plan(self, name: str, cost: Cost, analyst: str | None, stratum: str | None) -> bool:
         """Refuse a request that may not be made; otherwise tell whether costs add up plainly where it was not declared.
@@ -280,10 +291,8 @@ class Book:
         self._found(entry, "reserved").state = "cancelled"
 
     def _answer(self, entry: Entry) -> None:
-        data = self.dataset(entry.dataset)
-        if data.quotas and entry.body["analyst"] not in data.quotas:
-            raise LedgerRefused(f"data set {data.name!r} has no budget for this analyst: ask a curator to allow one.")
-        self._found(entry, "settled")
+        self.answered(entry.body["request"], entry.body["analyst"])
+        self._found(entry, "settled").answered.add(entry.body["analyst"])
 
     def _found(self, entry: Entry, state: State) -> Request:
         request = self.request(entry.body["request"])

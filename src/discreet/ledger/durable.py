@@ -277,9 +277,10 @@ class Ledger:
         return digest.hexdigest()
 
     def answer(self, request: int, *, analyst: str | None = None) -> dict[str, Any]:
-        """A stored release, with a line in the log that says who got it again."""
-        body = {"request": request, "analyst": analyst}
-        self._write("answer", self.request(request).dataset, analyst or "analyst", body)
+        """A stored release, with a line in the log that says who got it again: one, however often they do."""
+        if not self._read(lambda book: book.answered(request, analyst)):
+            body = {"request": request, "analyst": analyst}
+            self._write("answer", self.request(request).dataset, analyst or "analyst", body)
         return self.release(request)
 
     # What can be looked at.

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
-from glob import glob
 from typing import Any, TypeVar
 
 import narwhals as nw
@@ -262,9 +261,11 @@ def _contents(call: Mapping[str, Any], more: tuple[Any, ...]) -> Iterator[bytes]
 
 
 def _marks(text: str) -> Iterator[bytes]:
-    """An address; of files also how long they are and when they were changed."""
+    """An address; of files, by the rules by which they are read, also how long they are and when they were changed."""
+    from discreet.engines.files import files_of
+
     yield text.encode()
-    for path in [] if "://" in text else sorted(glob(text)):
+    for path in () if "://" in text else files_of(text):
         facts = os.stat(path)
         yield f"{os.path.abspath(path)} {facts.st_size} {facts.st_mtime_ns}".encode()
 

@@ -6,8 +6,9 @@ all there is.
 
 import json
 import os
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from sqlalchemy import (
@@ -36,6 +37,8 @@ _PATIENCE = 60
 _SQLITE, _POSTGRESQL = "sqlite", "postgresql"
 # Any number will do, as long as nobody else locks by it.
 _LOCK = 0x6469736372656574
+
+_making = threading.Lock()
 
 _tables = MetaData()
 _schema = Table("ledger_schema", _tables, Column("version", Integer, primary_key=True))
@@ -177,6 +180,7 @@ def _engine(url: str) -> Engine:
     made = _url(url)
     try:
         if made.get_backend_name() == _SQLITE:
+            make_private(made)
             engine = create_engine(made, connect_args={"timeout": _PATIENCE, "check_same_thread": False})
             event.listen(engine, "connect", _durable_sqlite)
             event.listen(engine, "begin", _begin_sqlite)
@@ -186,6 +190,16 @@ def _engine(url: str) -> Engine:
         return create_engine(made, pool_pre_ping=True, pool_timeout=_PATIENCE, connect_args={"options": options})
     except ModuleNotFoundError:
         raise MissingExtra("PostgreSQL needs psycopg: install it with pip install 'discreet[postgresql]'.") from None
+
+
+def make_private(url: URL) -> None:
+    """Make the file of a new SQLite database, for its owner alone; SQLite gives files beside it the same mode.
+
+    A file that exists keeps its mode. One that cannot be made is for SQLite to complain about.
+    """
+    # Only one that did not exist is opened: closing a database's file would end this process's locks on it.
+    with _making, suppress(OSError):
+        os.close(os.open(str(url.database), os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def _url(url: str) -> URL:

@@ -46,7 +46,7 @@ class Problem(BaseModel):
 def refusals(*codes: str) -> dict[int | str, dict[str, Any]]:
     """How refusals are described."""
     out: dict[int | str, dict[str, Any]] = {}
-    for code in ("sign-in", "forbidden", "too-large", "malformed", "too-many", *codes):
+    for code in ("sign-in", "forbidden", "too-slow", "too-large", "malformed", "too-many", *codes):
         status, text = TEXTS[code]
         out.setdefault(status, {"model": Problem, "description": text})
     return out
@@ -137,14 +137,15 @@ def stop_request(request: Request, identity: Spender, job: Name) -> dict[str, An
 @router.get("/releases", tags=["releases"])
 def list_releases(request: Request, identity: Reader) -> list[dict[str, Any]]:
     """Own and published releases, the newest first."""
-    return releases.listed(service_of(request).engine, identity)
+    service = service_of(request)
+    return releases.listed(service.engine, service.clock, identity)
 
 
 @router.get("/releases/{release}", tags=["releases"], responses=refusals("no-release"))
 def show_release(request: Request, identity: Reader, release: Name) -> dict[str, Any]:
     """A release, with its guarantee: what `discreet` reads back from a file."""
     service = service_of(request)
-    facts = releases.find(service.engine, identity, release)
+    facts = releases.find(service.engine, service.clock, identity, release)
     return facts | {"release": explore.published(service, release).to_dict()}
 
 
@@ -157,7 +158,7 @@ def show_release(request: Request, identity: Reader, release: Name) -> dict[str,
 def picture(request: Request, identity: Reader, release: Name) -> Response:
     """The picture of a release, as PNG."""
     service = service_of(request)
-    releases.find(service.engine, identity, release)
+    releases.find(service.engine, service.clock, identity, release)
     return Response(releases.png_of(service.engine, service.shelf, release), media_type="image/png")
 
 
@@ -165,8 +166,8 @@ def picture(request: Request, identity: Reader, release: Name) -> Response:
 def publish(request: Request, identity: Spender, release: Name) -> dict[str, Any]:
     """Show a release to everybody who may use its data set; it cannot be taken back."""
     service = service_of(request)
-    releases.publish(service.engine, identity, release)
-    return releases.find(service.engine, identity, release)
+    releases.publish(service.engine, service.clock, identity, release)
+    return releases.find(service.engine, service.clock, identity, release)
 
 
 @router.post("/releases/{release}/effects", tags=["releases"], responses=refusals("no-release", "no-function"))
@@ -191,7 +192,7 @@ def audit(identity: Reader) -> dict[str, Any]:
 
 def _visible(service: Service, identity: Identity, release: str) -> None:
     """Whether somebody may see a function; remembered, because that is never taken back."""
-    facts = releases.find(service.engine, identity, release)
+    facts = releases.find(service.engine, service.clock, identity, release)
     made = service.shelf.get(service.engine, release)
     if not explore.asks(made):
         raise Refusal("no-function")

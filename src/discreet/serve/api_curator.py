@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
@@ -19,13 +19,13 @@ Curator = Annotated[Identity, Depends(may_curate)]
 
 
 class NewPerson(BaseModel):
-    """Somebody who may use the service."""
+    """An analyst who may use the service."""
 
     model_config = ConfigDict(extra="forbid")
 
     person: str = Field(max_length=40, description="Short name: lower-case letters, digits, hyphens.")
     name: str = Field(max_length=80)
-    role: people.Role
+    role: Literal["analyst"] = "analyst"
 
 
 class NewToken(BaseModel):
@@ -116,16 +116,17 @@ def everybody(request: Request, identity: Curator) -> list[dict[str, Any]]:
 
 @router.post("/people", status_code=201)
 def add_person(request: Request, identity: Curator, new: NewPerson) -> dict[str, Any]:
-    """Add somebody."""
+    """Add an analyst. Accounts of curators are made by whoever runs the service: `discreet serve --curator`."""
     service = service_of(request)
     people.add_person(service.engine, service.clock, person=new.person, name=new.name, role=new.role)
     return {"person": new.person}
 
 
-@router.post("/people/{person}/tokens", status_code=201)
+@router.post("/people/{person}/tokens", status_code=201, responses=refusals("other-curator"))
 def add_token(request: Request, identity: Curator, person: Name, new: NewToken) -> dict[str, Any]:
-    """Make a token, which is shown this once."""
+    """Make a token for an analyst or for oneself, which is shown this once."""
     service = service_of(request)
+    people.may_admit(service.engine, identity, person)
     scopes = None if new.scopes is None else frozenset(new.scopes)
     made = people.add_token(service.engine, service.clock, person=person, label=new.label, scopes=scopes, days=new.days)
     return {"token": made}

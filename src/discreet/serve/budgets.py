@@ -15,7 +15,7 @@ from discreet.serve.requests import Asked
 from discreet.serve.service import Service
 
 # Composing distributions takes a moment; what was composed does not change until something is charged.
-_composed: dict[tuple[str, str], tuple[tuple[int, float], float]] = {}
+_composed: dict[tuple[str, str, bool], tuple[tuple[float, ...], float]] = {}
 _lock = threading.Lock()
 _MOST = 1_000
 _ONE_GATE = {"ate", "difference-in-means", "cate", "uplift"}
@@ -23,6 +23,10 @@ _ONE_GATE = {"ate", "difference-in-means", "cate", "uplift"}
 
 class Frozen(DiscreetError):
     """A data set on which nothing may be charged now."""
+
+
+class Cancelled(DiscreetError):
+    """A request that does not wait to be charged any more."""
 
 
 def cost_of(asked: Asked) -> Cost:
@@ -53,7 +57,9 @@ def charge(service: Service, reservation: str) -> None:
     try:
         service.ledger.charge(int(reservation))
     except LedgerRefused:
-        raise Frozen("the data set is frozen, or the request was cancelled.") from None
+        if service.ledger.request(int(reservation)).state != "reserved":
+            raise Cancelled("the request was charged or cancelled by others.") from None
+        raise Frozen("the data set is frozen.") from None
 
 
 def settle(service: Service, reservation: str, release: Any) -> None:
@@ -111,20 +117,28 @@ def bars(service: Service, dataset: Dataset, identity: Identity) -> dict[str, An
         # How requests of others ended is for curators: it may depend on records.
         "requests": account.requests if identity.curator else {},
         "claimed": account.claimed if identity.curator else 0,
-        "composed": composed(service, account),
+        # So may what a release spent of its charge: analysts see what was charged, which is known from the start.
+        "composed": composed(service, account, as_recorded=identity.curator),
         "plain": account.spent.epsilon,
     }
 
 
-def composed(service: Service, account: Account) -> float:
-    """Epsilon of all that was charged, composed as tightly as is known; remembered until something changes."""
-    key = (service.settings.database, account.dataset)
-    state = (account.spent.requests, account.spent.epsilon + account.requests.get("settled", 0))
+def composed(service: Service, account: Account, *, as_recorded: bool) -> float:
+    """Epsilon of all that counts, composed from what was charged, or from what releases recorded; remembered."""
+    key = (service.settings.database, account.dataset, as_recorded)
+    settled = account.requests.get("settled", 0) if as_recorded else 0
+    state: tuple[float, ...] = (
+        account.spent.requests,
+        account.spent.epsilon,
+        account.spent.delta,
+        account.cap.delta or 0.0,
+        settled,
+    )
     with _lock:
         known = _composed.get(key)
     if known is not None and known[0] == state:
         return known[1]
-    found = account.composed
+    found = account.composed if as_recorded else account.composed_as_charged
     with _lock:
         if len(_composed) > _MOST:
             _composed.clear()

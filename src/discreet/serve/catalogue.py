@@ -102,6 +102,7 @@ def checked(
         raise InvalidInput("id is the name of another data set already: choose another.")
     where = sources.located(source, root)
     facts: Any = {"outcome": outcome, "treatment": treatment, "bounds": bounds, "propensity": propensity}
+    n, fingerprint = _read(where, **facts)
     row: dict[str, Any] = {
         "id": dataset,
         "title": title.strip(),
@@ -111,11 +112,11 @@ def checked(
         "treatment": treatment,
         "bounds": json.dumps(bounds.to_dict()),
         "propensity": None if propensity is None else json.dumps(propensity),
-        "n": sources.records_in(where, **facts),
+        "n": n,
         "n_public": n_public,
         "n_about": n_about,
         "claimed": claimed,
-        "fingerprint": sources.fingerprint(where),
+        "fingerprint": fingerprint,
         "version": 1,
         "curator": identity.person,
         "created": clock.now(),
@@ -135,11 +136,20 @@ def add(engine: sa.Engine, row: dict[str, Any]) -> None:
 def recheck(engine: sa.Engine, dataset: Dataset) -> None:
     """Check a source that has changed, so that it can be used again; earlier releases are no longer its own."""
     facts: Any = {"outcome": dataset.outcome, "treatment": dataset.treatment, "bounds": dataset.bounds}
-    n = sources.records_in(dataset.source, propensity=dataset.propensity, **facts)
-    changed = {"n": n, "fingerprint": sources.fingerprint(dataset.source), "version": dataset.version + 1}
+    n, fingerprint = _read(dataset.source, propensity=dataset.propensity, **facts)
+    changed = {"n": n, "fingerprint": fingerprint, "version": dataset.version + 1}
     same = (datasets.c.id == dataset.id) & (datasets.c.version == dataset.version)
     with engine.begin() as connection:
         connection.execute(sa.update(datasets).where(same).values(changed))
+
+
+def _read(source: str, **facts: Any) -> tuple[int, str]:
+    """Number of records and fingerprint of a source that was the same before and after all of it was read."""
+    before = sources.fingerprint(source)
+    n = sources.records_in(source, **facts)
+    if sources.fingerprint(source) != before:
+        raise InvalidInput("source was changed while it was read: wait until nobody writes to it, and repeat.")
+    return n, before
 
 
 def unchanged(dataset: Dataset) -> bool:
@@ -160,6 +170,13 @@ def grant(engine: sa.Engine, dataset: str, person: str, *, allowed: bool = True)
         connection.execute(sa.delete(grants).where(here))
         if allowed:
             connection.execute(sa.insert(grants).values(dataset=dataset, person=person))
+
+
+def may_use(engine: sa.Engine, dataset: str, person: str) -> bool:
+    """Whether an analyst may use a data set now."""
+    here = (grants.c.dataset == dataset) & (grants.c.person == person)
+    with reading(engine).begin() as connection:
+        return connection.scalar(sa.select(grants.c.person).where(here)) is not None
 
 
 def granted(engine: sa.Engine, dataset: str) -> list[str]:

@@ -1,5 +1,6 @@
-"""What every request passes before any route sees it: size, identity, forgery, frequency, time and headers.
+"""What every request passes before any route sees it: identity, frequency, size, forgery, time and headers.
 
+No byte of a body is read before it is known who sends it; only the form to sign in is read for anybody, and is small.
 Nothing is let through by a route's own doing: a path is closed unless it stands in ``OPEN``.
 """
 
@@ -48,8 +49,12 @@ _SAFE = {"GET", "HEAD", "OPTIONS"}
 # A revoked token is refused by other server processes after this many seconds at most.
 _REMEMBER = 2.0
 _MOST = 5_000
+# What a token or the value of a cookie may be as long as; longer ones are neither looked up nor remembered.
+_LONGEST = 200
 # Answered from public numbers and releases alone, as fast as possible.
-_FREE = re.compile(r"/(effects|plan|upload)$")
+_FREE = re.compile(r"/api/v1/(releases/[^/]+/effects|datasets/[^/]+/plan)|/releases/[^/]+/(upload|explore)")
+# Brings a file.
+_UPLOAD = re.compile(r"/releases/[^/]+/upload")
 _log = logging.getLogger("discreet.serve")
 
 
@@ -73,7 +78,11 @@ class Door:
         try:
             await self._enter(scope, receive, send)
         except Refusal as refusal:
-            await refused(scope, refusal)(scope, receive, send)
+            answer = refused(scope, refusal)
+            if scope["method"] not in _SAFE:
+                # What is left of its body is not waited for.
+                answer.headers["connection"] = "close"
+            await answer(scope, receive, send)
         except Exception as error:
             # The message may quote records, so that only its kind is noted.
             _log.error("%s %s: %s", scope["method"], _route(scope), type(error).__name__)
@@ -84,21 +93,22 @@ class Door:
         headers = Headers(scope=scope)
         if unsafe and headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
             raise Refusal("forged")
-        if unsafe:
-            receive = await self._whole(path, headers, receive)
         if path.startswith(STATIC) or path == "/health":
             await self._app(scope, receive, send)
             return
         if path in OPEN:
             if unsafe and not self._logins.take(_address(scope)):
                 raise Refusal("too-many")
+            receive = await self._whole(path, headers, receive) if unsafe else receive
             await self._app(scope, receive, send)
             return
         identity = await self._identity(headers)
         if identity is None:
             raise Refusal("bad-token" if "authorization" in headers else "sign-in")
-        if not (self._spends if unsafe and not _FREE.search(path) else self._asks).take(identity.person):
+        if not (self._spends if unsafe and not _FREE.fullmatch(path) else self._asks).take(identity.person):
             raise Refusal("too-many")
+        if unsafe:
+            receive = await self._whole(path, headers, receive)
         if unsafe and identity.csrf is not None:
             receive = await _unforged(scope, receive, identity.csrf)
         scope.setdefault("state", {})["identity"] = identity
@@ -114,7 +124,7 @@ class Door:
         else:
             name = SECURE_COOKIE if self._service.settings.https else COOKIE
             key = ("session", Request({"type": "http", "headers": headers.raw}).cookies.get(name, ""))
-        if not key[1]:
+        if not 0 < len(key[1]) <= _LONGEST:
             return None
         known, until = self._known.get(key, (None, 0.0))
         if until > time.monotonic():
@@ -127,28 +137,22 @@ class Door:
         return found
 
     async def _whole(self, path: str, headers: Headers, receive: Receive) -> Receive:
-        """The body, read at once up to its limit."""
-        limit = self._service.settings.upload_limit if path.endswith("/upload") else self._service.settings.body_limit
+        """The body, read at once up to its limits of size and time."""
+        settings = self._service.settings
+        limit = settings.upload_limit if _UPLOAD.fullmatch(path) else settings.body_limit
         stated = headers.get("content-length", "0")
         if not stated.isdecimal() or len(stated) > 12 or int(stated) > limit:
             raise Refusal("too-large")
-        body = bytearray()
-        while True:
-            message = await receive()
-            if message["type"] != "http.request":
-                # What was cut off may still read as something else that makes sense.
-                raise Refusal("malformed")
-            body += message.get("body", b"")
-            if len(body) > limit:
-                raise Refusal("too-large")
-            if not message.get("more_body"):
-                break
-        return _replay(bytes(body), receive)
+        try:
+            async with asyncio.timeout(settings.body_seconds):
+                return _replay(await _read(receive, limit), receive)
+        except TimeoutError:
+            raise Refusal("too-slow") from None
 
     def _timed(self, scope: Scope, send: Send) -> Send:
         """Hold answers back until the next point of a public grid, where what is asked may be refused."""
         grid = self._service.settings.grid
-        if scope["method"] in _SAFE or _FREE.search(scope["path"]) or grid <= 0:
+        if scope["method"] in _SAFE or _FREE.fullmatch(scope["path"]) or grid <= 0:
             return send
         started = time.monotonic()
 
@@ -193,6 +197,20 @@ def refused(scope: Scope, refusal: Refusal) -> Response:
         return error_page(Request(scope), refusal.status, refusal.text)
     headers_ = {"www-authenticate": "Bearer"} if refusal.status == 401 else None
     return JSONResponse({"error": refusal.code, "text": refusal.text}, refusal.status, headers_)
+
+
+async def _read(receive: Receive, limit: int) -> bytes:
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            # What was cut off may still read as something else that makes sense.
+            raise Refusal("malformed")
+        body += message.get("body", b"")
+        if len(body) > limit:
+            raise Refusal("too-large")
+        if not message.get("more_body"):
+            return bytes(body)
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

@@ -27,10 +27,11 @@ _held: dict[str, tuple[int, SecretFunction]] = {}
 _lock = threading.Lock()
 
 
-def fitted(estimator: DPCATEFunction, table: Any, *, outcome: str, treatment: str) -> tuple[Any, dict[str, Any] | None]:
+def fitted(
+    estimator: DPCATEFunction, source: str, *, outcome: str, treatment: str
+) -> tuple[Any, dict[str, Any] | None]:
     """A release, and what has to be kept secret for further answers: nothing where the whole function is released."""
-    if isinstance(table, str):
-        table = sources.in_memory(table, outcome, treatment, estimator.bounds)
+    table = sources.in_memory(source, outcome, treatment, estimator.bounds)
     X = table.select(list(estimator.bounds.names))
     estimator.fit(table[outcome], table[treatment], X=X)
     if estimator.calibration == "proved":
@@ -72,7 +73,7 @@ def ask(service: Service, release: str, X: Any, bounds: Any) -> Any:
 
 def answered(service: Service, release: str) -> tuple[float, ...]:
     """All answers so far."""
-    with _lock, service.engine.begin() as connection:
+    with _lock, reading(service.engine).begin() as connection:
         found = connection.execute(sa.select(functions).where(functions.c.release == release)).mappings().first()
         return () if found is None else _restored(connection, release, found).answers
 

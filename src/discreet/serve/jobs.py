@@ -22,6 +22,9 @@ from discreet.serve.schema import jobs, reading
 from discreet.serve.service import Service
 
 OPEN = ("queued", "running")
+# Requests of one person and day that end uncharged: each leaves two lines in a log that is kept for ever.
+MOST_IN_VAIN = 200
+_DAY = 86_400.0
 
 
 def submit(service: Service, identity: Identity, dataset: Dataset, asked: Asked) -> dict[str, Any]:
@@ -31,12 +34,14 @@ def submit(service: Service, identity: Identity, dataset: Dataset, asked: Asked)
     """
     estimator_for(dataset, asked)
     key = key_of(dataset, asked)
-    stored = releases.identical(service.engine, identity, key)
+    stored = releases.identical(service.engine, service.clock, identity, key)
     if stored is not None:
         with reading(service.engine).begin() as connection:
             reservation = connection.scalar(sa.select(jobs.c.reservation).where(jobs.c.release == stored))
         budgets.note_answer(service, identity, str(reservation))
         return {"release": stored, "job": None, "charged": False}
+    if _in_vain(service, identity) >= MOST_IN_VAIN:
+        raise Refusal("too-many")
     name = new_id()
     row = {
         "id": name,
@@ -60,10 +65,24 @@ def submit(service: Service, identity: Identity, dataset: Dataset, asked: Asked)
             connection.execute(sa.delete(jobs).where(jobs.c.id == name))
         raise
     with service.engine.begin() as connection:
-        queued = {"state": "queued", "reservation": reservation}
-        connection.execute(sa.update(jobs).where(jobs.c.id == name).values(queued))
+        mine = (jobs.c.id == name) & (jobs.c.state == "new")
+        queued = connection.execute(
+            sa.update(jobs).where(mine).values(state="queued", reservation=reservation)
+        ).rowcount
+    if not queued:
+        # The ledger kept us waiting for so long that the job was forgotten.
+        budgets.cancel(service, reservation)
+        raise Refusal("too-many")
     service.wake.set()
     return {"release": None, "job": name, "charged": True}
+
+
+def _in_vain(service: Service, identity: Identity) -> int:
+    """How many of somebody's requests of the last day ended without a charge."""
+    recent = (jobs.c.person == identity.person) & (jobs.c.created > service.clock.now() - _DAY)
+    uncharged = jobs.c.failure.is_not(None) & ~jobs.c.failure.like("%-charged")
+    with reading(service.engine).begin() as connection:
+        return connection.scalar(sa.select(sa.func.count()).select_from(jobs).where(recent & uncharged)) or 0
 
 
 def find(service: Service, identity: Identity, name: str) -> dict[str, Any]:
@@ -119,7 +138,10 @@ def _progress(service: Service, row: Any, state: str) -> int:
 
 
 def stop(service: Service, identity: Identity, name: str) -> dict[str, Any]:
-    """Ask for the end of a job: at once if it has not begun, else as soon as it listens."""
+    """Ask for the end of a job: at once if it has not begun, else as soon as it listens.
+
+    Whoever asks before the end can be seen gets nothing: whether there was something by then tells how long it took.
+    """
     found = find(service, identity, name)
     if found["state"] not in OPEN:
         raise Refusal("finished")
@@ -128,6 +150,11 @@ def stop(service: Service, identity: Identity, name: str) -> dict[str, Any]:
         ended = {"state": "stopped", "failure": "stopped"}
         taken = connection.execute(sa.update(jobs).where(queued).values(ended)).rowcount
         connection.execute(sa.update(jobs).where(jobs.c.id == name).values(stop=True))
+        hidden = (jobs.c.id == name) & (jobs.c.visible > service.clock.now())
+        charged = (jobs.c.state == "done") | jobs.c.failure.like("%-charged")
+        late = {"state": "stopped", "failure": "stopped-charged", "release": None}
+        if connection.execute(sa.update(jobs).where(hidden & charged).values(late)).rowcount:
+            releases.withhold(connection, name)
         reservation = connection.scalar(sa.select(jobs.c.reservation).where(jobs.c.id == name))
     if taken:
         budgets.cancel(service, str(reservation))
@@ -144,8 +171,17 @@ def claim(service: Service) -> dict[str, Any] | None:
         if name is None:
             return None
         mine = (jobs.c.id == name) & (jobs.c.state == "queued")
-        connection.execute(sa.update(jobs).where(mine).values(taken))
+        if not connection.execute(sa.update(jobs).where(mine).values(taken)).rowcount:
+            return None
         return dict(connection.execute(sa.select(jobs).where(jobs.c.id == name)).mappings().one())
+
+
+def ours(service: Service, row: dict[str, Any]) -> bool:
+    """Whether a job that we took is still ours; if so, it stays so for another lease."""
+    mine = (jobs.c.id == row["id"]) & (jobs.c.worker == service.name) & (jobs.c.state == "running")
+    with service.engine.begin() as connection:
+        lease = service.clock.now() + service.settings.lease
+        return bool(connection.execute(sa.update(jobs).where(mine).values(lease=lease)).rowcount)
 
 
 def renew(service: Service, name: str, progress: int) -> bool:
@@ -157,22 +193,43 @@ def renew(service: Service, name: str, progress: int) -> bool:
         return bool(kept) and not connection.scalar(sa.select(jobs.c.stop).where(jobs.c.id == name))
 
 
-def end(service: Service, connection: sa.Connection, row: dict[str, Any], **values: Any) -> bool:
-    """End a job that is ours, to be seen at the next point of the schedule; whether it was ours."""
-    now = service.clock.now()
-    spent = max(now - row["started"], 1e-3) / service.settings.first_tick
+def due(service: Service, row: dict[str, Any]) -> float:
+    """When a job that ends now may be seen to have ended: at the next point of the schedule."""
+    # Writing it down takes a moment, too.
+    spent = max(service.clock.now() + service.settings.grid - row["started"], 1e-3) / service.settings.first_tick
     # After one tick, then after 1.4 times as long each time: few bits of how long it took can be seen.
-    visible = row["started"] + service.settings.first_tick * 2.0 ** (max(math.ceil(2.0 * math.log2(spent)), 0) / 2.0)
+    ticks: float = 2.0 ** (max(math.ceil(2.0 * math.log2(spent)), 0) / 2.0)
+    return float(row["started"]) + service.settings.first_tick * ticks
+
+
+def until_seen(service: Service, name: str) -> float:
+    """Seconds until a job that has ended may be seen to have."""
+    with reading(service.engine).begin() as connection:
+        visible = connection.scalar(sa.select(jobs.c.visible).where(jobs.c.id == name))
+    return max(0.0, (visible or 0.0) - service.clock.now())
+
+
+def end(service: Service, connection: sa.Connection, row: dict[str, Any], visible: float, **values: Any) -> bool:
+    """End a job that is ours, to be seen when it is due; whether it was ours, and wanted if it brings a release."""
     mine = (jobs.c.id == row["id"]) & (jobs.c.worker == service.name) & (jobs.c.state == "running")
+    if "release" in values:
+        mine &= ~jobs.c.stop
     found = connection.execute(sa.update(jobs).where(mine).values(visible=visible, **values))
     return bool(found.rowcount)
 
 
 def fail(service: Service, row: dict[str, Any], failure: str) -> None:
     """End a job without a release."""
-    state = "stopped" if failure.startswith("stopped") else "failed"
     with service.engine.begin() as connection:
-        end(service, connection, row, state=state, failure=failure)
+        failure = _told(connection, row, failure)
+        state = "stopped" if failure.startswith("stopped") else "failed"
+        end(service, connection, row, due(service, row), state=state, failure=failure)
+
+
+def _told(connection: sa.Connection, row: dict[str, Any], failure: str) -> str:
+    """Why a job ended; somebody who wanted it stopped is told so, whatever else happened after it was charged."""
+    wanted = sa.select(jobs.c.stop).where(jobs.c.id == row["id"]).with_for_update()
+    return "stopped-charged" if connection.scalar(wanted) and failure.endswith("-charged") else failure
 
 
 def recover(service: Service) -> int:
@@ -181,25 +238,49 @@ def recover(service: Service) -> int:
     with reading(service.engine).begin() as connection:
         late = (jobs.c.state == "running") & (jobs.c.lease < service.clock.now())
         rows = [dict(row) for row in connection.execute(sa.select(jobs).where(late)).mappings()]
-    for row in rows:
-        charged = budgets.abandon(service, row["reservation"])
-        values: dict[str, Any] = {"state": "failed", "failure": "lost-charged", "visible": service.clock.now()}
-        if not charged:
-            values = {"state": "queued", "worker": None, "started": None, "lease": None, "progress": 0}
-        same = (jobs.c.id == row["id"]) & (jobs.c.worker == row["worker"]) & (jobs.c.state == "running")
-        with service.engine.begin() as connection:
-            connection.execute(sa.update(jobs).where(same).values(values))
-    return len(rows)
+    return sum(_taken_over(service, row) for row in rows)
+
+
+def _taken_over(service: Service, row: dict[str, Any]) -> bool:
+    """Decide about a job whose server fell silent, unless it has come back or somebody else was faster."""
+    now = service.clock.now()
+    silent = (jobs.c.id == row["id"]) & (jobs.c.worker == row["worker"]) & (jobs.c.state == "running")
+    mine = {"worker": service.name, "lease": now + service.settings.lease}
+    with service.engine.begin() as connection:
+        # First the job, then the ledger: whoever holds the job is the only one to say what became of its charge.
+        if not connection.execute(sa.update(jobs).where(silent & (jobs.c.lease < now)).values(mine)).rowcount:
+            return False
+    if budgets.abandon(service, row["reservation"]):
+        fail(service, row, "lost-charged")
+        return True
+    again: dict[str, Any] = {"state": "queued", "worker": None, "started": None, "lease": None, "progress": 0}
+    held = (jobs.c.id == row["id"]) & (jobs.c.worker == service.name) & (jobs.c.state == "running")
+    with service.engine.begin() as connection:
+        connection.execute(sa.update(jobs).where(held).values(again))
+    return True
 
 
 def _forget_new(service: Service) -> None:
-    """Give back what was reserved for jobs whose server fell silent before they were queued."""
+    """Forget jobs whose server fell silent before they were queued; `give_back` finds what was reserved for them."""
+    late = (jobs.c.state == "new") & (jobs.c.created < service.clock.now() - service.settings.lease)
     with reading(service.engine).begin() as connection:
-        late = (jobs.c.state == "new") & (jobs.c.created < service.clock.now() - service.settings.lease)
-        rows = connection.execute(sa.select(jobs.c.id, jobs.c.dataset).where(late)).all()
-    for name, dataset in rows:
-        for request in service.ledger.requests(dataset, state="reserved"):
-            if request.about.get("job") == name:
-                budgets.cancel(service, str(request.id))
-        with service.engine.begin() as connection:
-            connection.execute(sa.delete(jobs).where((jobs.c.id == name) & (jobs.c.state == "new")))
+        if connection.scalar(sa.select(jobs.c.id).where(late).limit(1)) is None:
+            return
+    with service.engine.begin() as connection:
+        connection.execute(sa.delete(jobs).where(late))
+
+
+def give_back(service: Service) -> int:
+    """Cancel what is reserved for jobs that nobody will work on any more; how many there were.
+
+    Nothing was drawn for them: noise needs a charge, and what is cancelled can never be charged.
+    """
+    held = {request.about.get("job"): request.id for request in service.ledger.requests(state="reserved")}
+    # A job is noted before its budget is reserved, so that one that is not there will not come either.
+    with reading(service.engine).begin() as connection:
+        going = set(connection.scalars(sa.select(jobs.c.id).where(jobs.c.state.in_(("new", *OPEN)))))
+    # Reservations without a job are not the service's own.
+    orphans = [number for job, number in held.items() if job is not None and job not in going]
+    for number in orphans:
+        budgets.cancel(service, str(number))
+    return len(orphans)

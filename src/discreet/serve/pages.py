@@ -115,8 +115,8 @@ def dummy_csv(request: Request, dataset: str) -> Response:
     columns = dummy(found.bounds, ROWS, outcome=found.outcome, treatment=found.treatment)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
+    writer.writerow([harmless(name) for name in columns])
+    writer.writerows([harmless(value) for value in row] for row in zip(*columns.values(), strict=True))
     return download(out.getvalue(), f"{found.id}-dummy.csv", "text/csv")
 
 
@@ -176,6 +176,12 @@ def download(body: str | bytes, name: str, kind: str) -> Response:
     """A file; its name is made of letters, digits and hyphens only."""
     safe = re.sub(r"[^A-Za-z0-9._-]", "-", name)
     return Response(body, media_type=kind, headers={"content-disposition": f'attachment; filename="{safe}"'})
+
+
+def harmless(value: Any) -> Any:
+    """Text that a spreadsheet would take for a formula gets a quote before it."""
+    risky = ("=", "+", "-", "@", "\t", "\r", "\n")
+    return f"'{value}" if isinstance(value, str) and value.lstrip(" ").startswith(risky) else value
 
 
 def plain_json(plain: Any) -> str:

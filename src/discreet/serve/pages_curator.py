@@ -15,6 +15,7 @@ from discreet.serve import budgets, catalogue, curating, people
 from discreet.serve.curating import Cap, NewDataset
 from discreet.serve.pages import download
 from discreet.serve.pages_request import _in_thread
+from discreet.serve.refusals import Refusal
 from discreet.serve.views import may_curate, page, service_of
 
 router = APIRouter(prefix="/curator", include_in_schema=False)
@@ -140,7 +141,7 @@ def _people(request: Request, made: str | None = None, problem: str | None = Non
 
 @router.post("/people")
 async def add_person(request: Request) -> Response:
-    """Add somebody, with a first token."""
+    """Add an analyst, with a first token."""
     return await _in_thread(_add_person, request, await _form(request))
 
 
@@ -148,8 +149,10 @@ def _add_person(request: Request, form: dict[str, str]) -> Response:
     service, _ = service_of(request), may_curate(request)
     try:
         person = form.get("person", "").strip()
+        if form.get("role", "analyst") == "curator":
+            raise Refusal("other-curator")
         people.add_person(
-            service.engine, service.clock, person=person, name=form.get("name", ""), role=form.get("role", "")
+            service.engine, service.clock, person=person, name=form.get("name", ""), role=form.get("role", "analyst")
         )
         made = people.add_token(service.engine, service.clock, person=person, label="first token")
     except DiscreetError as error:
@@ -160,7 +163,8 @@ def _add_person(request: Request, form: dict[str, str]) -> Response:
 @router.post("/people/{person}/tokens")
 def add_token(request: Request, person: str) -> Response:
     """Another token for somebody; it is shown this once."""
-    service, _ = service_of(request), may_curate(request)
+    service, identity = service_of(request), may_curate(request)
+    people.may_admit(service.engine, identity, person)
     return _people(request, made=people.add_token(service.engine, service.clock, person=person))
 
 

@@ -13,7 +13,7 @@ from starlette.datastructures import UploadFile
 
 from discreet.errors import DiscreetError
 from discreet.serve import budgets, catalogue, explore, forms, jobs, plans, releases
-from discreet.serve.pages import download, plain_json
+from discreet.serve.pages import download, harmless, plain_json
 from discreet.serve.reading import described
 from discreet.serve.refusals import Refusal
 from discreet.serve.requests import TITLES, Asked, estimator_for
@@ -92,14 +92,14 @@ def stop_job(request: Request, job: str) -> Response:
 def releases_page(request: Request) -> Response:
     """Own and published releases."""
     service, identity = service_of(request), may_read(request)
-    return page(request, "releases.html", rows=releases.listed(service.engine, identity), kinds=TITLES)
+    return page(request, "releases.html", rows=releases.listed(service.engine, service.clock, identity), kinds=TITLES)
 
 
 @router.get("/releases/{release}")
 def release_page(request: Request, release: str) -> Response:
     """What was found, what is promised, and how to write about it."""
     service, identity = service_of(request), may_read(request)
-    facts = releases.find(service.engine, identity, release)
+    facts = releases.find(service.engine, service.clock, identity, release)
     made = service.shelf.get(service.engine, release)
     context: dict[str, Any] = {"facts": facts, "pictures": releases.pictures_of(service.engine, release)}
     context |= {"again": "again" in request.query_params, "mine": facts["person"] == identity.person}
@@ -110,7 +110,7 @@ def release_page(request: Request, release: str) -> Response:
 def release_json(request: Request, release: str) -> Response:
     """The release file."""
     service, identity = service_of(request), may_read(request)
-    facts = releases.find(service.engine, identity, release)
+    facts = releases.find(service.engine, service.clock, identity, release)
     plain = explore.published(service, release).to_dict()
     return download(plain_json(plain), f"{facts['dataset']}-{facts['kind']}-{release}.json", "application/json")
 
@@ -119,7 +119,7 @@ def release_json(request: Request, release: str) -> Response:
 def release_png(request: Request, release: str) -> Response:
     """The picture."""
     service, identity = service_of(request), may_read(request)
-    facts = releases.find(service.engine, identity, release)
+    facts = releases.find(service.engine, service.clock, identity, release)
     drawn = releases.png_of(service.engine, service.shelf, release)
     return download(drawn, f"{facts['dataset']}-{facts['kind']}-{release}.png", "image/png")
 
@@ -130,24 +130,44 @@ def publish(request: Request, release: str) -> Response:
     service, identity = service_of(request), me(request)
     if not ({"request", "curate"} & identity.scopes):
         raise Refusal("forbidden")
-    releases.publish(service.engine, identity, release)
+    releases.publish(service.engine, service.clock, identity, release)
     return RedirectResponse(f"/releases/{release}", status_code=303)
 
 
 @router.get("/releases/{release}/explore")
 def explore_page(request: Request, release: str) -> Response:
-    """Curves with bands, a form for one person, and a file for many; a part of it where only an answer is wanted."""
+    """Curves with bands, a form for one person, and a file for many."""
     service, identity = service_of(request), may_read(request)
-    facts = releases.find(service.engine, identity, release)
+    facts = releases.find(service.engine, service.clock, identity, release)
     made = service.shelf.get(service.engine, release)
     if not explore.asks(made):
         raise Refusal("no-function")
-    given = dict(request.query_params)
-    if "hx-request" in request.headers:
-        rows = [forms.person(given, made.bounds)]
-        return page(request, "answer.html", found=explore.answers(service, release, rows)[0], bounds=made.bounds)
     curves = explore.curves(made)
     return page(request, "explore.html", facts=facts, bounds=made.bounds, curves=curves, start=explore.middle(made))
+
+
+@router.post("/releases/{release}/explore")
+async def explore_person(request: Request, release: str) -> Response:
+    """The answer for one person, as a part of the page. Some functions write answers down: no address does that."""
+    form = {name: str(value) for name, value in (await request.form()).items()}
+    return await _in_thread(_answer_person, request, release, form)
+
+
+def _answer_person(request: Request, release: str, form: dict[str, str]) -> Response:
+    made = _function(request, release)
+    rows = [forms.person(form, made.bounds)]
+    found = explore.answers(service_of(request), release, rows)[0]
+    return page(request, "answer.html", found=found, bounds=made.bounds)
+
+
+def _function(request: Request, release: str) -> Any:
+    """A release that one may see and ask about people."""
+    service, identity = service_of(request), may_read(request)
+    releases.find(service.engine, service.clock, identity, release)
+    made = service.shelf.get(service.engine, release)
+    if not explore.asks(made):
+        raise Refusal("no-function")
+    return made
 
 
 @router.post("/releases/{release}/upload")
@@ -162,25 +182,16 @@ async def upload(request: Request, release: str) -> Response:
 
 
 def _answer_file(request: Request, release: str, body: bytes) -> Response:
-    service, identity = service_of(request), may_read(request)
-    releases.find(service.engine, identity, release)
-    made = service.shelf.get(service.engine, release)
-    if not explore.asks(made):
-        raise Refusal("no-function")
+    service, made = service_of(request), _function(request, release)
     rows = explore.rows_in(body, made.bounds, service.settings.upload_rows)
     found = explore.answers(service, release, rows)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     head = [*made.bounds.names, *found[0]]
-    writer.writerow([_harmless(name) for name in head])
+    writer.writerow([harmless(name) for name in head])
     for row, answer in zip(rows, found, strict=True):
-        writer.writerow([_harmless(value) for value in [*(row[name] for name in made.bounds.names), *answer.values()]])
+        writer.writerow([harmless(value) for value in [*(row[name] for name in made.bounds.names), *answer.values()]])
     return download(out.getvalue(), f"effects-{release}.csv", "text/csv")
-
-
-def _harmless(value: Any) -> Any:
-    """Text that a spreadsheet would take for a formula gets a quote before it."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
 
 
 async def _in_thread(function: Any, *args: Any) -> Response:

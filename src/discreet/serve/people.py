@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from discreet.errors import InvalidInput
 from discreet.serve.clock import Clock
+from discreet.serve.refusals import Refusal
 from discreet.serve.schema import people, reading, sessions, tokens
 
 Role = Literal["analyst", "curator"]
@@ -125,6 +126,14 @@ def add_token(
     with engine.begin() as connection:
         connection.execute(sa.insert(tokens).values(row))
     return f"discreet_{made}_{secret}"
+
+
+def may_admit(engine: sa.Engine, identity: Identity, person: str) -> None:
+    """Refuse a curator who would act for another: they make tokens for analysts and for themselves."""
+    with reading(engine).begin() as connection:
+        role = connection.scalar(sa.select(people.c.role).where(people.c.id == person))
+    if role == "curator" and person != identity.person:
+        raise Refusal("other-curator")
 
 
 def tokens_of(engine: sa.Engine, person: str | None = None) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ TEXTS: dict[str, tuple[int, str]] = {
     "no-release": (404, "There is no release of this name that you may see: choose one from the list."),
     "no-job": (404, "There is no request of this name that you may see: choose one from the list."),
     "method": (405, "This address does not take such a request: see the description of the interface."),
+    "too-slow": (408, "The request took too long to arrive: repeat it, and send less at a time."),
     "too-large": (413, "The request is larger than the service accepts: send less at a time."),
     "too-many": (429, "Too many requests in a short time: wait a moment and repeat."),
     "malformed": (422, "The request cannot be read: send what the description of the interface asks for."),
@@ -23,6 +24,11 @@ TEXTS: dict[str, tuple[int, str]] = {
     "no-function": (409, "This release is no function of covariates: only such releases can be asked about people."),
     "claimed": (409, "This method's privacy is claimed and not proved, and this data set does not admit such methods."),
     "twice": (409, "Raising a cap takes two curators: the one who asked for it cannot approve it."),
+    "other-curator": (
+        403,
+        "Curators make accounts and tokens for analysts, and tokens for themselves: whoever runs the service makes "
+        "those of other curators, with discreet serve --curator.",
+    ),
     "unexpected": (500, "Something went wrong that should not have: nothing more is said, and it has been noted."),
 }
 
@@ -31,6 +37,7 @@ FAILURES = {
     "source": "The source of this data set is not what a curator registered, or is out of reach. Nothing was charged.",
     "budget": "The budget that was left when the request came has been spent since. Nothing was charged.",
     "frozen": "The data set was frozen before the request was begun. Nothing was charged.",
+    "access": "Access to the data set was withdrawn before the request was begun. Nothing was charged.",
     "stopped": "The request was stopped before anything was computed. Nothing was charged.",
     "stopped-charged": "The request was stopped after its budget had been charged. It stays charged.",
     "failed-charged": "The request failed after its budget had been charged. It stays charged, so that failures tell "

@@ -15,6 +15,7 @@ from discreet.errors import InvalidInput, UnsupportedRelease
 from discreet.papers import answers as paper_answers
 from discreet.papers.answers import AnswersRelease, FunctionRelease
 from discreet.release import Release
+from discreet.serve.clock import Clock
 from discreet.serve.people import Identity
 from discreet.serve.pictures import png
 from discreet.serve.refusals import Refusal
@@ -31,6 +32,8 @@ _KINDS: dict[str, Any] = {
 # Releases that are kept in memory: an effect function takes a few hundred kilobytes.
 _MOST = 64
 _OWNERS = 10_000
+# Later than any clock.
+_NEVER = 1e11
 _FACTS = ("id", "job", "dataset", "person", "kind", "title", "published", "created")
 
 
@@ -115,22 +118,22 @@ def store(
     connection.execute(sa.insert(releases).values(row))
 
 
-def listed(engine: sa.Engine, identity: Identity, dataset: str | None = None) -> list[dict[str, Any]]:
+def listed(engine: sa.Engine, clock: Clock, identity: Identity, dataset: str | None = None) -> list[dict[str, Any]]:
     """Releases that somebody may see, the newest first."""
     wanted = sa.select(*(releases.c[name] for name in _FACTS)).order_by(releases.c.created.desc(), releases.c.id)
     if not identity.curator:
-        wanted = wanted.where(_visible(identity))
+        wanted = wanted.where(_visible(clock, identity))
     if dataset is not None:
         wanted = wanted.where(releases.c.dataset == dataset)
     with reading(engine).begin() as connection:
         return [dict(row) for row in connection.execute(wanted.limit(500)).mappings()]
 
 
-def find(engine: sa.Engine, identity: Identity, name: str) -> dict[str, Any]:
+def find(engine: sa.Engine, clock: Clock, identity: Identity, name: str) -> dict[str, Any]:
     """What is known of a release that somebody may see; others are refused as if they did not exist."""
     wanted = sa.select(*(releases.c[fact] for fact in _FACTS)).where(releases.c.id == name)
     if not identity.curator:
-        wanted = wanted.where(_visible(identity))
+        wanted = wanted.where(_visible(clock, identity))
     with reading(engine).begin() as connection:
         row = connection.execute(wanted).mappings().first()
     if row is None:
@@ -158,16 +161,21 @@ def png_of(engine: sa.Engine, shelf: Shelf, name: str) -> bytes:
     return bytes(found)
 
 
-def identical(engine: sa.Engine, identity: Identity, key: str) -> str | None:
+def identical(engine: sa.Engine, clock: Clock, identity: Identity, key: str) -> str | None:
     """A release that answers the same request on unchanged data, among those that somebody may see anyway."""
-    mine = (releases.c.key == key) & ((releases.c.person == identity.person) | releases.c.published)
+    alike = (releases.c.key == key) & _visible(clock, identity)
     with reading(engine).begin() as connection:
-        return connection.scalar(sa.select(releases.c.id).where(mine).order_by(releases.c.created).limit(1))
+        return connection.scalar(sa.select(releases.c.id).where(alike).order_by(releases.c.created).limit(1))
 
 
-def publish(engine: sa.Engine, identity: Identity, name: str) -> None:
+def withhold(connection: sa.Connection, job: str) -> None:
+    """Keep a release from analysts for ever: its request was stopped before it could be seen."""
+    connection.execute(sa.update(releases).where(releases.c.job == job).values(created=_NEVER, published=False))
+
+
+def publish(engine: sa.Engine, clock: Clock, identity: Identity, name: str) -> None:
     """Show a release to everybody who may use its data set. It cannot be taken back: others may have read it."""
-    facts = find(engine, identity, name)
+    facts = find(engine, clock, identity, name)
     if facts["person"] != identity.person and not identity.curator:
         raise Refusal("forbidden")
     with engine.begin() as connection:
@@ -188,7 +196,11 @@ def rows_of(given: list[dict[str, Any]], bounds: Any) -> Any:
         raise InvalidInput("every column must hold one kind of value, numbers or text: check the rows.") from None
 
 
-def _visible(identity: Identity) -> Any:
-    """Own releases, and published ones of data sets that are open to this person."""
+def _visible(clock: Clock, identity: Identity) -> Any:
+    """Own releases, and published ones of data sets that are open to this person, once the public schedule shows them.
+
+    A release is dated by the moment at which its request may be seen to have ended: how long it took is nobody's.
+    """
     granted = sa.select(grants.c.dataset).where(grants.c.person == identity.person)
-    return (releases.c.person == identity.person) | (releases.c.published & releases.c.dataset.in_(granted))
+    mine = (releases.c.person == identity.person) | (releases.c.published & releases.c.dataset.in_(granted))
+    return mine & (releases.c.created <= clock.now())

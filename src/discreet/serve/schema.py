@@ -7,6 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from discreet.errors import InvalidInput, MissingExtra
+from discreet.ledger.store import make_private
 
 VERSION = 1
 
@@ -146,6 +147,8 @@ def connect(url: str) -> sa.Engine:
     except sa.exc.ArgumentError:
         raise InvalidInput("--database is no address of a database: write it as sqlite:///file.db.") from None
     if engine.dialect.name == "sqlite":
+        if engine.url.database and engine.url.database != ":memory:":
+            make_private(engine.url)
         _prepare_sqlite(engine)
     try:
         _migrate(engine)

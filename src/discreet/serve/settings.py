@@ -29,6 +29,8 @@ class Settings:
         Seconds after which a job whose server fell silent is taken up by another.
     body_limit, upload_limit : int
         Bytes of an ordinary request, and of one that brings a file.
+    body_seconds : float
+        Seconds within which all of a request has to arrive.
     upload_rows : int
         Rows of an uploaded file.
     logins, spends, asks : float
@@ -46,6 +48,7 @@ class Settings:
     lease: float = 15.0
     body_limit: int = 262_144
     upload_limit: int = 5_000_000
+    body_seconds: float = 30.0
     upload_rows: int = 100_000
     logins: float = 20.0
     spends: float = 120.0

@@ -5,9 +5,11 @@ from __future__ import annotations
 import glob
 import hashlib
 import re
+import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import duckdb
 import numpy as np
@@ -15,11 +17,13 @@ import pyarrow as pa
 import sqlalchemy as sa
 
 from discreet.bounds import Bounds, Levels
-from discreet.engines import open_table
+from discreet.engines import Options, open_table
+from discreet.engines.files import files_of, read_csv, read_parquet
 from discreet.errors import InvalidInput
 from discreet.records import ArrayRecords
 
 _DATABASE = re.compile(r"(sqlite|postgresql(\+psycopg)?)://")
+_SQLITE = "sqlite:///"
 _ROWS = 65_536
 
 
@@ -34,67 +38,115 @@ def located(source: str, root: str) -> str:
     Parameters
     ----------
     source : str
-        A path or pattern of CSV or Parquet files, or an address such as ``postgresql://host/base#table``.
+        A path or pattern of CSV or Parquet files, ``sqlite:///file#table``, or ``postgresql://host/base#table``.
     root : str
         The directory that holds all data.
     """
     if "\0" in source or not source.strip():
         raise InvalidInput("source must be a path, a pattern, or the address of a table: write one of them.")
-    if is_database(source):
-        if not source.partition("#")[2]:
-            raise InvalidInput("source must name the table after a #, as in postgresql://host/base#table: add it.")
-        return source
     home = Path(root).resolve()
-    pattern = str(home / source)
-    found = [Path(path).resolve() for path in glob.glob(pattern)]
-    if not found:
+    if not is_database(source):
+        path = home / source
+        # Letters of the directory's own name are no pattern.
+        where = str(path if _is_file(path) else Path(glob.escape(str(home))) / source)
+        _check_below(home, where)
+        return where
+    url, _, table = source.partition("#")
+    if not table:
+        raise InvalidInput("source must name the table after a #, as in postgresql://host/base#table: add it.")
+    if not url.startswith("sqlite"):
+        return source
+    if not url.startswith(_SQLITE):
+        raise InvalidInput("source must be written as sqlite:///file#table: the path begins at the data directory.")
+    where = f"{_SQLITE}{home / url.removeprefix(_SQLITE)}#{table}"
+    if not _is_file(Path(_file(where))):
         raise InvalidInput("source matches no file: check the path, which begins at the service's data directory.")
-    if not all(path.is_file() and path.is_relative_to(home) for path in found):
+    _check_below(home, where)
+    return where
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        # Too long a name.
+        return False
+
+
+def _check_below(home: Path, source: str) -> None:
+    """Refuse files that do not lie in the directory, links resolved."""
+    try:
+        found = [Path(file).resolve() for file in _files(source)]
+    except (ValueError, OSError, duckdb.Error):
+        # There is none, or there cannot be one of such a name.
+        raise InvalidInput(
+            "source matches no file: check the path, which begins at the service's data directory."
+        ) from None
+    if not all(file.is_file() and file.is_relative_to(home) for file in found):
         raise InvalidInput("source leaves the service's data directory: move the files into it.")
-    return pattern
+
+
+def _files(source: str) -> tuple[str, ...]:
+    """The files of a source, by the same rules by which they are read."""
+    if not is_database(source):
+        # What is a file's name is no pattern: DuckDB need not be asked.
+        return (source,) if _is_file(Path(source)) else files_of(source)
+    if not _is_file(Path(_file(source))):
+        raise InvalidInput("source is not there any more: put the file back, or have the data set checked again.")
+    log = f"{_file(source)}-wal"
+    return (_file(source), log) if _is_file(Path(log)) else (_file(source),)
 
 
 def fingerprint(source: str) -> str:
     """What tells that files were changed or went away: their names, sizes and times, hashed."""
-    if is_database(source):
+    if is_database(source) and not source.startswith(_SQLITE):
         return "a table"
+    try:
+        found = _files(source)
+    except InvalidInput:
+        return "nothing"
     hashed = hashlib.sha256()
-    for path in sorted(glob.glob(source)):
+    for path in found:
         facts = Path(path).stat()
         hashed.update(f"{path}\0{facts.st_size}\0{facts.st_mtime_ns}\0".encode())
-    return hashed.hexdigest() if glob.glob(source) else "nothing"
+    return hashed.hexdigest()
 
 
 def records_in(source: str, *, outcome: str, treatment: str, bounds: Bounds, propensity: float | str | None) -> int:
     """The number of records, once all of them were found fit for use."""
-    if not is_database(source):
-        facts: Any = {"outcome": outcome, "treatment": treatment, "bounds": bounds, "propensity": propensity}
-        with open_table(source, **facts) as records:
+    facts: Any = {"outcome": outcome, "treatment": treatment, "bounds": bounds, "propensity": propensity}
+    table, where = opened(source, **facts)
+    if isinstance(table, str):
+        with open_table(table, **facts, options=Options(**where)) as records:
             # Adding ones up reads everything, and refuses what cannot be used.
             return int(records.sum(lambda chunk: np.array([len(chunk.t)]))[0])
-    table = table_of(source, _wanted(outcome, treatment, bounds, propensity))
     X = table.select(list(bounds.names)) if bounds.p else None
     known = table[propensity] if isinstance(propensity, str) else propensity
     return ArrayRecords.of(table[outcome], table[treatment], X, bounds=bounds, propensity=known).n
 
 
-def opened(source: str, *, outcome: str, treatment: str, bounds: Bounds, propensity: float | str | None) -> Any:
-    """What ``fit_table`` takes: the path of files, or a table in memory."""
+def opened(
+    source: str, *, outcome: str, treatment: str, bounds: Bounds, propensity: float | str | None
+) -> tuple[Any, dict[str, Any]]:
+    """What ``fit_table`` takes, and what it has to be told: files, an address and its table, or a table in memory."""
     if not is_database(source):
-        return source
-    return table_of(source, _wanted(outcome, treatment, bounds, propensity))
+        return source, {}
+    url, _, name = source.partition("#")
+    if not url.startswith("sqlite"):
+        return url.replace("postgresql+psycopg://", "postgresql://", 1), {"relation": name}
+    return table_of(source, _wanted(outcome, treatment, bounds, propensity)), {}
 
 
 def in_memory(source: str, outcome: str, treatment: str, bounds: Bounds) -> Any:
-    """All columns of files that were checked before, as an Arrow table: numbers, and text where levels are text."""
+    """All columns of a source that was checked before, as an Arrow table: numbers, and text where levels are text."""
+    if is_database(source):
+        return table_of(source, _wanted(outcome, treatment, bounds, None))
     specs = {outcome: bounds.outcome_range, treatment: bounds.arms}
     specs |= dict(zip(bounds.names, bounds.columns, strict=True))
     text = {name for name, spec in specs.items() if isinstance(spec, Levels) and spec.is_text}
     with duckdb.connect() as connection:
-        if source.lower().endswith(".parquet"):
-            found = connection.read_parquet(source, union_by_name=True)
-        else:
-            found = connection.read_csv(source, header=True, sep=",", all_varchar=True, union_by_name=True)
+        read = read_parquet if source.lower().endswith(".parquet") else read_csv
+        found = read(connection, files_of(source))
         columns = [duckdb.ColumnExpression(name).cast("VARCHAR" if name in text else "DOUBLE") for name in specs]
         return found.select(*columns).to_arrow_table().rename_columns(list(specs))
 
@@ -103,7 +155,10 @@ def table_of(source: str, columns: Sequence[str]) -> Any:
     """Columns of a table in a database, as an Arrow table."""
     url, _, name = source.partition("#")
     schema, _, table = name.rpartition(".")
-    engine = sa.create_engine(url.replace("postgresql://", "postgresql+psycopg://", 1))
+    if url.startswith("sqlite"):
+        engine = sa.create_engine("sqlite://", creator=lambda: _read_only(_file(source)), poolclass=sa.NullPool)
+    else:
+        engine = sa.create_engine(url.replace("postgresql://", "postgresql+psycopg://", 1))
     # Names are quoted by SQLAlchemy; nothing of them is read as SQL.
     made = sa.table(table, *(sa.column(column) for column in columns), schema=schema or None)
     columns_: list[list[Any]] = [[] for _ in columns]
@@ -120,6 +175,16 @@ def table_of(source: str, columns: Sequence[str]) -> Any:
         return pa.table({column: pa.array(values) for column, values in zip(columns, columns_, strict=True)})
     except (pa.ArrowException, ValueError, TypeError, OverflowError):
         raise InvalidInput("source has a column that mixes kinds of values: convert it first.") from None
+
+
+def _file(source: str) -> str:
+    """The file of a table in SQLite."""
+    return source.partition("#")[0].removeprefix(_SQLITE)
+
+
+def _read_only(path: str) -> sqlite3.Connection:
+    """A connection that neither makes a file nor changes one."""
+    return sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True)
 
 
 def _wanted(outcome: str, treatment: str, bounds: Bounds, propensity: float | str | None) -> list[str]:

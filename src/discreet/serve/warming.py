@@ -22,7 +22,7 @@ def warm(app: FastAPI, service: Service) -> None:
     summary()
     for dataset in catalogue.everything(service.engine)[:_MOST]:
         try:
-            budgets.composed(service, service.ledger.account(dataset.id))
+            budgets.composed(service, service.ledger.account(dataset.id), as_recorded=False)
             asked = plans.Planned(epsilon=1.0, delta=1e-6)
             plans.curve(dataset, asked)
         except DiscreetError:

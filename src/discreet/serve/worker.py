@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import threading
 import time
 import warnings
@@ -24,6 +25,10 @@ class Stopped(Exception):
     """Somebody asked for the end of the job, or another server has taken it."""
 
 
+class Withdrawn(Exception):
+    """The person who asked may not use the data set any more."""
+
+
 class Worker:
     """A thread that takes jobs from the queue until it is told to end."""
 
@@ -42,12 +47,18 @@ class Worker:
         self._thread.join(wait)
 
     def _run(self) -> None:
+        swept = -math.inf
         while not self._over.is_set():
             try:
                 self._service.clock.remember()
                 jobs.recover(self._service)
+                if time.monotonic() - swept > self._service.settings.lease:
+                    swept = time.monotonic()
+                    jobs.give_back(self._service)
                 while not self._over.is_set() and (row := jobs.claim(self._service)) is not None:
                     work(self._service, row)
+                    # The next one begins when this one may be seen to have ended: queues tell no more than schedules.
+                    self._over.wait(jobs.until_seen(self._service, row["id"]))
             except Exception as error:
                 _log.error("jobs: %s", type(error).__name__)
                 self._over.wait(_PAUSE)
@@ -62,11 +73,15 @@ def work(service: Service, row: dict[str, Any]) -> None:
     try:
         _work(service, row, heart)
     except Stopped:
-        _give_up(service, row, "stopped")
+        _give_up(service, row, "stopped", "stopped-charged")
     except BudgetExceeded:
         _give_up(service, row, "budget")
     except budgets.Frozen:
         _give_up(service, row, "frozen")
+    except budgets.Cancelled:
+        _give_up(service, row, "stopped", "lost-charged")
+    except Withdrawn:
+        _give_up(service, row, "access")
     except Exception as error:
         # What it says may depend on records, so that only its kind is noted.
         _log.error("job: %s", type(error).__name__)
@@ -75,14 +90,15 @@ def work(service: Service, row: dict[str, Any]) -> None:
         heart.end()
 
 
-def _give_up(service: Service, row: dict[str, Any], why: str) -> None:
+def _give_up(service: Service, row: dict[str, Any], why: str, why_charged: str = "failed-charged") -> None:
     """End without a release: whatever was charged stays charged, and is said to be."""
+    if not jobs.ours(service, row):
+        # Another server has taken it over: what the ledger says of it is no longer for this one to change.
+        return
     charged = budgets.abandon(service, row["reservation"])
-    if charged:
-        why = "stopped-charged" if why == "stopped" else "failed-charged"
-    else:
+    if not charged:
         budgets.cancel(service, row["reservation"])
-    jobs.fail(service, row, why)
+    jobs.fail(service, row, why_charged if charged else why)
 
 
 def _work(service: Service, row: dict[str, Any], heart: _Heart) -> None:
@@ -92,21 +108,28 @@ def _work(service: Service, row: dict[str, Any], heart: _Heart) -> None:
     asked = Asked(**json.loads(row["request"]))
     estimator = estimator_for(dataset, asked)
     heart.listen()
+    if not catalogue.may_use(service.engine, dataset.id, row["person"]):
+        raise Withdrawn
     # From here on whatever happens may depend on records, so that it is paid for first.
     budgets.charge(service, row["reservation"])
     facts: Any = {"outcome": dataset.outcome, "treatment": dataset.treatment}
-    table = sources.opened(dataset.source, bounds=estimator.bounds, propensity=dataset.propensity, **facts)
-    heart.listen()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if asked.kind == "dp-cate":
-            made, secret = functions.fitted(estimator, table, **facts)
+            made, secret = functions.fitted(estimator, dataset.source, **facts)
         else:
-            made, secret = estimator.fit_table(table, progress=heart.told, **facts).release_, None
+            table, where = sources.opened(
+                dataset.source, bounds=estimator.bounds, propensity=dataset.propensity, **facts
+            )
+            heart.listen()
+            made, secret = estimator.fit_table(table, progress=heart.told, **facts, **where).release_, None
+    if not catalogue.unchanged(dataset):
+        raise DiscreetError("the source has changed while it was read.")
     heart.listen()
     pictures = _drawn(made)
     name = new_id()
     budgets.settle(service, row["reservation"], made)
+    visible = jobs.due(service, row)
     with service.engine.begin() as connection:
         releases.store(
             connection,
@@ -119,14 +142,16 @@ def _work(service: Service, row: dict[str, Any], heart: _Heart) -> None:
             title=f"{TITLES[asked.kind]} of {dataset.treatment} on {dataset.outcome}",
             made=made,
             pictures=pictures,
-            created=service.clock.now(),
+            created=visible,
         )
         if secret is not None:
             functions.keep(connection, name, secret)
-        if not jobs.end(service, connection, row, state="done", release=name, progress=100):
+        if not jobs.end(service, connection, row, visible, state="done", release=name, progress=100):
             raise Stopped
     # What the next page shows takes a moment to compose.
-    budgets.composed(service, service.ledger.account(dataset.id))
+    account = service.ledger.account(dataset.id)
+    for as_recorded in (True, False):
+        budgets.composed(service, account, as_recorded=as_recorded)
 
 
 def _drawn(made: Any) -> list[tuple[str, str]]:
