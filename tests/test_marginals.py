@@ -7,6 +7,7 @@ from discreet.marginals import (
     cell_numbers,
     cells,
     clean_marginals,
+    clean_windows,
     find_windows,
     into_windows,
     reference_points,
@@ -136,11 +137,44 @@ def test_a_second_look_knows_plateaus_and_skewed_shapes():
     plateau = np.where((np.arange(BINS) >= 4) & (np.arange(BINS) < 18), 1 / 14, 0.0)
     skewed = _histogram(2 * np.clip(np.exp(rng.normal(-2, 0.6, 100_000)), 0, 1) - 1)
     for truth in (plateau, skewed):
-        errors = {}
-        for windowed in (False, True):
-            found = [
-                clean_marginals((RANGE,), (truth + rng.normal(0, 0.02, BINS),), 0.02, windowed=windowed)[0]
-                for _ in range(40)
-            ]
-            errors[windowed] = np.mean([np.sum((one - truth) ** 2) for one in found])
-        assert errors[True] < 0.8 * errors[False]
+        noisy = [truth + rng.normal(0, 0.02, BINS) for _ in range(40)]
+        before = [clean_marginals((RANGE,), (part,), 0.02)[0] for part in noisy]
+        again = [_on_the_range(*clean_windows([None], [part], 0.02)) for part in noisy]
+        assert _mean_error(again, truth) < 0.8 * _mean_error(before, truth)
+
+
+def _on_the_range(windows, marginals):
+    middle, half = windows[0] or (0.0, 1.0)
+    edges, below = np.linspace(-1.0, 1.0, BINS + 1), np.concatenate([[0.0], np.cumsum(marginals[0])])
+    return np.diff(np.interp(edges, middle + half * edges, below))
+
+
+def _mean_error(found, truth):
+    return np.mean([np.sum((one - truth) ** 2) for one in found])
+
+
+def test_ends_that_a_second_look_finds_empty_are_cut_off():
+    rng = np.random.default_rng(8)
+    # Even records from -0.1 to 0.1 of a range, in a window from -0.25 to 0.25.
+    truth = _histogram(rng.uniform(-0.4, 0.4, 100_000))
+    for sd in (1e-4, 0.005):
+        found = [clean_windows([(0.0, 0.25)], [truth + rng.normal(0, sd, BINS)], sd) for _ in range(20)]
+        windows = np.array([window for (window,), _ in found])
+        np.testing.assert_allclose(np.median(windows, axis=0), (0.0, 0.25 * 10 / BINS), atol=0.25 / BINS)
+        inside = np.median([marginal for _, (marginal,) in found], axis=0)
+        np.testing.assert_allclose(inside[4:-4] * BINS, 1.0, atol=0.15)
+
+
+def test_what_stands_clear_of_the_noise_is_not_cut_off():
+    truth = np.zeros(BINS)
+    truth[[9, 10, 11, 12]], truth[23] = 0.24, 0.04
+    ((window,), (marginal,)) = clean_windows([None], [truth], 0.004)
+    assert sum(window) == pytest.approx(1.0)
+    assert marginal[-1] * BINS > 0.5
+
+
+def test_a_range_that_is_filled_keeps_its_window():
+    for sd in (1e-4, 0.02, 0.5):
+        ((window,), (marginal,)) = clean_windows([(0.3, 0.5)], [UNIFORM], sd)
+        assert window == (0.3, 0.5)
+        np.testing.assert_allclose(marginal, UNIFORM, rtol=0.05)

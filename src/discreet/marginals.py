@@ -24,8 +24,9 @@ _EVEN, _COMMON = 0.5, 0.8
 _OUTSIDE, _NARROWER, _CLEAR = 0.002, 0.75, 3.5
 
 # Least mass of a cell, in units of an even one's: so little is never known to be nothing, nor is this part of the
-# noise's standard deviation, up to a limit.
-_LEAST, _LEAST_WINDOWED, _BARELY, _LEAST_UNSEEN = 0.02, 0.004, 0.1, 0.25
+# noise's standard deviation, up to a limit. Ends with less than the last are cut off in a second look, and a shape with
+# less than a tenth of an even cell is believed unless counts stand clear.
+_LEAST, _LEAST_WINDOWED, _BARELY, _LEAST_UNSEEN, _EMPTY, _NEARLY_EMPTY = 0.02, 0.004, 0.1, 0.25, 0.01, 0.1
 
 Column = Range | Levels
 # Middle and half width of a part of [-1, 1].
@@ -80,25 +81,51 @@ def _window(fractions: Float, shape: Float, sd: float) -> Window | None:
     return (low + high) / BINS - 1.0, (high - low) / BINS
 
 
-def clean_marginals(
-    columns: Sequence[Column], fractions: Sequence[Float], sd: float, *, windowed: bool = False
-) -> tuple[Float, ...]:
+def clean_marginals(columns: Sequence[Column], fractions: Sequence[Float], sd: float) -> tuple[Float, ...]:
     """Denoise released histograms: towards what a bell (for levels, equal cells) would give, by James and Stein.
 
     Bells are normal curves cut off at the ends of the range. A range's shape is the average of all bells and of even
     cells, weighted by how likely each is; how likely they are beforehand is learnt from all ranges together, because
     bounds that were declared by the same people tend to be generous to the same degree. Where the noise is small, the
-    histograms are returned as they are. Ranges of a second look (``windowed``) may also be skewed, or filled in part.
+    histograms are returned as they are.
     """
-    ranges = [isinstance(column, Range) for column in columns]
-    ordered_parts = [part for part, ordered in zip(fractions, ranges, strict=True) if ordered]
-    bells = iter(_likely_shapes(ordered_parts, sd, _MORE_SHAPES if windowed else _SHAPES))
+    ordered_parts = [part for column, part in zip(columns, fractions, strict=True) if isinstance(column, Range)]
+    bells = iter(_likely_shapes(ordered_parts, sd, _SHAPES))
     shapes = [
-        next(bells) if ordered else np.full(len(part), 1.0 / len(part))
-        for part, ordered in zip(fractions, ranges, strict=True)
+        next(bells) if isinstance(column, Range) else np.full(len(part), 1.0 / len(part))
+        for column, part in zip(columns, fractions, strict=True)
     ]
-    least = max(_LEAST_WINDOWED, min(_LEAST_UNSEEN, _BARELY * sd * BINS)) if windowed else _LEAST
-    return tuple(_shrunk(part, shape, sd, least) for part, shape in zip(fractions, shapes, strict=True))
+    return tuple(_at_least(_kept(part, shape, sd), _LEAST) for part, shape in zip(fractions, shapes, strict=True))
+
+
+def clean_windows(
+    windows: Sequence[Window | None], fractions: Sequence[Float], sd: float
+) -> tuple[list[Window | None], list[Float]]:
+    """The same for ranges that are looked at again inside their windows: they may also be skewed, or filled in part.
+
+    A first look has wide cells: ends that the second one finds empty are cut off.
+    """
+    least = max(_LEAST_WINDOWED, min(_LEAST_UNSEEN, _BARELY * sd * BINS))
+    found: list[Window | None] = []
+    marginals = []
+    for window, part, shape in zip(windows, fractions, _likely_shapes(fractions, sd, _MORE_SHAPES), strict=True):
+        kept = _kept(part, shape, sd)
+        believed = (shape < _NEARLY_EMPTY / BINS) & (np.abs(part - shape) < _CLEAR * sd)
+        closer, inside = _without_empty_ends(window, np.maximum(np.where(believed, shape, kept), 0.0))
+        found.append(closer)
+        marginals.append(_at_least(inside, least))
+    return found, marginals
+
+
+def _without_empty_ends(window: Window | None, mass: Float) -> tuple[Window | None, Float]:
+    filled = np.flatnonzero(mass > _EMPTY / BINS)
+    if not filled.size or filled[-1] + 1 - filled[0] > _NARROWER * BINS:
+        return window, mass
+    low, high = int(filled[0]), int(filled[-1]) + 1
+    below = np.cumsum(np.concatenate([[0.0], mass[low:high]]))
+    inside = np.diff(np.interp(np.linspace(0.0, high - low, BINS + 1), np.arange(high - low + 1), below))
+    middle, half = window or (0.0, 1.0)
+    return (middle + half * ((low + high) / BINS - 1.0), half * (high - low) / BINS), inside
 
 
 class _Shapes(NamedTuple):
@@ -130,8 +157,8 @@ def _likely_shapes(fractions: Sequence[Float], sd: float, shapes: _Shapes) -> li
     return list(likely @ mass)
 
 
-def _shrunk(fractions: Float, shape: Float, sd: float, least: float) -> Float:
-    values = np.maximum(_kept(fractions, shape, sd), least / len(fractions))
+def _at_least(mass: Float, least: float) -> Float:
+    values = np.maximum(mass, least / len(mass))
     return np.asarray(values / values.sum())
 
 

@@ -17,7 +17,7 @@ from discreet.columns import Float, IntArray, Range
 from discreet.focus import Focus
 from discreet.gate import Gate, Query
 from discreet.geometry import Ball, Cells, Gram, Interval, MeanSquare
-from discreet.marginals import Column, cell_numbers, cells, clean_marginals, find_windows, into_windows
+from discreet.marginals import Column, cell_numbers, cells, clean_marginals, clean_windows, find_windows, into_windows
 from discreet.moments import Reference, SteadyGram
 from discreet.records import CHUNK_ROWS, Chunk
 from discreet.spread import BINS, Factors, Spread, bin_numbers
@@ -119,10 +119,10 @@ def build_closer_basis(gate: Gate, share: float, size: Size) -> Basis:
     again = _marginal_parts(
         gate, "marginals", 0.6 * share, some, lambda c: into_windows(c.x, windows)[:, ranges].copy(order="F")
     )
-    marginals = list(clean_marginals(columns, *first))
-    for j, marginal in zip(ranges, clean_marginals(some, *again, windowed=True), strict=True):
-        marginals[j] = marginal
-    return Basis(columns, tuple(marginals), size, windows)
+    marginals, closer = list(clean_marginals(columns, *first)), list(windows)
+    for j, window, marginal in zip(ranges, *clean_windows([windows[j] for j in ranges], *again), strict=True):
+        closer[j], marginals[j] = window, marginal
+    return Basis(columns, tuple(marginals), size, tuple(closer))
 
 
 def _marginal_parts(
