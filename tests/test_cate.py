@@ -1,5 +1,6 @@
 """The effect function: what it finds, what it refuses to find, and what it leaves behind."""
 
+import json
 import pickle
 
 import numpy as np
@@ -181,6 +182,19 @@ def test_bounds_that_are_far_too_wide_cost_little():
     assert windows[0] is not None
     assert windows[0][1] < 0.3
     assert windows[2] is None
+
+
+@pytest.mark.parametrize("half", [300.0, 5_000.0, 1e9])
+def test_records_in_a_tiny_part_of_their_range_have_a_function(half):
+    vast = Bounds(
+        outcome=(-8, 8),
+        covariates={"age": (-half, half), "dose": (-half, half / 3.0), "ward": ["a", "b", "c"]},
+        propensity=(0.1, 0.9),
+    )
+    cate, X, _ = fitted(bounds=vast)
+    again = EffectRelease.from_dict(json.loads(json.dumps(cate.release_.to_dict())))
+    np.testing.assert_array_equal(again.effect(X), cate.effect(X))
+    assert np.all(np.isfinite(cate.effect(X)))
 
 
 @pytest.mark.parametrize("propensity", [None, "column"])

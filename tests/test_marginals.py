@@ -4,6 +4,7 @@ import pytest
 from discreet.bounds import Levels, Range
 from discreet.marginals import (
     BINS,
+    NARROWEST,
     cell_numbers,
     cells,
     clean_marginals,
@@ -171,6 +172,17 @@ def test_what_stands_clear_of_the_noise_is_not_cut_off():
     ((window,), (marginal,)) = clean_windows([None], [truth], 0.004)
     assert sum(window) == pytest.approx(1.0)
     assert marginal[-1] * BINS > 0.5
+
+
+def test_windows_stay_inside_the_range_whatever_they_are_cut_to():
+    for low in range(BINS):
+        for high in range(low + 1, BINS + 1):
+            truth = np.where((np.arange(BINS) >= low) & (np.arange(BINS) < high), 1.0 / (high - low), 0.0)
+            (window,) = find_windows((RANGE,), (truth,), 1e-6)
+            for again in (truth, truth[::-1]):
+                ((middle, half),) = [part or (0.0, 1.0) for part in clean_windows([window], [again], 1e-6)[0]]
+                assert half >= NARROWEST - 1e-9
+                assert abs(middle) + half <= 1.0 + 1e-9
 
 
 def test_a_range_that_is_filled_keeps_its_window():

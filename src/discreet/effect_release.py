@@ -19,7 +19,7 @@ from discreet.columns import Float
 from discreet.errors import InvalidInput, UnsupportedRelease
 from discreet.frames import table
 from discreet.guarantee import Guarantee
-from discreet.marginals import BINS, Window, cells
+from discreet.marginals import NARROWEST, Window, cells
 from discreet.plots import plot_effect
 from discreet.publishing import columns, fields_of, guarantee_words, listed, mechanism_words, plain_copy, read_json
 from discreet.release import StudyDesign
@@ -344,11 +344,11 @@ class EffectRelease:
 
 
 def _fits(window: Window | None, column: Levels | Range) -> bool:
-    """Whether there is no window, or one of a range: inside it, and at least a cell wide."""
+    """Whether there is no window, or one of a range: inside it, and no narrower than two looks make it."""
     if window is None:
         return True
     middle, half = window
-    return isinstance(column, Range) and half >= 1.0 / BINS - 1e-9 and abs(middle) + half <= 1.0 + 1e-9
+    return isinstance(column, Range) and half >= NARROWEST - 1e-9 and abs(middle) + half <= 1.0 + 1e-9
 
 
 def _in_steps(factor: Float) -> dict[str, Any]:

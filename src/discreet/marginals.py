@@ -15,6 +15,8 @@ from discreet.columns import Float, IntArray, Levels, Range
 
 # Equal bins over a declared range; polynomials of low degree need no more.
 BINS = 24
+# Half the width of the narrowest window: one cell of a second look inside one cell of the first.
+NARROWEST = 1.0 / BINS**2
 # Before anything is seen a range is evenly filled with this probability, and otherwise any bell is equally likely; and
 # the probability that a range has the shape that most of them have.
 _EVEN, _COMMON = 0.5, 0.8
