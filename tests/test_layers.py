@@ -38,6 +38,7 @@ ORDER = [
     "testing",
     "marginals",
     "clusters",
+    "curves",
     "basis",
     "spread",
     "moments",

@@ -89,7 +89,7 @@ def first_look(gate: Gate, share: float, look: float, setting: Setting, where: L
     reach = max(p, 1.0 - p)
 
     def rows(c: Chunk) -> Float:
-        psi, weight = focus(setting.features(c)[0])
+        psi, weight = focus(setting.features(c))
         level = psi * (np.clip(residual(c), -clip, clip) * weight)[:, None]
         return np.column_stack([level, level * (2.0 * (c.t - p))[:, None]])
 
@@ -113,7 +113,7 @@ def assign(
     focus = _focus(setting, prior_variance(blocks, 0.25, 4.0), noise, sampling)
 
     def rows(c: Chunk) -> Float:
-        psi, weight = focus(setting.features(c)[0])
+        psi, weight = focus(setting.features(c))
         return psi * (((c.t if c.e is None else c.e) - p) * weight)[:, None]
 
     (moments,) = gate.ask(Query("treatment moments", share, Ball(reach * focus.radius, focus.m), rows))
@@ -163,7 +163,7 @@ def calibrate_treatment(gate: Gate, share: float, model: Propensity, information
     focus = _focus(setting, np.diag(model.covariance), noise, sampling)
 
     def rows(c: Chunk) -> Float:
-        psi, weight = focus(setting.features(c)[0])
+        psi, weight = focus(setting.features(c))
         return psi * ((c.t - model(c)) * weight)[:, None]
 
     (moments,) = gate.ask(Query("calibration", share, Ball(model.reach * focus.radius, focus.m), rows))
@@ -221,7 +221,7 @@ def outcome_round(gate: Gate, number: int, share: float, look: float, models: Mo
     focus = _focus(setting, models.doubt(effect=False), _unit(gate, share) * clip / seen, sqrt(1.0 / precision))
 
     def rows(c: Chunk) -> Float:
-        psi, weight = focus(setting.features(c)[0])
+        psi, weight = focus(setting.features(c))
         return psi * (np.clip(models.residual(c), -clip, clip) * weight)[:, None]
 
     (moments,) = gate.ask(Query(f"outcome moments {number}", share, Ball(clip * focus.radius, focus.m), rows))
@@ -260,7 +260,7 @@ def effect_round(
     focus = _focus(setting, doubt, noise, sampling)
 
     def rows(c: Chunk) -> Float:
-        psi, weight = focus(setting.features(c)[0])
+        psi, weight = focus(setting.features(c))
         e = models.propensity(c)
         w = _weight(e, correction)
         most = clip / _reach(e, w)

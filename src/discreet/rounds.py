@@ -135,17 +135,16 @@ def first_look(
     reach = max(treated, 1.0 - treated)
 
     def residual(c: Chunk) -> Float:
-        return np.clip(c.y - where.centre - (c.t - treated) * pilot, -clip, clip) * features(c)[1]
+        return np.clip(c.y - where.centre - (c.t - treated) * pilot, -clip, clip) * features.weights(c)
 
     def outcome(c: Chunk) -> Float:
-        return features(c)[0] * residual(c)[:, None]
+        return features.times(c, residual(c))
 
     def contrast(c: Chunk) -> Float:
         return (c.t - treated) * residual(c)
 
     def treatment(c: Chunk) -> Float:
-        phi, weight = features(c)
-        return phi * ((c.t - treated) * weight)[:, None]
+        return features.times(c, (c.t - treated) * features.weights(c))
 
     queries = [
         Query("outcome moments", to_moments * share, Ball(clip * basis.radius, basis.m), outcome),
@@ -224,7 +223,7 @@ def calibrate(gate: Gate, name: str, share: float, outcome: Outcome) -> Outcome:
     focus = Focus.of(allot(stake, doubt, unit**2), setting.size)
 
     def rows(c: Chunk) -> Float:
-        psi, weight = focus(setting.features(c)[0])
+        psi, weight = focus(setting.features(c))
         return psi * ((c.t - model(c)) * weight)[:, None]
 
     (moments,) = gate.ask(Query(name, share, Ball(focus.radius * model.reach, focus.m), rows))
@@ -256,7 +255,7 @@ def lean_effect(gate: Gate, share: float, scale: float, outcome: Outcome) -> Out
     focus = Focus.of(first / np.sum(first), setting.size)
 
     def rows(c: Chunk) -> Float:
-        psi, weight = focus(setting.features(c)[0])
+        psi, weight = focus(setting.features(c))
         e = model(c)
         return psi * (np.clip((c.t - e) * outcome.residual(c, e), -scale, scale) * weight)[:, None]
 
@@ -302,7 +301,7 @@ def correct_outcome(gate: Gate, share: float, look: float, outcome: Outcome) -> 
     clip, _ = spread.clip(unit * np.sqrt(focus.m))
 
     def rows(c: Chunk) -> Float:
-        psi, weight = focus(setting.features(c)[0])
+        psi, weight = focus(setting.features(c))
         return psi * (np.clip(residual(c), -clip, clip) * weight)[:, None]
 
     (moments,) = gate.ask(Query("residual moments", share, Ball(clip * focus.radius, focus.m), rows))

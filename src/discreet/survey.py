@@ -6,9 +6,8 @@ Like those of `rounds`, each turns a share of the budget into public numbers. Di
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -137,21 +136,36 @@ def _marginal_parts(
 class Features:
     """Weighted features of a chunk, kept for the queries of a pass and, where all have room, for later passes.
 
-    ``n`` is the number of records. Of long tables one chunk at a time is kept: its memory is still in the cache when
-    the next one needs it. Only the basis is sent to other processes.
+    ``n`` is the number of records. Of long tables one chunk at a time is kept, always in the same memory: fresh memory
+    takes longer to get than features to compute. Only the basis is sent to other processes.
     """
 
     def __init__(self, basis: Basis, n: float) -> None:
         self.basis = basis
         self.n = n
         self._kept: dict[int, _Kept] = {}
+        self._room: Float | None = None
+        self._product: Float | None = None
 
     def __reduce__(self) -> tuple[type[Features], tuple[Basis, float]]:
         return Features, (self.basis, self.n)
 
-    def __call__(self, chunk: Chunk) -> tuple[Float, Float]:
+    def __call__(self, chunk: Chunk) -> Float:
+        """Weighted features; they are not to be changed, and last until the next chunk."""
+        return self._of(chunk).features
+
+    def weights(self, chunk: Chunk) -> Float:
+        """Each record's weight, for its features to stay within the radius."""
         kept = self._of(chunk)
-        return kept.features, kept.weight
+        if kept.weights is None:
+            kept.weights = self.basis.held(kept.features)
+        return kept.weights
+
+    def times(self, chunk: Chunk, factor: Float) -> Float:
+        """Features times one number to each record; they last until the next call."""
+        if self._product is None:
+            self._product = np.empty((self.basis.m, CHUNK_ROWS))
+        return np.multiply(self(chunk), factor[:, None], out=self._product[:, : len(factor)].T)
 
     def combine(self, chunk: Chunk, coefficients: Float) -> Float:
         """Features times coefficients; ``coefficients`` must not change afterwards."""
@@ -166,15 +180,18 @@ class Features:
         if kept is None:
             if max(self.n, len(self._kept) * CHUNK_ROWS) * self.basis.m > _KEPT_NUMBERS:
                 self._kept.clear()
-            kept = self._kept[id(chunk)] = _Kept(chunk, *self.basis(chunk.x), {})
+                if self._room is None:
+                    self._room = np.empty((self.basis.m, CHUNK_ROWS))
+            kept = self._kept[id(chunk)] = _Kept(chunk, self.basis.features(chunk.x, self._room))
         return kept
 
 
-class _Kept(NamedTuple):
+@dataclass(slots=True, eq=False)
+class _Kept:
     chunk: Chunk
     features: Float
-    weight: Float
-    sums: dict[int, tuple[Float, Float]]
+    weights: Float | None = None
+    sums: dict[int, tuple[Float, Float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,8 +236,7 @@ def measure_gram(gate: Gate, share: float, basis: Basis) -> Setting:
     features = Features(basis, gate.n)
 
     def rows(c: Chunk) -> Float:
-        phi, weight = features(c)
-        return phi * np.sqrt(weight)[:, None]
+        return features.times(c, np.sqrt(features.weights(c)))
 
     (gram,) = gate.ask(Query("second moments", share, Gram(basis.radius, basis.m), rows))
     released, sd = gram.value / gate.n, float(gram.sd) / gate.n
