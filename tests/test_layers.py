@@ -13,6 +13,7 @@ SOURCE = ROOT / "src" / "discreet"
 ORDER = [
     "errors",
     "columns",
+    "rooms",
     "bounds",
     "frames",
     "partition",

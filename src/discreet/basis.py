@@ -203,13 +203,13 @@ class Basis:
         features = self._features(x, None)
         return features, self.held(features)
 
-    def features(self, x: Float, room: Float | None = None) -> Float:
-        """Weighted features alone; in ``room``, of shape (features, m) at least, if it is given.
+    def features(self, x: Float, out: Float | None = None) -> Float:
+        """Weighted features alone; in ``out``, whose columns lie one after the other, if it is given.
 
         Only elementwise arithmetic in a fixed order, so that a record's features do not depend on its neighbours in
         memory (docs/proofs/gate.md asks this of a map).
         """
-        return self._features(into_windows(x, self.windows), room)
+        return self._features(into_windows(x, self.windows), out)
 
     def held(self, features: Float) -> Float:
         """Each record's weight, for its features to stay within the radius."""
@@ -218,9 +218,9 @@ class Basis:
             square += np.multiply(feature, feature, out=term)
         return np.minimum(1.0, self.radius**2 / square)
 
-    def _features(self, x: Float, room: Float | None) -> Float:
+    def _features(self, x: Float, out: Float | None) -> Float:
         # One feature after the other lies in memory.
-        rows = np.empty((self.m, len(x))) if room is None else room[:, : len(x)]
+        rows = np.empty((self.m, len(x))) if out is None else out.T
         rows[0] = 1.0
         at = 1
         for j, (column, own) in enumerate(zip(self.columns, self.own, strict=True)):

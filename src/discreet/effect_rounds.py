@@ -89,9 +89,11 @@ def first_look(gate: Gate, share: float, look: float, setting: Setting, where: L
     reach = max(p, 1.0 - p)
 
     def rows(c: Chunk) -> Float:
-        psi, weight = focus(setting.features(c))
-        level = psi * (np.clip(residual(c), -clip, clip) * weight)[:, None]
-        return np.column_stack([level, level * (2.0 * (c.t - p))[:, None]])
+        both = setting.features.room(len(c.t), 2 * focus.m)
+        level, weight = focus(setting.features(c), both[:, : focus.m])
+        level *= (np.clip(residual(c), -clip, clip) * weight)[:, None]
+        np.multiply(level, (2.0 * (c.t - p))[:, None], out=both[:, focus.m :])
+        return both
 
     radius = clip * focus.radius * sqrt(1.0 + 4.0 * reach**2)
     (moments,) = gate.ask(Query("first look", share, Ball(radius, 2 * focus.m), rows))
@@ -113,8 +115,9 @@ def assign(
     focus = _focus(setting, prior_variance(blocks, 0.25, 4.0), noise, sampling)
 
     def rows(c: Chunk) -> Float:
-        psi, weight = focus(setting.features(c))
-        return psi * (((c.t if c.e is None else c.e) - p) * weight)[:, None]
+        psi, weight = setting.features.focused(c, focus)
+        psi *= (((c.t if c.e is None else c.e) - p) * weight)[:, None]
+        return psi
 
     (moments,) = gate.ask(Query("treatment moments", share, Ball(reach * focus.radius, focus.m), rows))
     value, sd = moments.value / n, float(moments.sd) / n
@@ -163,8 +166,9 @@ def calibrate_treatment(gate: Gate, share: float, model: Propensity, information
     focus = _focus(setting, np.diag(model.covariance), noise, sampling)
 
     def rows(c: Chunk) -> Float:
-        psi, weight = focus(setting.features(c))
-        return psi * ((c.t - model(c)) * weight)[:, None]
+        psi, weight = setting.features.focused(c, focus)
+        psi *= ((c.t - model(c)) * weight)[:, None]
+        return psi
 
     (moments,) = gate.ask(Query("calibration", share, Ball(model.reach * focus.radius, focus.m), rows))
     value, sd = moments.value / n, float(moments.sd) / n
@@ -221,8 +225,9 @@ def outcome_round(gate: Gate, number: int, share: float, look: float, models: Mo
     focus = _focus(setting, models.doubt(effect=False), _unit(gate, share) * clip / seen, sqrt(1.0 / precision))
 
     def rows(c: Chunk) -> Float:
-        psi, weight = focus(setting.features(c))
-        return psi * (np.clip(models.residual(c), -clip, clip) * weight)[:, None]
+        psi, weight = setting.features.focused(c, focus)
+        psi *= (np.clip(models.residual(c), -clip, clip) * weight)[:, None]
+        return psi
 
     (moments,) = gate.ask(Query(f"outcome moments {number}", share, Ball(clip * focus.radius, focus.m), rows))
     everywhere = _everywhere(setting)
@@ -260,12 +265,13 @@ def effect_round(
     focus = _focus(setting, doubt, noise, sampling)
 
     def rows(c: Chunk) -> Float:
-        psi, weight = focus(setting.features(c))
+        psi, weight = setting.features.focused(c, focus)
         e = models.propensity(c)
         w = _weight(e, correction)
         most = clip / _reach(e, w)
         product = w * (c.t - e) * np.clip(models.residual(c), -most, most)
-        return psi * (np.clip(product, -clip, clip) * weight)[:, None]
+        psi *= (np.clip(product, -clip, clip) * weight)[:, None]
+        return psi
 
     (moments,) = gate.ask(Query(f"effect moments {number}", share, Ball(clip * focus.radius, focus.m), rows))
     slope = setting.slope(focus, varies)

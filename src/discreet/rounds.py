@@ -223,8 +223,9 @@ def calibrate(gate: Gate, name: str, share: float, outcome: Outcome) -> Outcome:
     focus = Focus.of(allot(stake, doubt, unit**2), setting.size)
 
     def rows(c: Chunk) -> Float:
-        psi, weight = focus(setting.features(c))
-        return psi * ((c.t - model(c)) * weight)[:, None]
+        psi, weight = setting.features.focused(c, focus)
+        psi *= ((c.t - model(c)) * weight)[:, None]
+        return psi
 
     (moments,) = gate.ask(Query(name, share, Ball(focus.radius * model.reach, focus.m), rows))
     slope = setting.slope(focus, varies)
@@ -255,9 +256,10 @@ def lean_effect(gate: Gate, share: float, scale: float, outcome: Outcome) -> Out
     focus = Focus.of(first / np.sum(first), setting.size)
 
     def rows(c: Chunk) -> Float:
-        psi, weight = focus(setting.features(c))
+        psi, weight = setting.features.focused(c, focus)
         e = model(c)
-        return psi * (np.clip((c.t - e) * outcome.residual(c, e), -scale, scale) * weight)[:, None]
+        psi *= (np.clip((c.t - e) * outcome.residual(c, e), -scale, scale) * weight)[:, None]
+        return psi
 
     (moments,) = gate.ask(Query("effect moments", share, Ball(scale * focus.radius, focus.m), rows))
     e = model.on_reference
@@ -301,8 +303,9 @@ def correct_outcome(gate: Gate, share: float, look: float, outcome: Outcome) -> 
     clip, _ = spread.clip(unit * np.sqrt(focus.m))
 
     def rows(c: Chunk) -> Float:
-        psi, weight = focus(setting.features(c))
-        return psi * (np.clip(residual(c), -clip, clip) * weight)[:, None]
+        psi, weight = setting.features.focused(c, focus)
+        psi *= (np.clip(residual(c), -clip, clip) * weight)[:, None]
+        return psi
 
     (moments,) = gate.ask(Query("residual moments", share, Ball(clip * focus.radius, focus.m), rows))
     seen = max(spread.below(clip), 0.7)

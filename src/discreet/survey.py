@@ -19,6 +19,7 @@ from discreet.geometry import Ball, Cells, Gram, Interval, MeanSquare
 from discreet.marginals import Column, cell_numbers, cells, clean_marginals, find_windows, into_windows
 from discreet.moments import Reference, SteadyGram
 from discreet.records import CHUNK_ROWS, Chunk
+from discreet.rooms import Room
 from discreet.spread import BINS, Factors, Spread, bin_numbers
 
 # Features of up to this many numbers (128 MB) are kept.
@@ -136,16 +137,17 @@ def _marginal_parts(
 class Features:
     """Weighted features of a chunk, kept for the queries of a pass and, where all have room, for later passes.
 
-    ``n`` is the number of records. Of long tables one chunk at a time is kept, always in the same memory: fresh memory
-    takes longer to get than features to compute. Only the basis is sent to other processes.
+    ``n`` is the number of records. Of long tables one chunk at a time is kept, always in the same memory. What a map
+    makes of features has a ``room`` of its own, since it is added up before the next map is asked. Only the basis is
+    sent to other processes.
     """
 
     def __init__(self, basis: Basis, n: float) -> None:
         self.basis = basis
         self.n = n
         self._kept: dict[int, _Kept] = {}
-        self._room: Float | None = None
-        self._product: Float | None = None
+        self.room = Room()
+        self._own = Room()
 
     def __reduce__(self) -> tuple[type[Features], tuple[Basis, float]]:
         return Features, (self.basis, self.n)
@@ -162,10 +164,12 @@ class Features:
         return kept.weights
 
     def times(self, chunk: Chunk, factor: Float) -> Float:
-        """Features times one number to each record; they last until the next call."""
-        if self._product is None:
-            self._product = np.empty((self.basis.m, CHUNK_ROWS))
-        return np.multiply(self(chunk), factor[:, None], out=self._product[:, : len(factor)].T)
+        """Features times one number to each record, in the room for what is made of features."""
+        return np.multiply(self(chunk), factor[:, None], out=self.room(len(factor), self.basis.m))
+
+    def focused(self, chunk: Chunk, focus: Focus) -> tuple[Float, Float]:
+        """Focused features, in the same room, and each record's weight."""
+        return focus(self(chunk), self.room(len(chunk.t), focus.m))
 
     def combine(self, chunk: Chunk, coefficients: Float) -> Float:
         """Features times coefficients; ``coefficients`` must not change afterwards."""
@@ -178,11 +182,11 @@ class Features:
         # What is kept refers to its chunk (and coefficients), so that no id is used again while it is here.
         kept = self._kept.get(id(chunk))
         if kept is None:
+            out = None
             if max(self.n, len(self._kept) * CHUNK_ROWS) * self.basis.m > _KEPT_NUMBERS:
                 self._kept.clear()
-                if self._room is None:
-                    self._room = np.empty((self.basis.m, CHUNK_ROWS))
-            kept = self._kept[id(chunk)] = _Kept(chunk, self.basis.features(chunk.x, self._room))
+                out = self._own(len(chunk.t), self.basis.m)
+            kept = self._kept[id(chunk)] = _Kept(chunk, self.basis.features(chunk.x, out))
         return kept
 
 
