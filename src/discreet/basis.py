@@ -234,9 +234,11 @@ class Basis:
                 for contrast in own.T:
                     rows[at] = contrast[codes]
                     at += 1
-        for row, (a, b) in zip(rows[at:], self.products, strict=True):
+        # Products are of features without their weights.
+        for row, (a, b), weight in zip(rows[at:], self.products, self.weight[at:], strict=True):
             np.multiply(rows[a], rows[b], out=row)
-        for row, weight in zip(rows, self.weight, strict=True):
+            row *= weight
+        for row, weight in zip(rows[:at], self.weight, strict=False):
             row *= weight
         return rows.T
 

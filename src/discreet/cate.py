@@ -38,7 +38,16 @@ from discreet.records import Records
 from discreet.release import Release
 from discreet.rounds import Propensity
 from discreet.shrinkage import profile
-from discreet.survey import Location, Setting, build_closer_basis, locate, measure_gram, pilot_effect
+from discreet.survey import (
+    Features,
+    Location,
+    Setting,
+    build_closer_basis,
+    closer_questions,
+    locate,
+    measure_gram,
+    pilot_effect,
+)
 
 # Below this n mu (as it is, and for six covariates) no noisy function beats a constant.
 _CONSTANT, _CONSTANT_SCALED = 350.0, 150.0
@@ -165,9 +174,11 @@ class CATE(BaseEstimator):  # type: ignore[misc]
             self.release_ = _constant(ATE(**average)._fit_through(gate).release_)
             return self
         share = after_count(gate, design.shares)
-        where = locate(gate, share["location"])
+        marginals = closer_questions(gate.bounds.columns, share["marginals"])
+        where = locate(gate, share["location"], *marginals)
         pilot = pilot_effect(gate, share["pilot"], where)
-        setting = measure_gram(gate, share["gram"], build_closer_basis(gate, share["marginals"], design.size))
+        basis = build_closer_basis(gate, marginals, share["marginals"], design.size)
+        setting = measure_gram(gate, share["gram"], Features(basis, gate.n))
         look = first_look(gate, share["first look"], 0.2 * share["looks"], setting, where, pilot)
         propensity = self._propensity(gate, share, setting, where, strength)
         models = combine_looks(look, propensity, where, pilot)

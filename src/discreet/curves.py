@@ -150,8 +150,9 @@ class Ranks:
         if self.steps:
             np.abs(middle(rank, out[0]), out=out[1])
         for at, jump in zip(self.thresholds, out[2 * self.steps :], strict=True):
-            jump[:] = -1.0
-            jump[rank > at] = 1.0
+            np.greater(rank, at, out=jump)
+            jump *= 2.0
+            jump -= 1.0
         return out
 
 

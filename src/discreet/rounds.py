@@ -23,7 +23,7 @@ from discreet.records import Chunk
 from discreet.relevance import Likeness, Moments, Posterior, weigh
 from discreet.scores import aipw_score, balancing_weight
 from discreet.spread import Factors
-from discreet.survey import Location, RowMap, Setting, measure_spread
+from discreet.survey import Features, Location, RowMap, Setting, measure_spread
 
 # Weights of single records in the prognosis stop here: beyond, they add noise and no information.
 _MOST_WEIGHT = 3.0
@@ -120,18 +120,24 @@ class Outcome:
         return c.y - self.prognosis(c, e) - (c.t - 1.0 + e) * self.local_effect(c)
 
 
-def first_look(
-    gate: Gate, share: float, setting: Setting, where: Location, pilot: float, trim: tuple[float, float], known: bool
-) -> Outcome:
-    """Moments of treatment and outcome with all features, in one pass, and what they say together.
+class FirstQuestions(NamedTuple):
+    """What the first look asks, and where it clips residuals."""
+
+    clip: float
+    queries: tuple[Query, ...]
+
+
+def first_questions(
+    gate: Gate, share: float, features: Features, where: Location, pilot: float, known: bool
+) -> FirstQuestions:
+    """Moments of treatment and outcome with all features; they need no second moments, and can be prepared with them.
 
     Treatment enters as t - (share of treated), which a wrong guess of the features' means spares. A known design has
     no model of treatment.
     """
-    basis, features, solid = setting.basis, setting.features, setting.gram.solid
-    n, treated, scale = gate.n, where.treated, where.spread.scale
+    basis, treated = features.basis, where.treated
     to_moments, to_contrast = (0.7, 0.3) if known else (0.38, 0.12)
-    clip, _ = where.spread.clip(gate.noise_sd(Ball(basis.radius, basis.m), to_moments * share) / n)
+    clip, _ = where.spread.clip(gate.noise_sd(Ball(basis.radius, basis.m), to_moments * share) / gate.n)
     reach = max(treated, 1.0 - treated)
 
     def residual(c: Chunk) -> Float:
@@ -152,9 +158,23 @@ def first_look(
     ]
     if not known:
         queries.append(Query("treatment moments", 0.5 * share, Ball(reach * basis.radius, basis.m), treatment))
-    moments, gap, *assignment = gate.ask(*queries)
+    return FirstQuestions(clip, tuple(queries))
 
-    seen = max(where.spread.below(clip), 0.7)
+
+def first_look(
+    gate: Gate,
+    asked: FirstQuestions,
+    setting: Setting,
+    where: Location,
+    pilot: float,
+    trim: tuple[float, float],
+    known: bool,
+) -> Outcome:
+    """Models of treatment and outcome from their moments with all features, and what these say together."""
+    basis, solid = setting.basis, setting.gram.solid
+    n, treated, scale = gate.n, where.treated, where.spread.scale
+    moments, gap, *assignment = gate.ask(*asked.queries)
+    seen = max(where.spread.below(asked.clip), 0.7)
     noise = (float(moments.sd) / n / seen) ** 2 * np.eye(basis.m) + scale**2 / n * solid
     y = Moments(
         moments.value / n / seen, lambda b: (solid @ b, solid), noise, _SIZE_OUTCOME * scale**2, (3.0 * scale) ** 2

@@ -39,13 +39,18 @@ class Location:
     spread: Spread
 
 
-def locate(gate: Gate, share: float) -> Location:
-    """Share of treated, centre and spread of the outcome, in three passes that zoom in."""
+def locate(gate: Gate, share: float, *beside: Query) -> Location:
+    """Share of treated, centre and spread of the outcome, in three passes that zoom in.
+
+    The first of them prepares what will be asked ``beside``.
+    """
     n = gate.n
-    treated, outcome = gate.ask(
+    first = (
         Query("share of treated", 0.3 * share, Interval(0.0, 1.0), lambda c: c.t),
         Query("outcome, first look", 0.3 * share, MeanSquare(1.0), lambda c: c.y),
     )
+    gate.prepare(*first, *beside)
+    treated, outcome = gate.ask(*first)
     low, high = gate.bounds.propensity
     centre = float(np.clip(outcome.value[0] / n, -1.0, 1.0))
     noise = float(np.asarray(outcome.sd)[0]) / n
@@ -98,39 +103,58 @@ def pilot_effect(gate: Gate, share: float, where: Location) -> float:
     return float(np.clip(means[0] - means[1], -3.0 * where.spread.scale, 3.0 * where.spread.scale))
 
 
-def build_basis(gate: Gate, share: float, size: Size) -> Basis:
+def marginal_questions(columns: tuple[Column, ...], share: float, name: str = "marginals") -> tuple[Query, ...]:
+    """What `build_basis` asks: it hangs on no release, and can be prepared in the first pass."""
+    return (_marginals(name, share, columns, lambda c: c.x),) if columns else ()
+
+
+def build_basis(gate: Gate, questions: tuple[Query, ...], size: Size) -> Basis:
     """Marginals of all covariates in one release, and the basis orthonormal to them."""
     columns = gate.bounds.columns
     if not columns:
         return Basis((), (), size)
-    parts = _marginal_parts(gate, "marginals", share, columns, lambda c: c.x)
-    return Basis(columns, clean_marginals(columns, *parts), size)
+    return Basis(columns, clean_marginals(columns, *_fractions(gate, columns, *questions)), size)
 
 
-def build_closer_basis(gate: Gate, share: float, size: Size) -> Basis:
+def closer_questions(columns: tuple[Column, ...], share: float) -> tuple[Query, ...]:
+    """What `build_closer_basis` asks first."""
+    if not _ranges(columns):
+        return marginal_questions(columns, share)
+    return marginal_questions(columns, 0.4 * share, "marginals, first look")
+
+
+def build_closer_basis(gate: Gate, questions: tuple[Query, ...], share: float, size: Size) -> Basis:
     """The same in two looks: ranges that were declared far too wide are narrowed to where the records are first."""
     columns = gate.bounds.columns
-    ranges = [j for j, column in enumerate(columns) if isinstance(column, Range)]
+    ranges = _ranges(columns)
     if not ranges:
-        return build_basis(gate, share, size)
-    first = _marginal_parts(gate, "marginals, first look", 0.4 * share, columns, lambda c: c.x)
+        return build_basis(gate, questions, size)
+    first = _fractions(gate, columns, *questions)
     windows = find_windows(columns, *first)
     some = tuple(columns[j] for j in ranges)
-    again = _marginal_parts(
-        gate, "marginals", 0.6 * share, some, lambda c: into_windows(c.x, windows)[:, ranges].copy(order="F")
-    )
+
+    def inside(c: Chunk) -> Float:
+        return into_windows(c.x, windows)[:, ranges].copy(order="F")
+
+    again = _fractions(gate, some, _marginals("marginals", 0.6 * share, some, inside))
     marginals = list(clean_marginals(columns, *first))
     for j, marginal in zip(ranges, clean_marginals(some, *again, windowed=True), strict=True):
         marginals[j] = marginal
     return Basis(columns, tuple(marginals), size, windows)
 
 
-def _marginal_parts(
-    gate: Gate, name: str, share: float, columns: tuple[Column, ...], rows: RowMap
-) -> tuple[list[Float], float]:
+def _ranges(columns: tuple[Column, ...]) -> list[int]:
+    return [j for j, column in enumerate(columns) if isinstance(column, Range)]
+
+
+def _marginals(name: str, share: float, columns: tuple[Column, ...], rows: RowMap) -> Query:
+    return Query(name, share, Cells(tuple(map(cells, columns))), lambda c: cell_numbers(rows(c), columns))
+
+
+def _fractions(gate: Gate, columns: tuple[Column, ...], question: Query) -> tuple[list[Float], float]:
     """Noisy share of the records in each cell of each column, and its noise."""
-    sizes = tuple(cells(column) for column in columns)
-    (counts,) = gate.ask(Query(name, share, Cells(sizes), lambda c: cell_numbers(rows(c), columns)))
+    (counts,) = gate.ask(question)
+    sizes = [cells(column) for column in columns]
     return np.split(counts.value / gate.n, np.cumsum(sizes)[:-1]), float(counts.sd) / gate.n
 
 
@@ -235,14 +259,16 @@ class Setting:
         return np.asarray(self.reference.features.T @ self.reference.features / len(self.reference.weight))
 
 
-def measure_gram(gate: Gate, share: float, basis: Basis) -> Setting:
-    """Second moments of the features."""
-    features = Features(basis, gate.n)
+def measure_gram(gate: Gate, share: float, features: Features, *beside: Query) -> Setting:
+    """Second moments of the features; the same pass prepares what is asked ``beside`` it later."""
+    basis = features.basis
 
     def rows(c: Chunk) -> Float:
         return features.times(c, np.sqrt(features.weights(c)))
 
-    (gram,) = gate.ask(Query("second moments", share, Gram(basis.radius, basis.m), rows))
+    question = Query("second moments", share, Gram(basis.radius, basis.m), rows)
+    gate.prepare(question, *beside)
+    (gram,) = gate.ask(question)
     released, sd = gram.value / gate.n, float(gram.sd) / gate.n
     reference = Reference.draw(basis, released, sd)
     return Setting(features, reference, SteadyGram.of(released, sd, reference, basis))
