@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import hypot, sqrt
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.special import logit
@@ -29,7 +29,7 @@ from discreet.heterogeneity import (
 from discreet.records import Chunk
 from discreet.rounds import Propensity
 from discreet.spread import Spread
-from discreet.survey import Location, Setting, measure_sides
+from discreet.survey import Location, RowMap, Setting, measure_sides, read_sides, sides_question
 
 Correction = Literal["R", "DR"]
 
@@ -71,14 +71,26 @@ class FirstLook:
     treated: float
 
 
-def first_look(gate: Gate, share: float, look: float, setting: Setting, where: Location, pilot: float) -> FirstLook:
-    """Moments r psi and 2 (t - p) r psi of the residual r beside a constant effect."""
+def _first_residual(where: Location, pilot: float) -> RowMap:
+    """What a constant effect leaves of each record's outcome."""
+    return lambda c: c.y - where.centre - (c.t - where.treated) * pilot
+
+
+def first_spread(look: float, where: Location, pilot: float) -> Query:
+    """How wide the residual beside a constant effect is: the first look's first question, which needs no features."""
+    return sides_question("first spread", look, _first_residual(where, pilot), _CEILING)
+
+
+def first_look(
+    gate: Gate, share: float, asked: Query, setting: Setting, where: Location, pilot: float, *beside: Query
+) -> FirstLook:
+    """Moments r psi and 2 (t - p) r psi of the residual r beside a constant effect, whose spread is ``asked`` first.
+
+    Their pass prepares what will be asked ``beside``.
+    """
     n, p, basis = gate.n, where.treated, setting.basis
-
-    def residual(c: Chunk) -> Float:
-        return c.y - where.centre - (c.t - p) * pilot
-
-    spread = measure_sides(gate, "first spread", look, residual, _CEILING)
+    residual = _first_residual(where, pilot)
+    spread = read_sides(gate, asked, _CEILING)
     clip = _clip(spread, _CLIP_FIRST, _HIDDEN_FIRST)
     seen = max(spread.below(clip), 0.15)
     scale = where.spread.scale
@@ -96,30 +108,45 @@ def first_look(gate: Gate, share: float, look: float, setting: Setting, where: L
         return both
 
     radius = clip * focus.radius * sqrt(1.0 + 4.0 * reach**2)
-    (moments,) = gate.ask(Query("first look", share, Ball(radius, 2 * focus.m), rows))
+    question = Query("first look", share, Ball(radius, 2 * focus.m), rows)
+    gate.prepare(question, *beside)
+    (moments,) = gate.ask(question)
     values = moments.value / n / seen
     return FirstLook(focus, values[: focus.m], values[focus.m :], float(moments.sd) / n / seen, sampling, p)
 
 
-def assign(
-    gate: Gate, share: float, setting: Setting, where: Location, trim: tuple[float, float], *, known: bool
-) -> tuple[Propensity, Information]:
-    """Logistic propensity from the moments (t - p) psi; of a known probability instead of t where there is one.
+class TreatmentQuestion(NamedTuple):
+    """The moments (t - p) psi, and the features that they are of."""
 
-    Records of a known design bring their own probability: the model then only says what it is on the reference.
-    """
-    n, p, basis = gate.n, where.treated, setting.basis
-    blocks, reach = single_blocks(basis), max(p, 1.0 - p)
-    varies = p * (1.0 - p)
-    noise, sampling = _unit(gate, share) * reach / varies, sqrt(1.0 / (n * varies))
-    focus = _focus(setting, prior_variance(blocks, 0.25, 4.0), noise, sampling)
+    focus: Focus
+    query: Query
+
+
+def treatment_question(gate: Gate, share: float, setting: Setting, where: Location) -> TreatmentQuestion:
+    """What `assign` asks; of a known probability instead of t where there is one."""
+    p = where.treated
+    varies, reach = p * (1.0 - p), max(p, 1.0 - p)
+    noise, sampling = _unit(gate, share) * reach / varies, sqrt(1.0 / (gate.n * varies))
+    focus = _focus(setting, prior_variance(single_blocks(setting.basis), 0.25, 4.0), noise, sampling)
 
     def rows(c: Chunk) -> Float:
         psi, weight = setting.features.focused(c, focus)
         psi *= (((c.t if c.e is None else c.e) - p) * weight)[:, None]
         return psi
 
-    (moments,) = gate.ask(Query("treatment moments", share, Ball(reach * focus.radius, focus.m), rows))
+    return TreatmentQuestion(focus, Query("treatment moments", share, Ball(reach * focus.radius, focus.m), rows))
+
+
+def assign(
+    gate: Gate, asked: TreatmentQuestion, setting: Setting, where: Location, trim: tuple[float, float], *, known: bool
+) -> tuple[Propensity, Information]:
+    """Logistic propensity from the moments (t - p) psi.
+
+    Records of a known design bring their own probability: the model then only says what it is on the reference.
+    """
+    n, p, basis, focus = gate.n, where.treated, setting.basis, asked.focus
+    blocks, varies = single_blocks(basis), p * (1.0 - p)
+    (moments,) = gate.ask(asked.query)
     value, sd = moments.value / n, float(moments.sd) / n
     psi, weight = focus(setting.reference.features)
     apart = varies * focus.scale[:, None] * setting.gram.apart[focus.kept]

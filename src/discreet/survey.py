@@ -79,12 +79,22 @@ def measure_spread(
 
 def measure_sides(gate: Gate, name: str, share: float, rows: RowMap, ceiling: float) -> Spread:
     """The same with a sign, so that tails of one side are known: twice the bins, and one of them to a record still."""
+    return read_sides(gate, sides_question(name, share, rows, ceiling), ceiling)
+
+
+def sides_question(name: str, share: float, rows: RowMap, ceiling: float) -> Query:
+    """What `measure_sides` asks."""
 
     def signed(c: Chunk) -> IntArray:
         values = rows(c)
         return bin_numbers(values, ceiling) + BINS * (values > 0.0)
 
-    (counts,) = gate.ask(Query(name, share, Cells((2 * BINS,)), signed))
+    return Query(name, share, Cells((2 * BINS,)), signed)
+
+
+def read_sides(gate: Gate, question: Query, ceiling: float) -> Spread:
+    """What the answer to `sides_question` says."""
+    (counts,) = gate.ask(question)
     below, above = np.split(counts.value / gate.n, 2)
     sd = 2.0**0.5 * float(counts.sd) / gate.n
     return Spread.fit(below + above, sd, ceiling).with_sides(above - below, sd)
