@@ -16,7 +16,7 @@ def test_a_line_gives_to_the_bit_what_numpy_interpolates(knots, high):
     rng = np.random.default_rng(knots)
     at, values = np.linspace(-high, high, knots), rng.standard_normal(knots)
     beside = [np.nextafter(at, -2.0), np.nextafter(at, 2.0), np.nextafter(np.nextafter(at, -2.0), -2.0)]
-    x = np.concatenate([rng.uniform(-1, 1, 20_000), at, *beside, [-1.0, 0.0, 1.0]])
+    x = np.clip(np.concatenate([rng.uniform(-1, 1, 20_000), at, *beside, [0.0]]), -high, high)
     np.testing.assert_array_equal(Line(-high, high, values)(x), np.interp(x, at, values), strict=True)
 
 

@@ -77,6 +77,17 @@ class Range:
         Missing values become ``fill``, infinite ones are refused.
         """
         x = numbers(values, name, out)
+        # Written so that NaN is outside.
+        if x.size and not (self.low <= x.min() and x.max() <= self.high):
+            self._force_inside(x, name)
+        x -= self.middle
+        x /= self.high / 2 - self.low / 2
+        # Rounding in the two lines above can step over the ends by one unit in the last place.
+        if x.size and not (x.min() >= -1.0 and x.max() <= 1.0):
+            np.clip(x, -1.0, 1.0, out=x)
+        return x
+
+    def _force_inside(self, x: Float, name: str) -> None:
         if not np.isfinite(x).all():
             missing = np.isnan(x)
             if np.isinf(x).any():
@@ -84,12 +95,7 @@ class Range:
             if self.fill is None:
                 raise InvalidInput(_missing(name))
             x[missing] = self.fill
-        _clip(x, self.low, self.high)
-        x -= self.middle
-        x /= self.high / 2 - self.low / 2
-        # Rounding in the two lines above can step over the ends by one unit in the last place.
-        _clip(x, -1.0, 1.0)
-        return x
+        np.clip(x, self.low, self.high, out=x)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,12 +230,6 @@ def _copied(x: Any, out: Float | None) -> Float:
         return np.array(x, dtype=np.float64)
     out[:] = x
     return out
-
-
-def _clip(x: Float, low: float, high: float) -> None:
-    """In place; of numbers, none of them missing. Quicker than `np.clip` on short arrays."""
-    np.maximum(x, low, out=x)
-    np.minimum(x, high, out=x)
 
 
 def decimals(column: Any, name: str) -> Float:

@@ -19,7 +19,7 @@ _SKEWED = 1.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Line:
-    """Linear between equally distant knots, level beyond them: to the bit what `np.interp` gives.
+    """Linear between equally distant knots, from the first to the last of them: to the bit what `np.interp` gives.
 
     That one searches for the knots, which takes several times as long as to work out where they are.
     """
@@ -39,24 +39,19 @@ class Line:
         set_(self, "_slopes", np.append(np.diff(self.values) / np.diff(knots), 0.0))
 
     def __call__(self, x: Float) -> Float:
-        inside = np.maximum(x, self.low)
-        np.minimum(inside, self.high, out=inside)
-        found = inside - self.low
+        found = x - self.low
         # Rounding must not find a knot that lies ahead; the one that is meant may then be the next.
         found *= (len(self._knots) - 1) / (self.high - self.low) * (1.0 - 1e-12)
         knot = found.astype(np.intp)
-        knot += inside >= self._following.take(knot, out=found, mode="clip")
-        inside -= self._knots.take(knot, out=found, mode="clip")
-        inside *= self._slopes.take(knot, out=found, mode="clip")
-        inside += self.values.take(knot, out=found, mode="clip")
-        return inside
+        knot += x >= self._following.take(knot, out=found, mode="clip")
+        line = x - self._knots.take(knot, out=found, mode="clip")
+        line *= self._slopes.take(knot, out=found, mode="clip")
+        line += self.values.take(knot, out=found, mode="clip")
+        return line
 
 
 def normal_scores(marginal: Float) -> Line | None:
-    """Normal scores of a skewed marginal, at the middle of the ranks of its bins; None where it is not skewed.
-
-    Between the bins' centres, and level at both ends, where a spike would otherwise be torn apart.
-    """
+    """Normal scores of a skewed marginal, at the middle of the ranks of its bins; None where it is not skewed."""
     centres = (2.0 * np.arange(len(marginal)) + 1.0) / len(marginal) - 1.0
     apart = centres - marginal @ centres
     variance = float(marginal @ apart**2)
@@ -68,8 +63,8 @@ def normal_scores(marginal: Float) -> Line | None:
 
 
 def unroll(u: Float, scores: Line | None) -> Float:
-    """Normal scores where a range has them."""
-    return u if scores is None else scores(u)
+    """Normal scores where a range has them: level at both ends, where a spike would otherwise be torn apart."""
+    return u if scores is None else scores(np.clip(u, scores.low, scores.high))
 
 
 def recurrence(marginal: Float, scores: Line | None, degree: int) -> Float:
