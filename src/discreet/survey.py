@@ -171,9 +171,9 @@ def _fractions(gate: Gate, columns: tuple[Column, ...], question: Query) -> tupl
 class Features:
     """Weighted features of a chunk, kept for the queries of a pass and, where all have room, for later passes.
 
-    ``n`` is the number of records. Of long tables one chunk at a time is kept, always in the same memory. What a map
-    makes of features has a ``room`` of its own, since it is added up before the next map is asked. Only the basis is
-    sent to other processes.
+    ``n`` is the number of records. Of long tables, and where every pass makes its own chunks, one chunk at a time is
+    kept, always in the same memory. What a map makes of features has a ``room`` of its own, since it is added up before
+    the next map is asked. Only the basis is sent to other processes.
     """
 
     def __init__(self, basis: Basis, n: float) -> None:
@@ -182,6 +182,9 @@ class Features:
         self._kept: dict[int, _Kept] = {}
         self.room = Room()
         self._own = Room()
+        # More chunks than the records make are those of another pass: then no chunk is seen twice.
+        room_for = _KEPT_NUMBERS / basis.m
+        self._most = min(room_for, 1.5 * n + 2.0 * CHUNK_ROWS) / CHUNK_ROWS if n <= room_for else 0.0
 
     def __reduce__(self) -> tuple[type[Features], tuple[Basis, float]]:
         return Features, (self.basis, self.n)
@@ -217,7 +220,8 @@ class Features:
         kept = self._kept.get(id(chunk))
         if kept is None:
             out = None
-            if max(self.n, len(self._kept) * CHUNK_ROWS) * self.basis.m > _KEPT_NUMBERS:
+            if len(self._kept) >= self._most:
+                self._most = 0.0
                 self._kept.clear()
                 out = self._own(len(chunk.t), self.basis.m)
             kept = self._kept[id(chunk)] = _Kept(chunk, self.basis.features(chunk.x, out))
