@@ -10,6 +10,7 @@ from discreet.basis import Basis, Size, combine, size_for
 from discreet.bounds import Levels, Range
 from discreet.marginals import BINS
 from discreet.records import CHUNK_ROWS
+from discreet.rooms import Room
 
 RICH = Size(degree=3, pairs=True, curved=True)
 STEPS = Size(degree=2, pairs=True, curved=True, steps=True)
@@ -165,3 +166,16 @@ def test_a_basis_only_grows_with_strength(strength, factor, p):
     assert small.curved <= large.curved
     assert not (large.pairs and p < 2)
     assert str(large)
+
+
+@pytest.mark.parametrize("size", [RICH, STEPS, ADDITIVE], ids=str)
+def test_features_are_the_same_in_memory_that_was_used_before(size):
+    basis = Basis(COLUMNS, MARGINALS, size)
+    room = Room()
+    for rows, seed in ((50, 1), (31, 2)):
+        x = points(rows, seed)
+        features, weight = basis(x)
+        again = basis.features(x, room(rows, basis.m))
+        np.testing.assert_array_equal(again, features)
+        np.testing.assert_array_equal(basis.held(again), weight)
+        assert np.shares_memory(again, room(rows, basis.m))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.columns import Levels, Range
+from discreet.columns import Levels, Range, plain
 from discreet.errors import InvalidInput
 
 finite = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300)
@@ -29,6 +29,13 @@ def test_an_encoded_range_never_leaves_minus_one_to_one(spec: Range, values: lis
 def test_a_range_maps_its_ends_and_middle_and_clips_what_lies_outside() -> None:
     encoded = Range(10, 30).encode(np.array([10, 20, 30, -1000, 1000]))
     np.testing.assert_array_equal(encoded, [-1, 0, 1, -1, 1])
+
+
+@pytest.mark.parametrize("values", [[0.5, 1.0], [0.5, 7.0], [0.5, math.nan]], ids=["inside", "outside", "missing"])
+def test_a_range_is_encoded_where_it_is_wanted(values: list[float]) -> None:
+    spec, out = Range(0, 1, fill=0.25), np.full(2, 9.0)
+    assert spec.encode(np.array(values), out=out) is out
+    np.testing.assert_array_equal(out, spec.encode(np.array(values)))
 
 
 def test_encoding_leaves_the_callers_array_alone() -> None:
@@ -147,6 +154,28 @@ def test_numeric_levels_match_by_value(levels: list[int], data: st.DataObject) -
     spec = Levels(tuple(levels))
     for values in (np.array(drawn), np.array(drawn, dtype=np.float32), pa.array(drawn).dictionary_encode()):
         np.testing.assert_array_equal(spec.encode(values), expected)
+
+
+@pytest.mark.parametrize("count", [64, 65, 300])
+def test_few_levels_and_many_are_found_alike(count: int) -> None:
+    levels = np.random.default_rng(count).permutation(count).astype(float) - count // 2
+    spec = Levels(tuple(float(level) for level in levels), other=float(levels[3]), fill=float(levels[-1]))
+    values = np.concatenate([levels[::-1], [0.5, np.inf, -np.inf, 1e9, np.nan]])
+    expected = [*range(count - 1, -1, -1), 3, 3, 3, 3, count - 1]
+    np.testing.assert_array_equal(spec.codes(values), expected)
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.uint16(), pa.int64(), pa.float32(), pa.float64()], ids=str)
+def test_plain_numbers_are_referred_to_and_others_stay_as_they_are(kind: pa.DataType) -> None:
+    whole, missing = pa.array([1, 2, 3], kind), pa.array([1, None, 3], kind)
+    for column in (whole, whole[1:], pa.chunked_array([whole])):
+        array = plain(column)
+        assert isinstance(array, np.ndarray)
+        assert not array.flags.writeable
+        np.testing.assert_array_equal(Range(0, 4).encode(array), Range(0, 4).encode(column))
+    several, truths = pa.chunked_array([whole, whole]), pa.array([True, False])
+    for column in (missing, several, truths, pa.array(["1"]), np.array([1.0])):
+        assert plain(column) is column
 
 
 def test_booleans_zero_and_one_are_the_same_levels() -> None:

@@ -13,6 +13,7 @@ SOURCE = ROOT / "src" / "discreet"
 ORDER = [
     "errors",
     "columns",
+    "rooms",
     "bounds",
     "frames",
     "partition",
@@ -38,6 +39,7 @@ ORDER = [
     "testing",
     "marginals",
     "clusters",
+    "curves",
     "basis",
     "spread",
     "moments",

@@ -107,3 +107,13 @@ def test_the_clip_shrinks_as_noise_grows_and_where_sides_may_cancel():
     assert spread.clip(1e-2, lopsided=True)[0] < spread.clip(1e-2)[0]
     long = Spread.fit(histogram(normal(0.01) * np.where(RNG.random(200_000) < 0.01, 40.0, 1.0)), 1e-6, CEILING)
     assert long.clip(1e-3, lopsided=True) == long.clip(1e-3)
+
+
+@pytest.mark.parametrize("ceiling", [1.0, 0.37, 44.0, 1e-3, 1e140])
+def test_bins_are_those_that_a_search_for_them_finds(ceiling):
+    edges = ceiling * 2.0 ** (-0.5 * np.arange(BINS - 1, -1, -1.0))
+    beside = [np.nextafter(edges, 0.0), np.nextafter(edges, np.inf)]
+    rare = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-320, 1e308]
+    values = np.concatenate([edges, -edges, *beside, normal(ceiling / 5.0, 20_000), rare])
+    expected = np.minimum(np.searchsorted(edges, np.abs(values)), BINS - 1)
+    np.testing.assert_array_equal(bin_numbers(values, ceiling), expected)

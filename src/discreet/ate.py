@@ -28,6 +28,7 @@ from discreet.rounds import (
     calibrate,
     correct_outcome,
     first_look,
+    first_questions,
     lean_effect,
     measure_score,
     refine_effect,
@@ -36,7 +37,7 @@ from discreet.rounds import (
     small_sample_error,
 )
 from discreet.scores import aipw_score, aipw_score_bound
-from discreet.survey import Location, build_basis, locate, measure_gram, pilot_effect
+from discreet.survey import Features, Location, build_basis, locate, marginal_questions, measure_gram, pilot_effect
 
 KNOWN_DESIGN = Shares(location=0.05, pilot=0.02, marginals=0.03, gram=0.08, models=0.15, looks=0.05, score=0.62)
 MEANS = Shares(location=0.12, pilot=0.06, looks=0.07, score=0.75)
@@ -113,11 +114,14 @@ class ATE(BaseEstimator):  # type: ignore[misc]
         terms = Basis.flat(gate.bounds.columns, size).m
         calibrations = calibrations_for(strength, gate.bounds.p)
         share = after_count(gate, KNOWN_DESIGN if known else observational(strength, terms, bool(calibrations)))
-        where = locate(gate, share["location"])
+        marginals = marginal_questions(gate.bounds.columns, share["marginals"])
+        where = locate(gate, share["location"], *marginals)
         pilot = pilot_effect(gate, share["pilot"], where)
-        setting = measure_gram(gate, share["gram"], build_basis(gate, share["marginals"], size))
+        features = Features(build_basis(gate, marginals, size), gate.n)
+        first = first_questions(gate, share["models"], features, where, pilot, known)
+        setting = measure_gram(gate, share["gram"], features, *first.queries)
         low, high = gate.bounds.propensity if known else trimmed(gate.bounds, where.treated, strength)
-        outcome = first_look(gate, share["models"], setting, where, pilot, (low, high), known)
+        outcome = first_look(gate, first, setting, where, pilot, (low, high), known)
         remainder, off, looks = Remainder(0.0, 0.0), 0.0, share["looks"]
         if not known:
             for number, part in enumerate(calibrations, 1):

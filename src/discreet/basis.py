@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
-from scipy.special import ndtri
 
 from discreet.columns import Float, IntArray, Range
+from discreet.curves import Line, Ranks, middle, normal_scores, polynomials, recurrence, unroll
 from discreet.marginals import Column, Window, cells, into_windows
 
 # Pairs of covariates enter through the products of their first terms (of all contrasts, for levels), while there are
@@ -22,8 +22,6 @@ MOST_PAIRS = 66
 MOST_CURVED_PAIRS = 21
 # A record whose squared norm exceeds this part of the expected one is weighted down: noise falls with it.
 ROOM = 0.75
-# A marginal more skewed than this is unrolled to normal scores first: products of long tails are all noise.
-_SKEWED = 1.0
 _INTERCEPT, _PAIR, _CURVED, _DECAY = 1.5, 0.6, 0.5, 0.3
 
 
@@ -111,9 +109,9 @@ class Basis:
     marginals: tuple[Float, ...]
     size: Size
     windows: tuple[Window | None, ...] = ()
-    unrolled: tuple[Float | None, ...] = field(init=False, repr=False)
+    unrolled: tuple[Line | None, ...] = field(init=False, repr=False)
     own: tuple[Float, ...] = field(init=False, repr=False)
-    ranks: tuple[_Ranks | None, ...] = field(init=False, repr=False)
+    ranks: tuple[Ranks | None, ...] = field(init=False, repr=False)
     products: tuple[tuple[int, int], ...] = field(init=False, repr=False)
     weight: Float = field(init=False, repr=False)
     group: IntArray = field(init=False, repr=False)
@@ -121,17 +119,18 @@ class Basis:
 
     def __post_init__(self) -> None:
         own: list[Float] = []
-        unrolled: list[Float | None] = []
-        ranks: list[_Ranks | None] = []
+        unrolled: list[Line | None] = []
+        ranks: list[Ranks | None] = []
         first: list[tuple[int, ...]] = []
         weight, group = [_INTERCEPT], [0]
         for column, marginal in zip(self.columns, self.marginals, strict=True):
             start = len(weight)
             if isinstance(column, Range):
-                unrolled.append(_normal_scores(marginal))
-                own.append(_recurrence(marginal, unrolled[-1], self.size.degree))
+                unrolled.append(normal_scores(marginal))
+                own.append(recurrence(marginal, unrolled[-1], self.size.degree))
                 ranked = self.size.curves > self.size.degree
-                ranks.append(_Ranks.of(marginal, unrolled[-1], own[-1], self.size) if ranked else None)
+                steps, jumps = self.size.steps, self.size.jumps
+                ranks.append(Ranks.of(marginal, unrolled[-1], own[-1], steps=steps, jumps=jumps) if ranked else None)
                 orders = np.arange(1, self.size.curves + 1)
                 weight += list(orders**-_DECAY)
                 group += [1 if order == 1 else 2 for order in orders]
@@ -196,40 +195,52 @@ class Basis:
         return float(np.sqrt(ROOM * np.sum(self.weight**2)))
 
     def __call__(self, x: Float) -> tuple[Float, Float]:
-        """Weighted features (m, features) and each record's weight: (radius / norm) squared, at most one.
-
-        Only elementwise arithmetic in a fixed order, so that a record's features do not depend on its neighbours in
-        memory (docs/proofs/gate.md asks this of a map).
-        """
+        """Weighted features (m, features) and each record's weight: (radius / norm) squared, at most one."""
         return self.within(into_windows(x, self.windows))
 
     def within(self, x: Float) -> tuple[Float, Float]:
         """The same for covariates that are counted from -1 to 1 inside their windows."""
-        features = np.empty((len(x), self.m), order="F")
-        features[:, 0] = 1.0
+        features = self._features(x, None)
+        return features, self.held(features)
+
+    def features(self, x: Float, out: Float | None = None) -> Float:
+        """Weighted features alone; in ``out``, whose columns lie one after the other, if it is given.
+
+        Only elementwise arithmetic in a fixed order, so that a record's features do not depend on its neighbours in
+        memory (docs/proofs/gate.md asks this of a map).
+        """
+        return self._features(into_windows(x, self.windows), out)
+
+    def held(self, features: Float) -> Float:
+        """Each record's weight, for its features to stay within the radius."""
+        square, term = np.zeros(len(features)), np.empty(len(features))
+        for feature in features.T:
+            square += np.multiply(feature, feature, out=term)
+        return np.minimum(1.0, self.radius**2 / square)
+
+    def _features(self, x: Float, out: Float | None) -> Float:
+        # One feature after the other lies in memory.
+        rows = np.empty((self.m, len(x))) if out is None else out.T
+        rows[0] = 1.0
         at = 1
         for j, (column, own) in enumerate(zip(self.columns, self.own, strict=True)):
             if isinstance(column, Range):
-                curves = _polynomials(_unroll(x[:, j], self.unrolled[j]), own)
+                curves = polynomials(unroll(x[:, j], self.unrolled[j]), own, rows[at:])
                 if (ranks := self.ranks[j]) is not None:
-                    curves += ranks(x[:, j], curves)
-                for curve in curves:
-                    features[:, at] = curve
-                    at += 1
+                    ranks(x[:, j], curves, rows[at + len(curves) :])
+                at += self.size.curves
             else:
                 codes = x[:, j].astype(np.intp)
                 for contrast in own.T:
-                    features[:, at] = contrast[codes]
+                    rows[at] = contrast[codes]
                     at += 1
-        for a, b in self.products:
-            np.multiply(features[:, a], features[:, b], out=features[:, at])
-            at += 1
-        square, term = np.zeros(len(x)), np.empty(len(x))
-        for k, weight in enumerate(self.weight):
-            feature = features[:, k]
-            feature *= weight
-            square += np.multiply(feature, feature, out=term)
-        return features, np.minimum(1.0, self.radius**2 / square)
+        # Products are of features without their weights.
+        for row, (a, b), weight in zip(rows[at:], self.products, self.weight[at:], strict=True):
+            np.multiply(rows[a], rows[b], out=row)
+            row *= weight
+        for row, weight in zip(rows[:at], self.weight, strict=False):
+            row *= weight
+        return rows.T
 
 
 def evaluate(basis: Basis, x: Float, coefficients: Float) -> Float:
@@ -265,7 +276,7 @@ def evaluate(basis: Basis, x: Float, coefficients: Float) -> Float:
 def _along(basis: Basis, j: int, x: Float, coefficients: Float) -> tuple[Float, list[Float]]:
     """A range's own part of a function, and its curves up to those that products may use."""
     degree, ranks, left = basis.size.degree, basis.ranks[j], coefficients.copy()
-    curves = _polynomials(_unroll(x, basis.unrolled[j]), basis.own[j])
+    curves = polynomials(unroll(x, basis.unrolled[j]), basis.own[j])
     total = np.zeros(len(x))
     if ranks is not None:
         # Curves of ranks were made orthonormal one after the other: undo it from the last to the first.
@@ -274,14 +285,14 @@ def _along(basis: Basis, j: int, x: Float, coefficients: Float) -> tuple[Float, 
             raw[i] = left[degree + i] / ranks.lean[i][-1]
             left[: degree + i] -= raw[i] * ranks.lean[i][1:-1]
             total -= raw[i] * ranks.lean[i][0]
-        rank = _ranks(x, ranks.below)
+        rank = ranks.below(x)
         if basis.size.steps:
             curves += ranks(x, curves)[:1]
-            step = _middle(rank)
+            step = middle(rank)
             total += raw[0] * step + raw[1] * np.abs(step)
         jumps = raw[2 * basis.size.steps :]
         levels = np.concatenate([[-jumps.sum()], -jumps.sum() + 2.0 * np.cumsum(jumps)])
-        total += levels[np.searchsorted(_thresholds(basis.size), rank)]
+        total += levels[np.searchsorted(ranks.thresholds, rank)]
     for coefficient, curve in zip(left[:degree], curves, strict=False):
         total += coefficient * curve
     return total, curves
@@ -293,115 +304,6 @@ def combine(features: Float, coefficients: Float) -> Float:
     for k in np.flatnonzero(coefficients):
         total += np.multiply(features[:, k], coefficients[k], out=term)
     return total
-
-
-def _normal_scores(marginal: Float) -> Float | None:
-    """Normal scores of the bins of a skewed marginal, at the middle of their ranks; None where it is not."""
-    centres = (2.0 * np.arange(len(marginal)) + 1.0) / len(marginal) - 1.0
-    apart = centres - marginal @ centres
-    variance = float(marginal @ apart**2)
-    if abs(float(marginal @ apart**3)) < _SKEWED * variance**1.5:
-        return None
-    middle = np.cumsum(marginal) - marginal / 2.0
-    return np.asarray(ndtri(np.clip(middle, 0.005, 0.995)))
-
-
-def _unroll(u: Float, scores: Float | None) -> Float:
-    # Between the bins' centres, and level at both ends, where a spike would otherwise be torn apart.
-    if scores is None:
-        return u
-    half = 1.0 / len(scores)
-    return np.interp(u, np.linspace(-1.0 + half, 1.0 - half, len(scores)), scores)
-
-
-def _quadrature(marginal: Float) -> tuple[Float, Float]:
-    """Points of [-1, 1] and their masses, which integrate over a histogram."""
-    nodes, weights = np.polynomial.legendre.leggauss(4)
-    half = 1.0 / len(marginal)
-    centres = -1.0 + half * (2.0 * np.arange(len(marginal)) + 1.0)
-    return (centres[:, None] + half * nodes).ravel(), (marginal[:, None] * weights / 2.0).ravel()
-
-
-def _recurrence(marginal: Float, scores: Float | None, degree: int) -> Float:
-    """Three-term recurrence of the polynomials orthonormal to a histogram on [-1, 1] (Stieltjes), a row a degree."""
-    points, mass = _quadrature(marginal)
-    points = _unroll(points, scores)
-    rows, back = [], 0.0
-    before, now = np.zeros_like(points), np.ones_like(points)
-    for _ in range(degree):
-        shift = float(mass @ (points * now * now))
-        after = (points - shift) * now - back * before
-        # A marginal on a few points has few polynomials: a floor keeps the others finite, and the Gram sorts them out.
-        scale = max(float(np.sqrt(mass @ after**2)), 1e-3)
-        rows.append((shift, back, scale))
-        before, now, back = now, after / scale, scale
-    return np.array(rows)
-
-
-def _polynomials(u: Float, recurrence: Float) -> list[Float]:
-    before, now = np.zeros_like(u), np.ones_like(u)
-    curves = []
-    term = np.empty_like(u)
-    for shift, back, scale in recurrence:
-        after = u - shift
-        after *= now
-        after -= np.multiply(back, before, out=term)
-        after /= scale
-        before, now = now, after
-        curves.append(now)
-    return curves
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Ranks:
-    """Curves of the ranks, made orthonormal to the polynomials: bounded, where cubes would run away."""
-
-    below: Float
-    size: Size
-    lean: tuple[Float, ...]
-
-    @classmethod
-    def of(cls, marginal: Float, scores: Float | None, recurrence: Float, size: Size) -> _Ranks:
-        points, mass = _quadrature(marginal)
-        curves = [np.ones_like(points), *_polynomials(_unroll(points, scores), recurrence)]
-        below = np.concatenate([[0.0], np.cumsum(marginal)])
-        lean = []
-        for curve in _of_ranks(points, below, size):
-            parts = np.array([mass @ (curve * other) for other in curves])
-            rest = curve - combine(np.column_stack(curves), parts)
-            length = max(float(np.sqrt(mass @ rest**2)), 1e-2)
-            curves.append(rest / length)
-            lean.append(np.append(parts, length))
-        return cls(below, size, tuple(lean))
-
-    def __call__(self, x: Float, polynomials: list[Float]) -> list[Float]:
-        curves, term = list(polynomials), np.empty(len(x))
-        for rest, lean in zip(_of_ranks(x, self.below, self.size), self.lean, strict=True):
-            rest -= lean[0]
-            for part, other in zip(lean[1:-1], curves, strict=True):
-                rest -= np.multiply(part, other, out=term)
-            rest /= lean[-1]
-            curves.append(rest)
-        return curves[len(polynomials) :]
-
-
-def _of_ranks(x: Float, below: Float, size: Size) -> list[Float]:
-    """From -1 to 1 over the middle half of the ranks, and its magnitude; jumps from -1 to 1 at equal distances."""
-    rank = _ranks(x, below)
-    step = _middle(rank)
-    return [step, np.abs(step)] * size.steps + [np.where(rank > at, 1.0, -1.0) for at in _thresholds(size)]
-
-
-def _ranks(x: Float, below: Float) -> Float:
-    return np.interp(x, np.linspace(-1.0, 1.0, len(below)), below)
-
-
-def _middle(rank: Float) -> Float:
-    return np.clip(4.0 * rank - 2.0, -1.0, 1.0)
-
-
-def _thresholds(size: Size) -> Float:
-    return np.asarray((np.arange(size.jumps) + 1.0) / (size.jumps + 1.0))
 
 
 def _contrasts(marginal: Float) -> Float:

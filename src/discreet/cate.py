@@ -20,13 +20,16 @@ from discreet.columns import Float, Range
 from discreet.effect_release import EffectRelease
 from discreet.effect_rounds import (
     Correction,
+    TreatmentQuestion,
     assign,
     calibrate_treatment,
     combine_looks,
     effect_round,
     first_look,
+    first_spread,
     known_constant,
     outcome_round,
+    treatment_question,
 )
 from discreet.errors import InvalidBudget, InvalidInput
 from discreet.fitted import Progress, after_count, count_first, open_gate, trimmed
@@ -38,7 +41,16 @@ from discreet.records import Records
 from discreet.release import Release
 from discreet.rounds import Propensity
 from discreet.shrinkage import profile
-from discreet.survey import Location, Setting, build_closer_basis, locate, measure_gram, pilot_effect
+from discreet.survey import (
+    Features,
+    Location,
+    Setting,
+    build_closer_basis,
+    closer_questions,
+    locate,
+    measure_gram,
+    pilot_effect,
+)
 
 # Below this n mu (as it is, and for six covariates) no noisy function beats a constant.
 _CONSTANT, _CONSTANT_SCALED = 350.0, 150.0
@@ -165,11 +177,16 @@ class CATE(BaseEstimator):  # type: ignore[misc]
             self.release_ = _constant(ATE(**average)._fit_through(gate).release_)
             return self
         share = after_count(gate, design.shares)
-        where = locate(gate, share["location"])
+        marginals = closer_questions(gate.bounds.columns, share["marginals"])
+        where = locate(gate, share["location"], *marginals)
         pilot = pilot_effect(gate, share["pilot"], where)
-        setting = measure_gram(gate, share["gram"], build_closer_basis(gate, share["marginals"], design.size))
-        look = first_look(gate, share["first look"], 0.2 * share["looks"], setting, where, pilot)
-        propensity = self._propensity(gate, share, setting, where, strength)
+        basis = build_closer_basis(gate, marginals, share["marginals"], design.size)
+        spread = first_spread(0.2 * share["looks"], where, pilot)
+        setting = measure_gram(gate, share["gram"], Features(basis, gate.n), spread)
+        asked = treatment_question(gate, share["treatment"], setting, where) if "treatment" in share else None
+        beside = () if asked is None else (asked.query,)
+        look = first_look(gate, share["first look"], spread, setting, where, pilot, *beside)
+        propensity = self._propensity(gate, share, asked, setting, where, strength)
         models = combine_looks(look, propensity, where, pilot)
         for number in range(1, design.rounds + 1):
             to_look = 0.5 / design.rounds * share["looks"]
@@ -183,14 +200,20 @@ class CATE(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _propensity(
-        self, gate: Gate, share: dict[str, float], setting: Setting, where: Location, strength: float
+        self,
+        gate: Gate,
+        share: dict[str, float],
+        asked: TreatmentQuestion | None,
+        setting: Setting,
+        where: Location,
+        strength: float,
     ) -> Propensity:
         """The probability of treatment: public, modelled from a public column, or estimated and calibrated."""
-        if isinstance(self.propensity, Real):
+        if asked is None:
             return known_constant(setting, float(self.propensity), gate.bounds.propensity)
         known = self.propensity is not None
         trim = gate.bounds.propensity if known else trimmed(gate.bounds, where.treated, strength)
-        model, information = assign(gate, share["treatment"], setting, where, trim, known=known)
+        model, information = assign(gate, asked, setting, where, trim, known=known)
         return model if known else calibrate_treatment(gate, share["calibration"], model, information)
 
 

@@ -21,6 +21,8 @@ Level: TypeAlias = str | int | float | bool
 
 # Levels are matched a slice at a time, so that a long column of text never exists twice.
 _SLICE = 65_536
+# So many levels are compared with every number one by one; more are searched.
+_FEW_LEVELS = 64
 # From here on neighbouring integers share a float64.
 _EXACT = 2**53
 # The largest power of ten that float64 holds exactly.
@@ -69,9 +71,23 @@ class Range:
         """The centre of the interval."""
         return self.low / 2 + self.high / 2
 
-    def encode(self, values: Values, name: str = "The column") -> Float:
-        """Clip to the interval, then map it onto [-1, 1]. Missing values become ``fill``, infinite ones are refused."""
-        x = numbers(values, name)
+    def encode(self, values: Values, name: str = "The column", out: Float | None = None) -> Float:
+        """Clip to the interval, then map it onto [-1, 1]; in ``out`` if it is given.
+
+        Missing values become ``fill``, infinite ones are refused.
+        """
+        x = numbers(values, name, out)
+        # Written so that NaN is outside.
+        if x.size and not (self.low <= x.min() and x.max() <= self.high):
+            self._force_inside(x, name)
+        x -= self.middle
+        x /= self.high / 2 - self.low / 2
+        # Rounding in the two lines above can step over the ends by one unit in the last place.
+        if x.size and not (x.min() >= -1.0 and x.max() <= 1.0):
+            np.clip(x, -1.0, 1.0, out=x)
+        return x
+
+    def _force_inside(self, x: Float, name: str) -> None:
         if not np.isfinite(x).all():
             missing = np.isnan(x)
             if np.isinf(x).any():
@@ -80,10 +96,6 @@ class Range:
                 raise InvalidInput(_missing(name))
             x[missing] = self.fill
         np.clip(x, self.low, self.high, out=x)
-        x -= self.middle
-        x /= self.high / 2 - self.low / 2
-        # Rounding in the two lines above can step over the ends by one unit in the last place.
-        return np.clip(x, -1.0, 1.0, out=x)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +163,7 @@ class Levels:
             codes, missing = _numpy(found), _numpy(pc.is_null(column))
         else:
             x = numbers(values, name)
-            known = np.array(self.levels, dtype=np.float64)
-            order = np.argsort(known)
-            nearest = order[np.minimum(np.searchsorted(known, x, sorter=order), len(known) - 1)]
-            codes, missing = np.where(known[nearest] == x, nearest, -1), np.isnan(x)
+            codes, missing = _places(x, np.array(self.levels, dtype=np.float64)), np.isnan(x)
         if missing.any():
             if self.fill is None:
                 raise InvalidInput(_missing(name))
@@ -169,22 +178,58 @@ class Levels:
         return codes
 
 
-def numbers(values: Values, name: str) -> Float:
-    """A fresh float64 copy with NaN for what is missing; text, dates and complex numbers are refused."""
+def numbers(values: Values, name: str, out: Float | None = None) -> Float:
+    """A float64 copy, in ``out`` if it is given, with NaN for what is missing; text, dates and such are refused."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
         if values.dtype.kind in "iu" and values.dtype.itemsize == 8:
             _check_whole(values, name)
-        return values.astype(np.float64)
+        return _copied(values, out)
     column = arrow(values, name)
     kind = column.type
     if not any(is_kind(kind) for is_kind in _NUMERIC):
         raise InvalidInput(f"{name} must hold numbers, but its type is {kind}: convert it, or declare its levels.")
     if pa.types.is_decimal(kind):
-        return decimals(column, name)
+        return _copied(decimals(column, name), out)
     if kind in (pa.int64(), pa.uint64()):
         _check_whole(_numpy(pc.fill_null(column, 0)), name)
-    x: Float = _numpy(column.cast(pa.float64(), safe=False))
-    return x
+    return _copied(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), out)
+
+
+def _places(x: Float, levels: Float) -> Codes:
+    """Where each number is in a list of different ones; -1 where it is not in it."""
+    if len(levels) <= _FEW_LEVELS:
+        codes = np.full(len(x), -1, dtype=np.int8)
+        for place, level in enumerate(levels):
+            # One number equals one level at most.
+            codes += (x == level) * np.int8(place + 1)
+        return codes
+    order = np.argsort(levels)
+    nearest = order[np.minimum(np.searchsorted(levels, x, sorter=order), len(levels) - 1)]
+    return np.where(levels[nearest] == x, nearest, -1)
+
+
+def plain(values: Values) -> Values:
+    """A column of whole or floating-point numbers, none of them missing, as a NumPy array; others as they are.
+
+    The array refers to Arrow's memory. Slices of it are had for nothing, while those of Arrow's arrays are cast anew.
+    """
+    if isinstance(values, pa.ChunkedArray) and values.num_chunks == 1:
+        values = values.chunk(0)
+    if isinstance(values, pa.Array) and _is_plain(values.type) and not values.null_count:
+        return values.to_numpy(zero_copy_only=True)
+    return values
+
+
+def _is_plain(kind: Any) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def _copied(x: Any, out: Float | None) -> Float:
+    # Arrow's own memory is read-only.
+    if out is None:
+        return np.array(x, dtype=np.float64)
+    out[:] = x
+    return out
 
 
 def decimals(column: Any, name: str) -> Float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import hypot, sqrt
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.special import logit
@@ -29,7 +29,7 @@ from discreet.heterogeneity import (
 from discreet.records import Chunk
 from discreet.rounds import Propensity
 from discreet.spread import Spread
-from discreet.survey import Location, Setting, measure_sides
+from discreet.survey import Location, RowMap, Setting, measure_sides, read_sides, sides_question
 
 Correction = Literal["R", "DR"]
 
@@ -71,14 +71,26 @@ class FirstLook:
     treated: float
 
 
-def first_look(gate: Gate, share: float, look: float, setting: Setting, where: Location, pilot: float) -> FirstLook:
-    """Moments r psi and 2 (t - p) r psi of the residual r beside a constant effect."""
+def _first_residual(where: Location, pilot: float) -> RowMap:
+    """What a constant effect leaves of each record's outcome."""
+    return lambda c: c.y - where.centre - (c.t - where.treated) * pilot
+
+
+def first_spread(look: float, where: Location, pilot: float) -> Query:
+    """How wide the residual beside a constant effect is: the first look's first question, which needs no features."""
+    return sides_question("first spread", look, _first_residual(where, pilot), _CEILING)
+
+
+def first_look(
+    gate: Gate, share: float, asked: Query, setting: Setting, where: Location, pilot: float, *beside: Query
+) -> FirstLook:
+    """Moments r psi and 2 (t - p) r psi of the residual r beside a constant effect, whose spread is ``asked`` first.
+
+    Their pass prepares what will be asked ``beside``.
+    """
     n, p, basis = gate.n, where.treated, setting.basis
-
-    def residual(c: Chunk) -> Float:
-        return c.y - where.centre - (c.t - p) * pilot
-
-    spread = measure_sides(gate, "first spread", look, residual, _CEILING)
+    residual = _first_residual(where, pilot)
+    spread = read_sides(gate, asked, _CEILING)
     clip = _clip(spread, _CLIP_FIRST, _HIDDEN_FIRST)
     seen = max(spread.below(clip), 0.15)
     scale = where.spread.scale
@@ -89,34 +101,52 @@ def first_look(gate: Gate, share: float, look: float, setting: Setting, where: L
     reach = max(p, 1.0 - p)
 
     def rows(c: Chunk) -> Float:
-        psi, weight = focus(setting.features(c)[0])
-        level = psi * (np.clip(residual(c), -clip, clip) * weight)[:, None]
-        return np.column_stack([level, level * (2.0 * (c.t - p))[:, None]])
+        both = setting.features.room(len(c.t), 2 * focus.m)
+        level, weight = focus(setting.features(c), both[:, : focus.m])
+        level *= (np.clip(residual(c), -clip, clip) * weight)[:, None]
+        np.multiply(level, (2.0 * (c.t - p))[:, None], out=both[:, focus.m :])
+        return both
 
     radius = clip * focus.radius * sqrt(1.0 + 4.0 * reach**2)
-    (moments,) = gate.ask(Query("first look", share, Ball(radius, 2 * focus.m), rows))
+    question = Query("first look", share, Ball(radius, 2 * focus.m), rows)
+    gate.prepare(question, *beside)
+    (moments,) = gate.ask(question)
     values = moments.value / n / seen
     return FirstLook(focus, values[: focus.m], values[focus.m :], float(moments.sd) / n / seen, sampling, p)
 
 
+class TreatmentQuestion(NamedTuple):
+    """The moments (t - p) psi, and the features that they are of."""
+
+    focus: Focus
+    query: Query
+
+
+def treatment_question(gate: Gate, share: float, setting: Setting, where: Location) -> TreatmentQuestion:
+    """What `assign` asks; of a known probability instead of t where there is one."""
+    p = where.treated
+    varies, reach = p * (1.0 - p), max(p, 1.0 - p)
+    noise, sampling = _unit(gate, share) * reach / varies, sqrt(1.0 / (gate.n * varies))
+    focus = _focus(setting, prior_variance(single_blocks(setting.basis), 0.25, 4.0), noise, sampling)
+
+    def rows(c: Chunk) -> Float:
+        psi, weight = setting.features.focused(c, focus)
+        psi *= (((c.t if c.e is None else c.e) - p) * weight)[:, None]
+        return psi
+
+    return TreatmentQuestion(focus, Query("treatment moments", share, Ball(reach * focus.radius, focus.m), rows))
+
+
 def assign(
-    gate: Gate, share: float, setting: Setting, where: Location, trim: tuple[float, float], *, known: bool
+    gate: Gate, asked: TreatmentQuestion, setting: Setting, where: Location, trim: tuple[float, float], *, known: bool
 ) -> tuple[Propensity, Information]:
-    """Logistic propensity from the moments (t - p) psi; of a known probability instead of t where there is one.
+    """Logistic propensity from the moments (t - p) psi.
 
     Records of a known design bring their own probability: the model then only says what it is on the reference.
     """
-    n, p, basis = gate.n, where.treated, setting.basis
-    blocks, reach = single_blocks(basis), max(p, 1.0 - p)
-    varies = p * (1.0 - p)
-    noise, sampling = _unit(gate, share) * reach / varies, sqrt(1.0 / (n * varies))
-    focus = _focus(setting, prior_variance(blocks, 0.25, 4.0), noise, sampling)
-
-    def rows(c: Chunk) -> Float:
-        psi, weight = focus(setting.features(c)[0])
-        return psi * (((c.t if c.e is None else c.e) - p) * weight)[:, None]
-
-    (moments,) = gate.ask(Query("treatment moments", share, Ball(reach * focus.radius, focus.m), rows))
+    n, p, basis, focus = gate.n, where.treated, setting.basis, asked.focus
+    blocks, varies = single_blocks(basis), p * (1.0 - p)
+    (moments,) = gate.ask(asked.query)
     value, sd = moments.value / n, float(moments.sd) / n
     psi, weight = focus(setting.reference.features)
     apart = varies * focus.scale[:, None] * setting.gram.apart[focus.kept]
@@ -163,8 +193,9 @@ def calibrate_treatment(gate: Gate, share: float, model: Propensity, information
     focus = _focus(setting, np.diag(model.covariance), noise, sampling)
 
     def rows(c: Chunk) -> Float:
-        psi, weight = focus(setting.features(c)[0])
-        return psi * ((c.t - model(c)) * weight)[:, None]
+        psi, weight = setting.features.focused(c, focus)
+        psi *= ((c.t - model(c)) * weight)[:, None]
+        return psi
 
     (moments,) = gate.ask(Query("calibration", share, Ball(model.reach * focus.radius, focus.m), rows))
     value, sd = moments.value / n, float(moments.sd) / n
@@ -221,8 +252,9 @@ def outcome_round(gate: Gate, number: int, share: float, look: float, models: Mo
     focus = _focus(setting, models.doubt(effect=False), _unit(gate, share) * clip / seen, sqrt(1.0 / precision))
 
     def rows(c: Chunk) -> Float:
-        psi, weight = focus(setting.features(c)[0])
-        return psi * (np.clip(models.residual(c), -clip, clip) * weight)[:, None]
+        psi, weight = setting.features.focused(c, focus)
+        psi *= (np.clip(models.residual(c), -clip, clip) * weight)[:, None]
+        return psi
 
     (moments,) = gate.ask(Query(f"outcome moments {number}", share, Ball(clip * focus.radius, focus.m), rows))
     everywhere = _everywhere(setting)
@@ -260,12 +292,13 @@ def effect_round(
     focus = _focus(setting, doubt, noise, sampling)
 
     def rows(c: Chunk) -> Float:
-        psi, weight = focus(setting.features(c)[0])
+        psi, weight = setting.features.focused(c, focus)
         e = models.propensity(c)
         w = _weight(e, correction)
         most = clip / _reach(e, w)
         product = w * (c.t - e) * np.clip(models.residual(c), -most, most)
-        return psi * (np.clip(product, -clip, clip) * weight)[:, None]
+        psi *= (np.clip(product, -clip, clip) * weight)[:, None]
+        return psi
 
     (moments,) = gate.ask(Query(f"effect moments {number}", share, Ball(clip * focus.radius, focus.m), rows))
     slope = setting.slope(focus, varies)

@@ -69,9 +69,12 @@ class Focus:
         """Norm to which a record's rescaled features are held; they are scaled to have a mean square of one."""
         return float(np.sqrt(self.room))
 
-    def __call__(self, features: Float) -> tuple[Float, Float]:
-        """Rescaled features and each record's weight; elementwise and in a fixed order, as a map has to be."""
-        narrow = np.empty((len(features), self.m), order="F")
+    def __call__(self, features: Float, out: Float | None = None) -> tuple[Float, Float]:
+        """Rescaled features, in ``out`` if it is given, and each record's weight.
+
+        Elementwise and in a fixed order, as a map has to be.
+        """
+        narrow = np.empty((len(features), self.m), order="F") if out is None else out
         square, term = np.zeros(len(features)), np.empty(len(features))
         for k, (column, scale) in enumerate(zip(self.kept, self.scale, strict=True)):
             scaled = np.multiply(features[:, column], scale, out=narrow[:, k])

@@ -13,11 +13,13 @@ import numpy as np
 from discreet.columns import Float, IntArray
 from discreet.errors import InvalidInput
 from discreet.formulas import Formula
+from discreet.rooms import Room
 
 # Numbers outside these would overflow or vanish when they are squared.
 SMALLEST, LARGEST = 1e-150, 1e150
 # Takes back more than floating-point arithmetic can add to a norm.
 SAFE = 1 - 2.0**-40
+_steps = Room()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +84,10 @@ class Grid:
 
 
 def into_ball(values: Any, radius: float, bits: int) -> Float:
-    """Integers whose rows have norms of at most 2**bits; the norms are exact. Proof: docs/proofs/gate.md, lemma 6."""
+    """Integers whose rows have norms of at most 2**bits; the norms are exact. Proof: docs/proofs/gate.md, lemma 6.
+
+    They last until the next call.
+    """
     v = floats(values)
     # Written so that NaN takes the long way too. Both ways give a record inside the cube the same integers.
     if not (v.max() <= radius and v.min() >= -radius):
@@ -90,7 +95,7 @@ def into_ball(values: Any, radius: float, bits: int) -> Float:
         peak = np.abs(v).max(axis=1, keepdims=True)
         v = np.where(peak > radius, v / np.where(peak > 0, peak, 1.0) * radius, v)
     edge = 2.0**bits
-    steps: Float = v * (edge / radius)
+    steps = np.multiply(v, edge / radius, out=_steps(*v.shape))
     np.rint(steps, out=steps)
     # At most 2**53, so no order of addition and no fused multiplication can round it.
     squares = np.einsum("ij,ij->i", steps, steps)

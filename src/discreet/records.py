@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from discreet.bounds import Bounds, Levels
-from discreet.columns import Codes, Float, IntArray, Values, arrow, numbers
+from discreet.columns import Codes, Float, IntArray, Values, arrow, numbers, plain
 from discreet.errors import InvalidInput, MissingBounds
 from discreet.formulas import Formula
 from discreet.frames import table, vector
@@ -225,8 +225,11 @@ def chunks(held: Held, bounds: Bounds, names: Names) -> Iterator[Chunk]:
         t = held.t[rows].astype(np.float64)
         # One covariate after the other lies in memory, so that each is encoded in one sweep.
         x = np.empty((len(columns), len(t)))
-        for j, (spec, column, name) in enumerate(columns):
-            x[j] = column[rows] if isinstance(spec, Levels) else spec.encode(column[rows], name)
+        for (spec, column, name), out in zip(columns, x, strict=True):
+            if isinstance(spec, Levels):
+                out[:] = column[rows]
+            else:
+                spec.encode(column[rows], name, out)
         yield Chunk(y=outcome.encode(held.y[rows], names.y), t=t, x=x.T, e=_known(held.e, rows, bounds, names.e))
 
 
@@ -302,7 +305,7 @@ def _arms(values: Values, arms: Levels, name: str) -> Codes:
 
 def _settled(values: Values, name: str) -> Values:
     # Python objects are turned into an array of one type here, rather than again in every pass.
-    return arrow(values, name) if isinstance(values, np.ndarray) and values.dtype.kind == "O" else values
+    return plain(arrow(values, name) if isinstance(values, np.ndarray) and values.dtype.kind == "O" else values)
 
 
 def _names(bounds: Bounds) -> Names:

@@ -23,7 +23,7 @@ from discreet.records import Chunk
 from discreet.relevance import Likeness, Moments, Posterior, weigh
 from discreet.scores import aipw_score, balancing_weight
 from discreet.spread import Factors
-from discreet.survey import Location, RowMap, Setting, measure_spread
+from discreet.survey import Features, Location, RowMap, Setting, measure_spread
 
 # Weights of single records in the prognosis stop here: beyond, they add noise and no information.
 _MOST_WEIGHT = 3.0
@@ -120,32 +120,37 @@ class Outcome:
         return c.y - self.prognosis(c, e) - (c.t - 1.0 + e) * self.local_effect(c)
 
 
-def first_look(
-    gate: Gate, share: float, setting: Setting, where: Location, pilot: float, trim: tuple[float, float], known: bool
-) -> Outcome:
-    """Moments of treatment and outcome with all features, in one pass, and what they say together.
+class FirstQuestions(NamedTuple):
+    """What the first look asks, and where it clips residuals."""
+
+    clip: float
+    queries: tuple[Query, ...]
+
+
+def first_questions(
+    gate: Gate, share: float, features: Features, where: Location, pilot: float, known: bool
+) -> FirstQuestions:
+    """Moments of treatment and outcome with all features; they need no second moments, and can be prepared with them.
 
     Treatment enters as t - (share of treated), which a wrong guess of the features' means spares. A known design has
     no model of treatment.
     """
-    basis, features, solid = setting.basis, setting.features, setting.gram.solid
-    n, treated, scale = gate.n, where.treated, where.spread.scale
+    basis, treated = features.basis, where.treated
     to_moments, to_contrast = (0.7, 0.3) if known else (0.38, 0.12)
-    clip, _ = where.spread.clip(gate.noise_sd(Ball(basis.radius, basis.m), to_moments * share) / n)
+    clip, _ = where.spread.clip(gate.noise_sd(Ball(basis.radius, basis.m), to_moments * share) / gate.n)
     reach = max(treated, 1.0 - treated)
 
     def residual(c: Chunk) -> Float:
-        return np.clip(c.y - where.centre - (c.t - treated) * pilot, -clip, clip) * features(c)[1]
+        return np.clip(c.y - where.centre - (c.t - treated) * pilot, -clip, clip) * features.weights(c)
 
     def outcome(c: Chunk) -> Float:
-        return features(c)[0] * residual(c)[:, None]
+        return features.times(c, residual(c))
 
     def contrast(c: Chunk) -> Float:
         return (c.t - treated) * residual(c)
 
     def treatment(c: Chunk) -> Float:
-        phi, weight = features(c)
-        return phi * ((c.t - treated) * weight)[:, None]
+        return features.times(c, (c.t - treated) * features.weights(c))
 
     queries = [
         Query("outcome moments", to_moments * share, Ball(clip * basis.radius, basis.m), outcome),
@@ -153,9 +158,23 @@ def first_look(
     ]
     if not known:
         queries.append(Query("treatment moments", 0.5 * share, Ball(reach * basis.radius, basis.m), treatment))
-    moments, gap, *assignment = gate.ask(*queries)
+    return FirstQuestions(clip, tuple(queries))
 
-    seen = max(where.spread.below(clip), 0.7)
+
+def first_look(
+    gate: Gate,
+    asked: FirstQuestions,
+    setting: Setting,
+    where: Location,
+    pilot: float,
+    trim: tuple[float, float],
+    known: bool,
+) -> Outcome:
+    """Models of treatment and outcome from their moments with all features, and what these say together."""
+    basis, solid = setting.basis, setting.gram.solid
+    n, treated, scale = gate.n, where.treated, where.spread.scale
+    moments, gap, *assignment = gate.ask(*asked.queries)
+    seen = max(where.spread.below(asked.clip), 0.7)
     noise = (float(moments.sd) / n / seen) ** 2 * np.eye(basis.m) + scale**2 / n * solid
     y = Moments(
         moments.value / n / seen, lambda b: (solid @ b, solid), noise, _SIZE_OUTCOME * scale**2, (3.0 * scale) ** 2
@@ -224,8 +243,9 @@ def calibrate(gate: Gate, name: str, share: float, outcome: Outcome) -> Outcome:
     focus = Focus.of(allot(stake, doubt, unit**2), setting.size)
 
     def rows(c: Chunk) -> Float:
-        psi, weight = focus(setting.features(c)[0])
-        return psi * ((c.t - model(c)) * weight)[:, None]
+        psi, weight = setting.features.focused(c, focus)
+        psi *= ((c.t - model(c)) * weight)[:, None]
+        return psi
 
     (moments,) = gate.ask(Query(name, share, Ball(focus.radius * model.reach, focus.m), rows))
     slope = setting.slope(focus, varies)
@@ -256,9 +276,10 @@ def lean_effect(gate: Gate, share: float, scale: float, outcome: Outcome) -> Out
     focus = Focus.of(first / np.sum(first), setting.size)
 
     def rows(c: Chunk) -> Float:
-        psi, weight = focus(setting.features(c)[0])
+        psi, weight = setting.features.focused(c, focus)
         e = model(c)
-        return psi * (np.clip((c.t - e) * outcome.residual(c, e), -scale, scale) * weight)[:, None]
+        psi *= (np.clip((c.t - e) * outcome.residual(c, e), -scale, scale) * weight)[:, None]
+        return psi
 
     (moments,) = gate.ask(Query("effect moments", share, Ball(scale * focus.radius, focus.m), rows))
     e = model.on_reference
@@ -302,8 +323,9 @@ def correct_outcome(gate: Gate, share: float, look: float, outcome: Outcome) -> 
     clip, _ = spread.clip(unit * np.sqrt(focus.m))
 
     def rows(c: Chunk) -> Float:
-        psi, weight = focus(setting.features(c)[0])
-        return psi * (np.clip(residual(c), -clip, clip) * weight)[:, None]
+        psi, weight = setting.features.focused(c, focus)
+        psi *= (np.clip(residual(c), -clip, clip) * weight)[:, None]
+        return psi
 
     (moments,) = gate.ask(Query("residual moments", share, Ball(clip * focus.radius, focus.m), rows))
     seen = max(spread.below(clip), 0.7)

@@ -103,11 +103,12 @@ def shrink(
     any_special, fits = 1.0, [_Fit.none()] * len(parts)
     for _ in range(_SWEEPS):
         before, total = mean.copy(), {kind: np.zeros_like(chance) for kind, chance in chances.items()}
+        logs = {kind: np.log(chance) for kind, chance in chances.items()}
         odds = 0.0
         for number, part in enumerate(parts):
-            index = part.block.index
+            index, kind = part.block.index, part.block.kind
             rest = target[index] - precision[index] @ mean + part.own @ mean[index]
-            fit = fits[number] = part.fit(rest, chances.get(part.block.kind), any_special, together)
+            fit = fits[number] = part.fit(rest, chances.get(kind), logs.get(kind), any_special, together)
             mean[index] = fit.mean
             if part.block.shapes:
                 total[part.block.kind] += fit.inside
@@ -222,19 +223,20 @@ class _Part:
         special = self.block.special or (False,) * len(self.block.shapes)
         return np.concatenate([[True], np.repeat(~np.array(special), len(SCALES))])
 
-    def fit(self, rest: Float, chances: Float | None, any_special: float, together: bool) -> _Fit:
-        if self.flat is not None or chances is None:
+    def fit(self, rest: Float, chances: Float | None, logs: Float | None, any_special: float, together: bool) -> _Fit:
+        if self.flat is not None or chances is None or logs is None:
             assert self.flat is not None
             return _Fit(self.flat @ rest, np.zeros(0), np.zeros(0), 0.0, 0.0)
         turned, odds = self.turned(rest), 0.0
-        scores = np.concatenate([[0.0], self.evidence(turned).ravel()]) + np.log(chances)
+        scores = np.concatenate([[0.0], self.evidence(turned).ravel()]) + logs
         inside = np.exp(scores - scores.max())
         total = inside.sum()
         if together and any(self.block.special):
             # Overwhelming evidence leaves nothing of the usual: not even a zero to divide by.
-            usual = max(float(inside @ self.plain), 1e-300)
-            odds = float(np.log(total / usual * (chances @ self.plain)))
-            inside = any_special * inside / total + (1.0 - any_special) * np.where(self.plain, inside / usual, 0.0)
+            plain = self.plain
+            usual = max(float(inside @ plain), 1e-300)
+            odds = float(np.log(total / usual * (chances @ plain)))
+            inside = any_special * inside / total + (1.0 - any_special) * np.where(plain, inside / usual, 0.0)
         else:
             inside = inside / total
         by_shape = inside[1:].reshape(self.bulk.shape)

@@ -6,9 +6,8 @@ Like those of `rounds`, each turns a share of the budget into public numbers. Di
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from discreet.geometry import Ball, Cells, Gram, Interval, MeanSquare
 from discreet.marginals import Column, cell_numbers, cells, clean_marginals, clean_windows, find_windows, into_windows
 from discreet.moments import Reference, SteadyGram
 from discreet.records import CHUNK_ROWS, Chunk
+from discreet.rooms import Room
 from discreet.spread import BINS, Factors, Spread, bin_numbers
 
 # Features of up to this many numbers (128 MB) are kept.
@@ -39,13 +39,18 @@ class Location:
     spread: Spread
 
 
-def locate(gate: Gate, share: float) -> Location:
-    """Share of treated, centre and spread of the outcome, in three passes that zoom in."""
+def locate(gate: Gate, share: float, *beside: Query) -> Location:
+    """Share of treated, centre and spread of the outcome, in three passes that zoom in.
+
+    The first of them prepares what will be asked ``beside``.
+    """
     n = gate.n
-    treated, outcome = gate.ask(
+    first = (
         Query("share of treated", 0.3 * share, Interval(0.0, 1.0), lambda c: c.t),
         Query("outcome, first look", 0.3 * share, MeanSquare(1.0), lambda c: c.y),
     )
+    gate.prepare(*first, *beside)
+    treated, outcome = gate.ask(*first)
     low, high = gate.bounds.propensity
     centre = float(np.clip(outcome.value[0] / n, -1.0, 1.0))
     noise = float(np.asarray(outcome.sd)[0]) / n
@@ -74,12 +79,22 @@ def measure_spread(
 
 def measure_sides(gate: Gate, name: str, share: float, rows: RowMap, ceiling: float) -> Spread:
     """The same with a sign, so that tails of one side are known: twice the bins, and one of them to a record still."""
+    return read_sides(gate, sides_question(name, share, rows, ceiling), ceiling)
+
+
+def sides_question(name: str, share: float, rows: RowMap, ceiling: float) -> Query:
+    """What `measure_sides` asks."""
 
     def signed(c: Chunk) -> IntArray:
         values = rows(c)
         return bin_numbers(values, ceiling) + BINS * (values > 0.0)
 
-    (counts,) = gate.ask(Query(name, share, Cells((2 * BINS,)), signed))
+    return Query(name, share, Cells((2 * BINS,)), signed)
+
+
+def read_sides(gate: Gate, question: Query, ceiling: float) -> Spread:
+    """What the answer to `sides_question` says."""
+    (counts,) = gate.ask(question)
     below, above = np.split(counts.value / gate.n, 2)
     sd = 2.0**0.5 * float(counts.sd) / gate.n
     return Spread.fit(below + above, sd, ceiling).with_sides(above - below, sd)
@@ -98,60 +113,100 @@ def pilot_effect(gate: Gate, share: float, where: Location) -> float:
     return float(np.clip(means[0] - means[1], -3.0 * where.spread.scale, 3.0 * where.spread.scale))
 
 
-def build_basis(gate: Gate, share: float, size: Size) -> Basis:
+def marginal_questions(columns: tuple[Column, ...], share: float, name: str = "marginals") -> tuple[Query, ...]:
+    """What `build_basis` asks: it hangs on no release, and can be prepared in the first pass."""
+    return (_marginals(name, share, columns, lambda c: c.x),) if columns else ()
+
+
+def build_basis(gate: Gate, questions: tuple[Query, ...], size: Size) -> Basis:
     """Marginals of all covariates in one release, and the basis orthonormal to them."""
     columns = gate.bounds.columns
     if not columns:
         return Basis((), (), size)
-    parts = _marginal_parts(gate, "marginals", share, columns, lambda c: c.x)
-    return Basis(columns, clean_marginals(columns, *parts), size)
+    return Basis(columns, clean_marginals(columns, *_fractions(gate, columns, *questions)), size)
 
 
-def build_closer_basis(gate: Gate, share: float, size: Size) -> Basis:
+def closer_questions(columns: tuple[Column, ...], share: float) -> tuple[Query, ...]:
+    """What `build_closer_basis` asks first."""
+    if not _ranges(columns):
+        return marginal_questions(columns, share)
+    return marginal_questions(columns, 0.4 * share, "marginals, first look")
+
+
+def build_closer_basis(gate: Gate, questions: tuple[Query, ...], share: float, size: Size) -> Basis:
     """The same in two looks: ranges that were declared far too wide are narrowed to where the records are first."""
     columns = gate.bounds.columns
-    ranges = [j for j, column in enumerate(columns) if isinstance(column, Range)]
+    ranges = _ranges(columns)
     if not ranges:
-        return build_basis(gate, share, size)
-    first = _marginal_parts(gate, "marginals, first look", 0.4 * share, columns, lambda c: c.x)
+        return build_basis(gate, questions, size)
+    first = _fractions(gate, columns, *questions)
     windows = find_windows(columns, *first)
     some = tuple(columns[j] for j in ranges)
-    again = _marginal_parts(
-        gate, "marginals", 0.6 * share, some, lambda c: into_windows(c.x, windows)[:, ranges].copy(order="F")
-    )
+
+    def inside(c: Chunk) -> Float:
+        return into_windows(c.x, windows)[:, ranges].copy(order="F")
+
+    again = _fractions(gate, some, _marginals("marginals", 0.6 * share, some, inside))
     marginals, closer = list(clean_marginals(columns, *first)), list(windows)
     for j, window, marginal in zip(ranges, *clean_windows([windows[j] for j in ranges], *again), strict=True):
         closer[j], marginals[j] = window, marginal
     return Basis(columns, tuple(marginals), size, tuple(closer))
 
 
-def _marginal_parts(
-    gate: Gate, name: str, share: float, columns: tuple[Column, ...], rows: RowMap
-) -> tuple[list[Float], float]:
+def _ranges(columns: tuple[Column, ...]) -> list[int]:
+    return [j for j, column in enumerate(columns) if isinstance(column, Range)]
+
+
+def _marginals(name: str, share: float, columns: tuple[Column, ...], rows: RowMap) -> Query:
+    return Query(name, share, Cells(tuple(map(cells, columns))), lambda c: cell_numbers(rows(c), columns))
+
+
+def _fractions(gate: Gate, columns: tuple[Column, ...], question: Query) -> tuple[list[Float], float]:
     """Noisy share of the records in each cell of each column, and its noise."""
-    sizes = tuple(cells(column) for column in columns)
-    (counts,) = gate.ask(Query(name, share, Cells(sizes), lambda c: cell_numbers(rows(c), columns)))
+    (counts,) = gate.ask(question)
+    sizes = [cells(column) for column in columns]
     return np.split(counts.value / gate.n, np.cumsum(sizes)[:-1]), float(counts.sd) / gate.n
 
 
 class Features:
     """Weighted features of a chunk, kept for the queries of a pass and, where all have room, for later passes.
 
-    ``n`` is the number of records. Of long tables one chunk at a time is kept: its memory is still in the cache when
-    the next one needs it. Only the basis is sent to other processes.
+    ``n`` is the number of records. Of long tables, and where every pass makes its own chunks, one chunk at a time is
+    kept, always in the same memory. What a map makes of features has a ``room`` of its own, since it is added up before
+    the next map is asked. Only the basis is sent to other processes.
     """
 
     def __init__(self, basis: Basis, n: float) -> None:
         self.basis = basis
         self.n = n
         self._kept: dict[int, _Kept] = {}
+        self.room = Room()
+        self._own = Room()
+        # More chunks than the records make are those of another pass: then no chunk is seen twice.
+        room_for = _KEPT_NUMBERS / basis.m
+        self._most = min(room_for, 1.5 * n + 2.0 * CHUNK_ROWS) / CHUNK_ROWS if n <= room_for else 0.0
 
     def __reduce__(self) -> tuple[type[Features], tuple[Basis, float]]:
         return Features, (self.basis, self.n)
 
-    def __call__(self, chunk: Chunk) -> tuple[Float, Float]:
+    def __call__(self, chunk: Chunk) -> Float:
+        """Weighted features; they are not to be changed, and last until the next chunk."""
+        return self._of(chunk).features
+
+    def weights(self, chunk: Chunk) -> Float:
+        """Each record's weight, for its features to stay within the radius."""
         kept = self._of(chunk)
-        return kept.features, kept.weight
+        if kept.weights is None:
+            kept.weights = self.basis.held(kept.features)
+        return kept.weights
+
+    def times(self, chunk: Chunk, factor: Float) -> Float:
+        """Features times one number to each record, in the room for what is made of features."""
+        return np.multiply(self(chunk), factor[:, None], out=self.room(len(factor), self.basis.m))
+
+    def focused(self, chunk: Chunk, focus: Focus) -> tuple[Float, Float]:
+        """Focused features, in the same room, and each record's weight."""
+        return focus(self(chunk), self.room(len(chunk.t), focus.m))
 
     def combine(self, chunk: Chunk, coefficients: Float) -> Float:
         """Features times coefficients; ``coefficients`` must not change afterwards."""
@@ -164,17 +219,21 @@ class Features:
         # What is kept refers to its chunk (and coefficients), so that no id is used again while it is here.
         kept = self._kept.get(id(chunk))
         if kept is None:
-            if max(self.n, len(self._kept) * CHUNK_ROWS) * self.basis.m > _KEPT_NUMBERS:
+            out = None
+            if len(self._kept) >= self._most:
+                self._most = 0.0
                 self._kept.clear()
-            kept = self._kept[id(chunk)] = _Kept(chunk, *self.basis(chunk.x), {})
+                out = self._own(len(chunk.t), self.basis.m)
+            kept = self._kept[id(chunk)] = _Kept(chunk, self.basis.features(chunk.x, out))
         return kept
 
 
-class _Kept(NamedTuple):
+@dataclass(slots=True, eq=False)
+class _Kept:
     chunk: Chunk
     features: Float
-    weight: Float
-    sums: dict[int, tuple[Float, Float]]
+    weights: Float | None = None
+    sums: dict[int, tuple[Float, Float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,15 +273,16 @@ class Setting:
         return np.asarray(self.reference.features.T @ self.reference.features / len(self.reference.weight))
 
 
-def measure_gram(gate: Gate, share: float, basis: Basis) -> Setting:
-    """Second moments of the features."""
-    features = Features(basis, gate.n)
+def measure_gram(gate: Gate, share: float, features: Features, *beside: Query) -> Setting:
+    """Second moments of the features; the same pass prepares what is asked ``beside`` it later."""
+    basis = features.basis
 
     def rows(c: Chunk) -> Float:
-        phi, weight = features(c)
-        return phi * np.sqrt(weight)[:, None]
+        return features.times(c, np.sqrt(features.weights(c)))
 
-    (gram,) = gate.ask(Query("second moments", share, Gram(basis.radius, basis.m), rows))
+    question = Query("second moments", share, Gram(basis.radius, basis.m), rows)
+    gate.prepare(question, *beside)
+    (gram,) = gate.ask(question)
     released, sd = gram.value / gate.n, float(gram.sd) / gate.n
     reference = Reference.draw(basis, released, sd)
     return Setting(features, reference, SteadyGram.of(released, sd, reference, basis))

@@ -23,6 +23,7 @@ from discreet.where import Where
 BATCH_ROWS = 16 * CHUNK_ROWS
 # Odd numbers that make a checksum feel which column a value stands in.
 _ODD = np.uint64(0x9E3779B97F4A7C15)
+_SEVEN = np.uint64(7)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,9 +167,10 @@ class Sweep:
 
 def _checksum(chunk: Chunk) -> int:
     mixed = chunk.y.view(np.uint64) * _ODD
+    term = np.empty_like(mixed)
     for column in (chunk.t, *chunk.x.T) if chunk.e is None else (chunk.t, *chunk.x.T, chunk.e):
         # Wraps around, as is meant; rows are mixed one by one, so that it matters what stands beside what.
-        mixed += np.ascontiguousarray(column).view(np.uint64) >> np.uint64(7)
+        mixed += np.right_shift(np.ascontiguousarray(column).view(np.uint64), _SEVEN, out=term)
         mixed *= _ODD
     mixed ^= mixed >> np.uint64(29)
     return int(mixed.sum(dtype=np.uint64))

@@ -25,8 +25,8 @@ from discreet.gate import Gate
 from discreet.papers.predictions import Predict, outcomes, probabilities
 from discreet.papers.rows import in_own_unit
 from discreet.records import Chunk
-from discreet.rounds import Outcome, first_look
-from discreet.survey import build_basis, locate, measure_gram, pilot_effect
+from discreet.rounds import Outcome, first_look, first_questions
+from discreet.survey import Features, build_basis, locate, marginal_questions, measure_gram, pilot_effect
 
 Surfaces: TypeAlias = Callable[[Float], tuple[Float, Float]]
 """From covariates as `Bounds` encodes them to propensity and prognosis, the latter in the outcome's unit."""
@@ -175,11 +175,14 @@ def check_finite(*predicted: Float) -> None:
 def private_models(gate: Gate, known: float | None) -> PrivateModels:
     """Logistic propensity and linear outcomes on a bounded basis, from noisy sums that spend the whole gate."""
     share = PRIVATE_SHARES if known is None else PRIVATE_SHARES_BY_DESIGN
-    where = locate(gate, share["location"])
+    marginals = marginal_questions(gate.bounds.columns, share["marginals"])
+    where = locate(gate, share["location"], *marginals)
     pilot = pilot_effect(gate, share["pilot"], where)
     size = size_for(gate.n * gate.mu, gate.bounds.p)
-    setting = measure_gram(gate, share["gram"], build_basis(gate, share["marginals"], size))
-    outcome = first_look(gate, share["models"], setting, where, pilot, gate.bounds.propensity, known is not None)
+    features = Features(build_basis(gate, marginals, size), gate.n)
+    first = first_questions(gate, share["models"], features, where, pilot, known is not None)
+    setting = measure_gram(gate, share["gram"], features, *first.queries)
+    outcome = first_look(gate, first, setting, where, pilot, gate.bounds.propensity, known is not None)
     return PrivateModels(gate.bounds, outcome, known)
 
 

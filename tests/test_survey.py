@@ -1,0 +1,59 @@
+import numpy as np
+import pytest
+
+from discreet import survey
+from discreet.basis import Basis, Size
+from discreet.bounds import Range
+from discreet.focus import Focus
+from discreet.records import CHUNK_ROWS, Chunk
+from discreet.survey import Features
+
+BASIS = Basis.flat((Range(0, 1), Range(0, 1)), Size(degree=2, pairs=True, curved=False))
+ROWS = 50
+
+
+def chunk(seed):
+    rng = np.random.default_rng(seed)
+    return Chunk(rng.uniform(-1, 1, ROWS), rng.integers(0, 2, ROWS) * 1.0, rng.uniform(-1, 1, (ROWS, 2)), None)
+
+
+def check(features, one):
+    phi, weight = BASIS(one.x)
+    np.testing.assert_array_equal(features(one), phi)
+    np.testing.assert_array_equal(features.weights(one), weight)
+    np.testing.assert_array_equal(features.times(one, one.y), phi * one.y[:, None])
+    focus = Focus(np.array([0, 2]), np.array([0.5, 2.0]))
+    for got, expected in zip(features.focused(one, focus), focus(phi), strict=True):
+        np.testing.assert_array_equal(got, expected)
+    np.testing.assert_array_equal(features(one), phi)
+
+
+def test_features_of_chunks_that_come_again_are_computed_once():
+    features, chunks = Features(BASIS, 3 * CHUNK_ROWS), [chunk(seed) for seed in range(3)]
+    first = [features(one) for one in chunks]
+    for one, phi in zip(chunks, first, strict=True):
+        check(features, one)
+        assert features(one) is phi
+
+
+def test_features_are_right_where_every_pass_makes_its_own_chunks():
+    features = Features(BASIS, 3 * CHUNK_ROWS)
+    kept = [chunk(seed) for seed in range(12)]
+    for one in kept:
+        check(features, one)
+    assert np.shares_memory(features(kept[0]), features(kept[1]))
+
+
+@pytest.mark.parametrize("n", [1, 10**9])
+def test_features_of_more_records_than_there_is_room_for_share_memory(n, monkeypatch):
+    monkeypatch.setattr(survey, "_KEPT_NUMBERS", 2 * CHUNK_ROWS * BASIS.m)
+    features = Features(BASIS, n)
+    for seed in range(6):
+        check(features, chunk(seed))
+    assert np.shares_memory(features(chunk(7)), features(chunk(8)))
+
+
+def test_another_process_gets_the_basis_and_no_records():
+    features = Features(BASIS, 100)
+    features(chunk(0))
+    assert features.__reduce__() == (Features, (BASIS, 100))
