@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from discreet import ATE, gate, geometry, lattice, noise, rounds
+from discreet import ATE, gate, geometry, lattice, noise, rounds, scales
 from discreet.audit.attacks import Run
 from discreet.audit.matrix import public_facts
 from discreet.audit.pairs import on_pair
@@ -33,7 +33,7 @@ class Planted(NamedTuple):
 def _patched(*patches: tuple[Any, str, Any]) -> Iterator[None]:
     before = [(where, name, getattr(where, name)) for where, name, _ in patches]
     # Plans of rounds are kept from fit to fit: neither right nor wrong ones may outlive the change.
-    gate._plan.cache_clear()
+    scales.plan_noise.cache_clear()
     for where, name, value in patches:
         setattr(where, name, value)
     try:
@@ -41,7 +41,7 @@ def _patched(*patches: tuple[Any, str, Any]) -> Iterator[None]:
     finally:
         for where, name, value in before:
             setattr(where, name, value)
-        gate._plan.cache_clear()
+        scales.plan_noise.cache_clear()
 
 
 def noise_halved() -> AbstractContextManager[None]:

@@ -10,9 +10,10 @@ from discreet.accounting import SLACK, calibrate_mu, lattice_slack, sets_slack_a
 from discreet.bounds import Bounds
 from discreet.budget import Budget
 from discreet.errors import BudgetExceeded, InvalidBudget, InvalidInput
-from discreet.gate import CAPACITY_BITS, Gate, Query, noise_sd
+from discreet.gate import Gate, Query
 from discreet.geometry import Ball, Cells, Gram, Interval, MeanSquare
 from discreet.records import CHUNK_ROWS, ArrayRecords, Chunk
+from discreet.scales import CAPACITY_BITS, noise_sd
 from discreet.testing import frozen_noise, record_sums, seeded_noise
 
 N = 5_000

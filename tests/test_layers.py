@@ -35,6 +35,7 @@ ORDER = [
     "lattice",
     "blocks",
     "geometry",
+    "scales",
     "gate",
     "testing",
     "marginals",

@@ -8,13 +8,12 @@ every record, sums integers exactly, charges the budget and then draws. Proof: d
 import math
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from discreet.accounting import SLACK, calibrate_mu, sets_slack_aside
+from discreet.accounting import calibrate_mu, sets_slack_aside
 from discreet.audited import audit_of
 from discreet.bounds import Bounds
 from discreet.budget import Budget
@@ -22,18 +21,14 @@ from discreet.columns import Float, IntArray
 from discreet.errors import BudgetExceeded, InvalidBudget, InvalidInput
 from discreet.events import Event, GaussianEvent, LaplaceEvent
 from discreet.formulas import ByCell, number
-from discreet.geometry import ROOM, Geometry, Interval
+from discreet.geometry import Geometry, Interval
 from discreet.guarantee import Guarantee, Neighbours
 from discreet.lattice import Grid
-from discreet.noise import MAX_SCALE, MIN_SCALE, discrete_gaussian, discrete_laplace, drawing_is_seeded
+from discreet.noise import discrete_gaussian, discrete_laplace, drawing_is_seeded
 from discreet.partition import Partition
-from discreet.records import CHUNK_ROWS, Chunk, OnRows, Records, Unit
+from discreet.records import CHUNK_ROWS, Chunk, OnRows, Records
+from discreet.scales import CAPACITY_BITS, ROUNDING, capacity_bits, check_share, plan_noise, sd_of
 
-# Under add-remove the number of records is private, so that the grid is laid out for this many (docs/proofs/gate.md).
-CAPACITY_BITS = 27
-# Sums stay below 2**SUM_BITS: int64 cannot overflow, and there is room for the noise.
-SUM_BITS = 61
-_ROUNDING = 1e-9
 # Every record counts as one.
 COUNTED = ByCell(None, False, (number(1.0),), alone=True)
 
@@ -192,8 +187,8 @@ class Gate:
 
     def noise_sd(self, geometry: Geometry, share: float) -> float:
         """Noise that a release would have, without touching the records; of the first number for `MeanSquare`."""
-        _check_share(share)
-        return _sd(*self._plan(geometry, share), self.pure)
+        check_share(share)
+        return sd_of(*self._plan(geometry, share), self.pure)
 
     def count(self, share: float) -> float:
         """Number of records, at least 1: released where ``counts_rows`` says that it is private, and free elsewhere."""
@@ -262,17 +257,17 @@ class Gate:
         return self.budget.epsilon if self.pure else self.mu
 
     def _plan(self, geometry: Geometry, share: float) -> tuple[Grid, float]:
-        bits = CAPACITY_BITS if self.counts_rows else _capacity_bits(self.neighbours, self._records.n)
+        bits = CAPACITY_BITS if self.counts_rows else capacity_bits(self.neighbours, self._records.n)
         aside = self.budget.delta is not None and sets_slack_aside(self.budget.epsilon, self.budget.delta)
-        return _plan(geometry, share, self._total, self.pure, self.neighbours, bits, aside, self._records.unit)
+        return plan_noise(geometry, share, self._total, self.pure, self.neighbours, bits, aside, self._records.unit)
 
     def _allot(self, queries: tuple[Query, ...]) -> tuple[float, ...]:
         if not queries:
             raise InvalidInput("ask needs at least one query.")
         for query in queries:
-            _check_share(query.share)
+            check_share(query.share)
         asked, left = math.fsum(query.share for query in queries), self.left
-        if asked > left + _ROUNDING or left <= 0:
+        if asked > left + ROUNDING or left <= 0:
             raise BudgetExceeded(
                 f"{', '.join(query.name for query in queries)}: asked for {asked:.6g} of the budget, {left:.6g} is "
                 f"left, {asked - left:.3g} is missing; lower the shares."
@@ -358,93 +353,6 @@ def _told_apart(table: IntArray, map_: ByCell) -> IntArray:
     return table.ravel() if map_.arms else table.sum(axis=1)
 
 
-def noise_sd(
-    geometry: Geometry, share: float, mu_or_epsilon: float, pure: bool, neighbours: Neighbours, n: int
-) -> float:
-    """Noise of a release in the map's units: a public number. Of the first number for `MeanSquare`.
-
-    Parameters
-    ----------
-    geometry, share
-        As in a query.
-    mu_or_epsilon
-        The whole budget: ``calibrate_mu(epsilon, delta)``, or epsilon if pure.
-    pure
-        Whether the noise is Laplace noise; Gaussian noise is taken to need the lattice's slack, as it does at any usual
-        epsilon.
-    neighbours, n
-        The relation, and the number of records, which plays no part under add-remove.
-    """
-    _check_share(share)
-    return _sd(*_plan(geometry, share, mu_or_epsilon, pure, neighbours, _capacity_bits(neighbours, n), True), pure)
-
-
-def _sd(grid: Grid, scale: float, pure: bool) -> float:
-    return scale * grid.unit * (math.sqrt(2) if pure else 1.0)
-
-
-@lru_cache(maxsize=4096)
-def _plan(
-    geometry: Geometry,
-    share: float,
-    total: float,
-    pure: bool,
-    neighbours: Neighbours,
-    bits: int,
-    aside: bool,
-    unit: Unit | None = None,
-) -> tuple[Grid, float]:
-    """Grid and noise scale of a release, from public numbers alone."""
-    if pure and math.isinf(geometry.l1(neighbours)):
-        raise InvalidInput("Gram has no Laplace noise: give the budget a delta, or release cells or an interval.")
-    strength = total * share if pure else total * math.sqrt(share)
-    for room in range(min(ROOM, SUM_BITS - bits), 7, -1):
-        grid = geometry.grid(room, neighbours) if unit is None else unit_grid(geometry, room, neighbours, unit.max_rows)
-        diameter = grid.l1 if pure else grid.l2
-        # Huge budgets on long tables would ask for less noise than hides the lattice: they get a little more.
-        scale = max(math.nextafter(diameter / strength, math.inf), _least_scale(grid, share, pure, aside))
-        if scale <= MAX_SCALE:
-            return grid, scale
-    raise InvalidBudget("so small a budget asks for more noise than 64-bit integers can hold: raise it.")
-
-
-def unit_grid(geometry: Geometry, room: int, neighbours: Neighbours, rows: int) -> Grid:
-    """A grid whose diameters are those of units with up to ``rows`` rows. Proof: docs/proofs/units.md, lemma 2.
-
-    The number of rows is private under both relations, so that nothing is centred.
-    """
-    grid = geometry.grid(room, "add-remove")
-    l2, l1 = grid.l2, grid.l1
-    if neighbours == "replace-one":
-        if isinstance(geometry, Interval):
-            # The interval's integers, which are not centred here: those of its two ends are furthest apart.
-            ends = grid.add(np.array([geometry.low])), grid.add(np.array([geometry.high]))
-            wide = float(ends[1][0] - ends[0][0])
-            l2, l1 = max(l2, wide), max(l1, wide)
-        else:
-            replaced = geometry.grid(room, "replace-one")
-            l2, l1 = max(l2, replaced.l2), max(l1, replaced.l1)
-    return replace(grid, l2=_times(rows, l2), l1=_times(rows, l1))
-
-
-def _times(rows: int, diameter: float) -> float:
-    return diameter if rows == 1 else math.nextafter(rows * diameter, math.inf)
-
-
-def _least_scale(grid: Grid, share: float, pure: bool, aside: bool) -> float:
-    """With it, lattice_slack of all shares adds up to at most SLACK, where calibrate_mu has set that aside.
-
-    Where it has not (docs/proofs/gate.md, lemma 11), and under pure budgets, nothing hangs on the lattice.
-    """
-    if pure:
-        return MIN_SCALE
-    return max(2 * MIN_SCALE, math.sqrt(grid.numbers / (24 * SLACK * share)) if aside else 0.0)
-
-
-def _capacity_bits(neighbours: Neighbours, n: int) -> int:
-    return CAPACITY_BITS if neighbours == "add-remove" else (n - 1).bit_length()
-
-
 def _drawn(exact: IntArray, grid: Grid, scale: float, pure: bool) -> IntArray:
     if pure:
         return discrete_laplace(exact, scale)
@@ -465,9 +373,3 @@ def _rows(query: Query, chunk: Chunk) -> Any:
             f"{'no columns' if columns is None else f'{columns} columns'}: see its geometry."
         )
     return values.reshape(rows, columns) if columns is not None else values
-
-
-def _check_share(share: float) -> None:
-    # Written so that NaN is refused too.
-    if isinstance(share, bool) or not 0 < share <= 1 + _ROUNDING:
-        raise InvalidBudget("a share must be a positive number of at most 1.")

@@ -21,10 +21,10 @@ from discreet.bounds import Bounds
 from discreet.budget import Budget, Shares
 from discreet.errors import InvalidBudget, InvalidInput, MissingBounds
 from discreet.fitted import COUNT
-from discreet.gate import noise_sd
 from discreet.geometry import Ball, Geometry, MeanSquare
 from discreet.guarantee import Neighbours
 from discreet.records import MIN_ROWS
+from discreet.scales import noise_sd
 
 Estimator = Literal["ate", "difference-in-means"]
 # Scores and residuals are clipped at about this many standard deviations.

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from discreet.blocks import Blocks, Pairs
 from discreet.bounds import Bounds
 from discreet.budget import Budget
-from discreet.gate import CAPACITY_BITS, SUM_BITS, Gate, Query
+from discreet.gate import Gate, Query
 from discreet.geometry import ROOM, Ball, Cells, Gram, Interval, MeanSquare
 from discreet.lattice import norm_bits
 from discreet.records import CHUNK_ROWS, Chunk
+from discreet.scales import CAPACITY_BITS, SUM_BITS
 from discreet.testing import frozen_noise, record_sums
 
 BOUNDS = Bounds(outcome=(0, 1))

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from discreet import ATE, CATE, Bounds, DifferenceInMeans, moments, shrinkage
 from discreet.audit.replay import Tape, Unlike
-from discreet.gate import _plan
 from discreet.geometry import Ball, Cells, Gram, Interval, MeanSquare
+from discreet.scales import plan_noise
 from discreet.testing import seeded_noise
 
 RELATIONS = ["replace-one", "add-remove"]
@@ -243,9 +243,9 @@ def test_a_diameter_stated_too_small_by_half_is_found(geometry, monkeypatch):
 
     monkeypatch.setattr(geometry, "grid", halved)
     # Cached plans still have the right diameters, and must not be left with wrong ones.
-    _plan.cache_clear()
+    plan_noise.cache_clear()
     try:
         with pytest.raises(AssertionError, match="of its diameter"):
             search()
     finally:
-        _plan.cache_clear()
+        plan_noise.cache_clear()

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from discreet import ATE, CATE, Bounds, DifferenceInMeans, Uplift
 from discreet.errors import InvalidInput
-from discreet.gate import CAPACITY_BITS, unit_grid
 from discreet.geometry import Ball, Blocks, Cells, Gram, Interval, MeanSquare, Pairs, Statistic
 from discreet.papers import ADUM
+from discreet.scales import CAPACITY_BITS, unit_grid
 from discreet.testing import record_sums, seeded_noise
 
 GEOMETRIES = [
