@@ -19,16 +19,14 @@ from __future__ import annotations
 from dataclasses import replace
 from math import fsum, isclose, sqrt
 from numbers import Real
-from typing import Any, ClassVar, Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, get_args
 
-import numpy as np
 from sklearn.base import BaseEstimator
 
 from discreet import fitted
 from discreet.bounds import Bounds
 from discreet.budget import Budget
 from discreet.columns import Float
-from discreet.engines import Options, open_table
 from discreet.errors import InvalidBudget, InvalidInput
 from discreet.fitted import Progress
 from discreet.gate import Gate, Query
@@ -38,6 +36,7 @@ from discreet.intervals import Uncertainty
 from discreet.ledger.fits import on_ledger
 from discreet.papers.averages import average
 from discreet.papers.claims import claimed_guarantee, warn_of_claim
+from discreet.papers.halves import Halves
 from discreet.papers.nuisances import Surfaces, check_finite, check_models, check_row_wise, private_models, train
 from discreet.papers.private_ci_formulas import (
     Exact,
@@ -49,10 +48,9 @@ from discreet.papers.private_ci_formulas import (
     searched_sensitivity,
 )
 from discreet.papers.private_ci_nuisances import preset
-from discreet.papers.rows import Part, gather, in_own_unit, take
+from discreet.papers.rows import Part, gather, in_own_unit
 from discreet.records import MIN_ROWS, Chunk, Records
 from discreet.release import Release
-from discreet.where import Half
 
 Calibration = Literal["published", "proved"]
 Split = Literal["public", "private"]
@@ -265,26 +263,8 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         key = self.random_state or 0
         if isinstance(key, bool) or not isinstance(key, int):
             raise InvalidInput("random_state must be a whole number where split_by is given: it is the hash's key.")
-        engine = Options(**{name: options.pop(name, None) for name in ("relation", "query", "workers")})
-        roles: dict[str, Any] = {
-            "outcome": outcome,
-            "treatment": treatment,
-            "covariates": covariates,
-            "bounds": self.bounds,
-        }
-
-        def half(which: int, text: bool) -> tuple[Chunk, tuple[str, ...]]:
-            meant = (column, Half(key, which, text))
-            with open_table(source, **roles, **options, half=meant, options=engine) as records:
-                return gather(records, progress), records.public
-
-        try:
-            (first, public), text = half(0, False), False
-        except InvalidInput as refusal:
-            if f"{column!r} must hold numbers" not in str(refusal):
-                raise
-            (first, public), text = half(0, True), True
-        halves = _Halves(first, half(1, text)[0])
+        roles = {"outcome": outcome, "treatment": treatment, "covariates": covariates, "bounds": self.bounds}
+        halves, public = Halves.by_hash(source, column, key, progress, **roles, **options)
         return self._fit_rows(halves, (f"which half of the records each {column} is in", *public))
 
     def _fit(self, records: Records, progress: Progress | None) -> PrivATE:
@@ -294,9 +274,9 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
             raise InvalidInput(
                 "split needs split_by=, a column of units, on a table whose rows have no order: name it."
             )
-        return self._fit_rows(_Halves.of(gather(records, progress)), records.public)
+        return self._fit_rows(Halves.of(gather(records, progress)), records.public)
 
-    def _fit_rows(self, rows: _Halves, public: tuple[str, ...] = ()) -> PrivATE:
+    def _fit_rows(self, rows: Halves, public: tuple[str, ...] = ()) -> PrivATE:
         budget = Budget(epsilon=self.epsilon, delta=self.delta)
         if self.split is not None and min(len(rows.first.t), len(rows.second.t)) < MIN_ROWS:
             raise InvalidInput(f"split needs at least {2 * MIN_ROWS} records: bring more, or leave it out.")
@@ -306,8 +286,8 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         self.release_ = made
         return self
 
-    def _published(self, records: Chunk | _Halves, budget: Budget) -> Release:
-        rows = _Halves.of(records)
+    def _published(self, records: Chunk | Halves, budget: Budget) -> Release:
+        rows = Halves.of(records)
         parts = self._parts(budget)
         surfaces, spent = self._surfaces(rows, budget)
         if spent is not None:
@@ -320,8 +300,8 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         notes = (f"Claimed, not private: {MEASURED[0].lower()}{MEASURED[1:]}",)
         return self._release(tau, uncertainty, len(rows.whole.t), guarantee, notes)
 
-    def _exact(self, records: Chunk | _Halves, surfaces: Surfaces) -> Exact:
-        halves = _Halves.of(records)
+    def _exact(self, records: Chunk | Halves, surfaces: Surfaces) -> Exact:
+        halves = Halves.of(records)
         rows = halves.whole if self.split is None else halves.second
         scores = influence(in_own_unit(rows.y, self.bounds), rows.t, rows.x, surfaces)
         check_finite(scores)
@@ -332,8 +312,8 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
             gamma = searched_sensitivity(surfaces, tau, self.bounds, starts=self.starts, rng=self._rng())
         return Exact(n=len(scores), tau=tau, sigma2=sigma2, gamma=gamma, scores=scores)
 
-    def _proved(self, records: Chunk | _Halves, budget: Budget) -> Release:
-        rows = _Halves.of(records)
+    def _proved(self, records: Chunk | Halves, budget: Budget) -> Release:
+        rows = Halves.of(records)
         surfaces, trained = self._surfaces(rows, budget)
         bounds = self.bounds
         if self.split == "public":
@@ -351,9 +331,9 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         guarantee = own if trained is None else parallel(trained, own)
         return self._release(mean, uncertainty, len(rows.whole.t), guarantee, self._notes(clip < bound))
 
-    def _surfaces(self, records: Chunk | _Halves, budget: Budget) -> tuple[Surfaces, Guarantee | None]:
+    def _surfaces(self, records: Chunk | Halves, budget: Budget) -> tuple[Surfaces, Guarantee | None]:
         """The nuisances, and what they promise to the records that they were trained on, if anything."""
-        halves = _Halves.of(records)
+        halves = Halves.of(records)
         known = self._known()
         if self.split == "private":
             if self.calibration == "published":
@@ -425,30 +405,6 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
             return "linear models from noisy moments"
         regression, classifier = (type(model).__name__ for model in self._models())
         return regression if self.propensity is not None else f"{regression} and {classifier}"
-
-
-class _Halves(NamedTuple):
-    """Records in two parts, which do not depend on what they hold."""
-
-    first: Chunk
-    second: Chunk
-
-    @classmethod
-    def of(cls, rows: Chunk | _Halves) -> _Halves:
-        """By their order, unless they are in two parts already."""
-        if isinstance(rows, cls):
-            return rows
-        assert isinstance(rows, Chunk)
-        middle = len(rows.t) // 2
-        return cls(take(rows, slice(0, middle)), take(rows, slice(middle, None)))
-
-    @property
-    def whole(self) -> Chunk:
-        """Both together."""
-        first, second = self
-        e = None if first.e is None or second.e is None else np.concatenate([first.e, second.e])
-        y, t, x = (np.concatenate([getattr(half, name) for half in self]) for name in ("y", "t", "x"))
-        return Chunk(y, t, x, e)
 
 
 def _is_number(value: object) -> bool:

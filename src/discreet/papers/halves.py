@@ -1,0 +1,57 @@
+"""Records in two halves that do not depend on what they hold: by their order, or by a hash of a column."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from discreet.engines import Options, open_table
+from discreet.errors import InvalidInput
+from discreet.fitted import Progress
+from discreet.papers.rows import gather, take
+from discreet.records import Chunk
+from discreet.where import Half
+
+
+class Halves(NamedTuple):
+    """Records in two parts."""
+
+    first: Chunk
+    second: Chunk
+
+    @classmethod
+    def of(cls, rows: Chunk | Halves) -> Halves:
+        """By their order, unless they are in two parts already."""
+        if isinstance(rows, cls):
+            return rows
+        assert isinstance(rows, Chunk)
+        middle = len(rows.t) // 2
+        return cls(take(rows, slice(0, middle)), take(rows, slice(middle, None)))
+
+    @classmethod
+    def by_hash(
+        cls, source: Any, column: str, key: int, progress: Progress | None, **options: Any
+    ) -> tuple[Halves, tuple[str, ...]]:
+        """By a keyed hash of a column, the same on every engine; and what is public of the table."""
+        engine = Options(**{name: options.pop(name, None) for name in ("relation", "query", "workers")})
+
+        def half(which: int, text: bool) -> tuple[Chunk, tuple[str, ...]]:
+            with open_table(source, **options, half=(column, Half(key, which, text)), options=engine) as records:
+                return gather(records, progress), records.public
+
+        try:
+            (first, public), text = half(0, False), False
+        except InvalidInput as refusal:
+            if f"{column!r} must hold numbers" not in str(refusal):
+                raise
+            (first, public), text = half(0, True), True
+        return cls(first, half(1, text)[0]), public
+
+    @property
+    def whole(self) -> Chunk:
+        """Both together."""
+        first, second = self
+        e = None if first.e is None or second.e is None else np.concatenate([first.e, second.e])
+        y, t, x = (np.concatenate([getattr(half, name) for half in self]) for name in ("y", "t", "x"))
+        return Chunk(y, t, x, e)
