@@ -142,6 +142,25 @@ def test_a_frozen_data_set_stops_new_requests_and_those_that_were_not_charged(le
     ledger.charge(number)
 
 
+def test_a_lowered_cap_stops_what_was_reserved_before_and_not_charged(ledger):
+    ledger.open("icu", epsilon=3, strata=("north", "south"), analysts={"ada": Budget(epsilon=3)}, curator="cy")
+    done, waits, small = (ledger.reserve("icu", cost, analyst="ada") for cost in (ONE, ONE, HALF))
+    ledger.charge(done)
+    for analyst in (None, "ada"):
+        ledger.allow("icu", analyst, epsilon=1.5, curator="cy")
+        with pytest.raises(BudgetExceeded, match="cap of epsilon = 1.5"):
+            ledger.charge(waits)
+        assert ledger.request(waits).state == "reserved"
+        number = ledger.propose("icu", epsilon=3, analyst=analyst, curator="cy")
+        ledger.approve(number, curator="di")
+    ledger.allow("icu", None, epsilon=1.5, curator="cy")
+    # What waits beside it does not count against a request that fits with all that was charged.
+    ledger.charge(small)
+    ledger.cancel(waits)
+    assert ledger.account("icu").spent.epsilon == 1.5
+    ledger.verify()
+
+
 def test_raising_a_cap_takes_two_different_curators_and_lowering_it_one(ledger):
     ledger.open("icu", epsilon=1, analysts={"ada": Budget(epsilon=0.5)}, curator="cy")
     for analyst in (None, "ada"):

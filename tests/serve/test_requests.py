@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
 
+from discreet.budget import Budget
 from discreet.errors import InvalidInput
 from discreet.release import Release
 from discreet.serve import budgets, catalogue, functions, jobs, releases, worker
@@ -202,6 +203,17 @@ def test_a_data_set_that_freezes_while_a_request_waits_charges_nothing(site, mon
         site.service.ledger.unfreeze("clinic", curator="curator")
     assert (found["state"], found["failure"], found["charged"]) == ("failed", "frozen", False)
     assert spent(site) == before
+
+
+def test_a_lowered_cap_stops_a_request_that_waits(still):
+    service, ahead = still
+    job = asked_for(service, 40.0)
+    budgets.set_cap(service, curator_(), "clinic", Budget(epsilon=3.0, delta=1e-4))
+    worker.work(service, jobs.claim(service))
+    ahead[0] = 1e4
+    found = jobs.find(service, somebody(), job)
+    assert (found["state"], found["failure"], found["charged"]) == ("failed", "budget", False)
+    assert service.ledger.account("clinic").spent.epsilon == 0.0
 
 
 def test_a_waiting_request_can_be_stopped_and_gives_its_budget_back(site, monkeypatch):

@@ -143,8 +143,9 @@ class Book:
         head = check(entry, self.head)
         if entry.action not in ACTIONS:
             raise LedgerCorrupt(f"line {entry.seq} of the log holds an action that this version does not know: update.")
-        if entry.action == "reserve" and not written:
-            self._check_reservation(entry)
+        if not written and entry.action in ("reserve", "charge"):
+            # Both are measured against the caps of their own time, and may not fit under those of a later one.
+            getattr(self, f"_check_{entry.action}")(entry)
         getattr(self, f"_{entry.action}")(entry)
         self.head = head
 
@@ -268,11 +269,25 @@ class Book:
         )
         self.requests[entry.seq] = self.datasets[entry.dataset].requests[entry.seq] = request
 
-    def _check_reservation(self, entry: Entry) -> None:
+    def _check_reserve(self, entry: Entry) -> None:
         body = entry.body
         cost = Cost.from_dict(body["cost"])
         if self.plan(entry.dataset, cost, body["analyst"], body["stratum"]) != body["plain"]:
             raise InvalidInput("a reservation must say how costs add up from then on: reserve again.")
+
+    def _check_charge(self, entry: Entry) -> None:
+        """Refuse what fitted when it was reserved, where a cap was lowered since: with all that was charged before."""
+        request, data = self._found(entry, "reserved"), self.dataset(entry.dataset)
+        charged = [each for each in data.counted() if each is request or each.state != "reserved"]
+        quota = data.quotas.get(request.analyst) if request.analyst is not None else None
+        if quota is not None:
+            total = Total.of(each.cost for each in charged if each.analyst == request.analyst)
+            if not within_quota(quota, total):
+                raise BudgetExceeded(_exceeded(f"the analyst's part of {data.name!r}", request.cost, quota, total))
+        for part in data.strata or (None,):
+            total = Total.of(each.cost for each in charged if each.stratum in (None, part))
+            if request.stratum in (None, part) and not admits(data.cap, data.composition, total):
+                raise BudgetExceeded(_exceeded(f"data set {data.name!r}", request.cost, data.cap, total))
 
     def _charge(self, entry: Entry) -> None:
         request = self._found(entry, "reserved")

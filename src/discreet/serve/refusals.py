@@ -35,7 +35,7 @@ TEXTS: dict[str, tuple[int, str]] = {
 # What became of a job, told in the same words whatever the records are.
 FAILURES = {
     "source": "The source of this data set is not what a curator registered, or is out of reach. Nothing was charged.",
-    "budget": "The budget that was left when the request came has been spent since. Nothing was charged.",
+    "budget": "A cap was lowered after the request came, and it does not fit any more. Nothing was charged.",
     "frozen": "The data set was frozen before the request was begun. Nothing was charged.",
     "access": "Access to the data set was withdrawn before the request was begun. Nothing was charged.",
     "stopped": "The request was stopped before anything was computed. Nothing was charged.",
