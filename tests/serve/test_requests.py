@@ -491,6 +491,21 @@ def test_the_iterative_function_remembers_every_answer_through_a_restart(site):
     np.testing.assert_allclose(plain["effects"], [each["effect"] for each in [*first, more[0]]])
 
 
+def test_a_frozen_data_set_lets_the_iterative_function_say_nothing_new(site):
+    name = site.released(kind="dp-cate", epsilon=1.02, calibration="claimed")
+    path = f"/api/v1/releases/{name}/effects"
+    first = site.post(path, {"rows": [ROW]}).json()["effects"]
+    site.service.ledger.freeze("clinic", curator="curator")
+    try:
+        for rows in ([ROW | {"age": 64}], [ROW, ROW | {"age": 64}]):
+            assert site.post(path, {"rows": rows}).json()["error"] == "frozen"
+        assert site.post(path, {"rows": [ROW]}).json()["effects"] == first
+    finally:
+        site.service.ledger.unfreeze("clinic", curator="curator")
+    assert site.post(path, {"rows": [ROW | {"age": 64}]}).status_code == 200
+    assert len(site.get(f"/api/v1/releases/{name}").json()["release"]["effects"]) == 2
+
+
 def test_an_answer_of_the_iterative_function_is_durable_before_it_is_given(site, monkeypatch):
     name = site.released(kind="dp-cate", epsilon=1.0, calibration="claimed")
     path = f"/api/v1/releases/{name}/effects"

@@ -67,6 +67,11 @@ class SecretFunction:
         """Whether any answer was drawn with seeded noise."""
         return self._seeded
 
+    def answered(self, x: Float) -> bool:
+        """Whether all rows of x were asked before, so that nothing new would be said."""
+        with self._lock:
+            return all(row.tobytes() in self._answers for row in np.ascontiguousarray(x))
+
     def ask(self, x: Float) -> Float:
         """Answers at rows of x; a row that was asked before gets the same answer again."""
         with self._lock:

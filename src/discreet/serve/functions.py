@@ -18,7 +18,7 @@ from discreet.papers.queries import encode_queries
 from discreet.papers.secret_function import SecretFunction
 from discreet.serve import sources
 from discreet.serve.refusals import Refusal
-from discreet.serve.schema import answers, functions, reading
+from discreet.serve.schema import answers, functions, reading, releases
 from discreet.serve.service import Service
 
 # Queries that are answered in all: each new one costs time that grows with their number.
@@ -51,14 +51,20 @@ def is_kept(service: Service, release: str) -> bool:
 
 
 def ask(service: Service, release: str, X: Any, bounds: Any) -> Any:
-    """Effects for rows of covariates; they are durable when this returns, and the same for ever."""
+    """Effects for rows of covariates; they are durable when this returns, and the same for ever.
+
+    Each new answer is a new release from records: there is none while the data set is frozen.
+    """
     rows = design(encode_queries(X, bounds, "rows"), bounds)
+    frozen = _is_frozen(service, release)
     with _lock, service.engine.begin() as connection:
         wanted = sa.select(functions).where(functions.c.release == release)
         found = connection.execute(wanted.with_for_update()).mappings().first()
         if found is None:
             raise Refusal("no-release")
         secret = _restored(connection, release, found)
+        if frozen and not secret.answered(rows):
+            raise Refusal("frozen")
         secret.go_on_in(_Keeper(connection, release, found["asked"]))
         # Until the transaction has ended well, nobody knows whether this object and the database agree.
         _held.pop(release, None)
@@ -69,6 +75,13 @@ def ask(service: Service, release: str, X: Any, bounds: Any) -> Any:
     with _lock:
         _held[release] = (int(asked or 0), secret)
     return effects
+
+
+def _is_frozen(service: Service, release: str) -> bool:
+    """Asked before a transaction begins: the ledger may be waiting for its end."""
+    with reading(service.engine).begin() as connection:
+        dataset = connection.scalar(sa.select(releases.c.dataset).where(releases.c.id == release))
+    return dataset is not None and service.ledger.account(dataset).frozen
 
 
 def answered(service: Service, release: str) -> tuple[float, ...]:
