@@ -114,6 +114,7 @@ def test_a_release_that_was_changed_removed_or_put_in_is_detected(filled, tmp_pa
         "UPDATE ledger_release SET text = '{\"value\":8}' WHERE request = 2",
         "DELETE FROM ledger_release WHERE request = 2",
         "INSERT INTO ledger_release SELECT 11, digest, text FROM ledger_release WHERE request = 2",
+        "INSERT INTO ledger_release SELECT 999, digest, text FROM ledger_release WHERE request = 2",
     ):
         with closing(Ledger(tampered(filled, tmp_path_factory, (statement, ())))) as ledger:
             with pytest.raises(LedgerCorrupt, match="the release of request"):
@@ -136,6 +137,19 @@ def test_a_tail_that_was_cut_off_is_detected_with_a_head_that_was_kept_elsewhere
         assert ledger.verify().seq == kept.seq - 1
         with pytest.raises(LedgerCorrupt, match="does not contain the head that was kept"):
             ledger.verify(kept)
+
+
+def test_a_tail_that_is_cut_off_is_detected_by_whoever_has_read_it(filled, tmp_path_factory):
+    url = tampered(filled, tmp_path_factory)
+    with closing(Ledger(url)) as ledger:
+        whole = ledger.head
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
+            connection.execute("DELETE FROM ledger_log WHERE seq = ?", (whole.seq,))
+            connection.commit()
+        with pytest.raises(LedgerCorrupt, match="does not contain the head that was kept"):
+            ledger.verify()
+    with closing(Ledger(url)) as other:
+        assert other.verify().seq == whole.seq - 1
 
 
 def test_a_rewritten_history_with_fresh_hashes_is_detected_with_a_head(filled):

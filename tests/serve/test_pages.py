@@ -20,6 +20,7 @@ from discreet.serve import catalogue, explore, people, plans, sources
 from discreet.serve.audits import TABLE, summary
 from discreet.serve.demo import BOUNDS
 from discreet.serve.forms import unit_of
+from discreet.serve.schema import releases
 from discreet.serve.views import number
 from tests.serve.conftest import ROW
 from tests.test_layers import ROOT
@@ -462,6 +463,23 @@ def test_a_changed_line_of_the_log_shows(site):
     with site.service.engine.begin() as connection:
         connection.execute(sa.text("UPDATE ledger_log SET actor = 'curator' WHERE seq = 1"))
     assert site.get(path, "curator").json()["intact"] is True
+
+
+def test_a_release_that_was_changed_where_pages_read_it_shows(site):
+    path, name = "/api/v1/curator/log/verification", site.released(epsilon=0.77)
+    here = releases.c.id == name
+
+    def put(plain):
+        with site.service.engine.begin() as connection:
+            connection.execute(sa.update(releases).where(here).values(plain=plain))
+        return site.get(path, "curator").json()
+
+    with site.service.engine.begin() as connection:
+        plain = connection.scalar(sa.select(releases.c.plain).where(here))
+    found = put(json.dumps(json.loads(plain) | {"estimate": 0.0}))
+    assert found["intact"] is False
+    assert name in found["text"]
+    assert put(plain)["intact"] is True
 
 
 def test_pages_are_quick(site):

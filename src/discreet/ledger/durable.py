@@ -352,18 +352,23 @@ class Ledger:
         Parameters
         ----------
         anchor
-            A head that was kept elsewhere. Without one, the loss of the last lines cannot be seen.
+            A head that was kept elsewhere. Without one, the loss of the last lines shows only if this object had read
+            them before.
         """
         self._after_fork()
         book = Book()
+        with self._lock:
+            known = self._book.head
         with self._store.reading(as_of_now=True) as connection:
             entries = list(self._store.entries(connection))
-            verify_entries(entries, anchor)
+            for kept in (anchor, known):
+                verify_entries(entries, kept)
             for entry in entries:
                 book.enter(entry, written=True)
-            for number, request in book.requests.items():
-                text = self._store.release(connection, number)
-                if (None if text is None else sha256(text)) != request.release:
+            for number in book.requests.keys() | self._store.released(connection):
+                request, text = book.requests.get(number), self._store.release(connection, number)
+                recorded = None if request is None else request.release
+                if (None if text is None else sha256(text)) != recorded:
                     raise LedgerCorrupt(f"the release of request {number} was changed: restore it from a copy.")
         return book.head
 

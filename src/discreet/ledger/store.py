@@ -171,6 +171,10 @@ class Store:
         found = connection.execute(select(_release.c.text).where(_release.c.request == request)).scalar_one_or_none()
         return None if found is None else str(found)
 
+    def released(self, connection: Connection) -> set[int]:
+        """Numbers under which releases are kept."""
+        return set(connection.execute(select(_release.c.request)).scalars())
+
     def secret(self, connection: Connection) -> bytes:
         """What digests of records are keyed with."""
         return bytes.fromhex(connection.execute(select(_secret.c.secret)).scalar_one())

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import sqlalchemy as sa
 from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.bounds import Bounds
 from discreet.budget import Budget
 from discreet.errors import DiscreetError, InvalidInput, LedgerCorrupt
 from discreet.ledger import Head
+from discreet.ledger.chain import canonical, sha256
 from discreet.serve import budgets, catalogue
 from discreet.serve.catalogue import Dataset
 from discreet.serve.people import Identity
 from discreet.serve.refusals import Refusal
+from discreet.serve.schema import jobs, reading, releases
 from discreet.serve.service import Service
 
 LINES = 200
@@ -124,14 +127,27 @@ def log(service: Service, after: int = 0) -> list[dict[str, Any]]:
     return [json.loads(entry.line) for entry in service.ledger.log(after)]
 
 
+def _check_shown(service: Service) -> None:
+    """Refuse a release that is not the one in the log: analysts read the service's copy, not the ledger's."""
+    wanted = sa.select(releases.c.id, releases.c.plain, jobs.c.reservation)
+    with reading(service.engine).begin() as connection:
+        rows = connection.execute(wanted.join_from(releases, jobs, releases.c.job == jobs.c.id, isouter=True)).all()
+    # Asked for later: a release is settled before it is shown.
+    recorded = {str(request.id): request.release for request in service.ledger.requests(state="settled")}
+    for name, plain, reservation in rows:
+        if recorded.get(reservation) != sha256(canonical(json.loads(plain))):
+            raise LedgerCorrupt(f"release {name} is not what the log says that it was: restore it from a copy.")
+
+
 def verified(service: Service, anchor: str | None = None) -> dict[str, Any]:
-    """Whether the whole log and all stored releases are what they were."""
+    """Whether the whole log and all stored releases are what they were, those that pages show included."""
     try:
         kept = Head.parse(anchor) if anchor else None
     except (DiscreetError, ValueError):
         raise Refusal("malformed") from None
     try:
         head = service.ledger.verify(kept)
+        _check_shown(service)
     except LedgerCorrupt as error:
         return {"intact": False, "head": None, "text": str(error)}
     return {"intact": True, "head": str(head), "text": f"All {head.seq} lines follow from each other."}
