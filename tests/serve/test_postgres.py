@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from fastapi.testclient import TestClient
 
 from discreet.ledger import Ledger
-from discreet.serve import sources
+from discreet.serve import functions, sources
 from discreet.serve.app import create_app
 from discreet.serve.demo import BOUNDS
 from discreet.serve.schema import metadata
@@ -53,6 +53,30 @@ def test_the_whole_journey_on_postgresql(database, tmp_path):
         assert site.post(f"/api/v1/releases/{iterative}/effects", asked).json() == first
         assert site.ask(epsilon=99.0).json()["error"] == "budget"
         assert site.get("/api/v1/curator/log/verification", "curator").json()["intact"] is True
+
+
+def test_what_postgresql_cannot_store_is_refused_and_answers_outlive_a_power_cut(database, tmp_path, monkeypatch):
+    settings = quick(f"{database}{'&' if '?' in database else '?'}options=-c%20synchronous_commit%3Doff", tmp_path)
+    tokens, durable = populate(settings, tmp_path), []
+    app = create_app(settings)
+
+    def append(keeper, line):
+        durable.append(keeper._connection.scalar(sa.text("SHOW synchronous_commit")))
+        original(keeper, line)
+
+    original = functions._Keeper.append
+    monkeypatch.setattr(functions._Keeper, "append", append)
+    with TestClient(app) as client:
+        site = Site(settings, client, app.state.service, tokens)
+        for path in ("/api/v1/datasets/clinic%00", "/api/v1/releases/%00", "/releases/%00/release.json"):
+            assert site.get(path).status_code == 422
+        csrf = client.get("/login").text.split('name="csrf" value="')[1].split('"')[0]
+        assert client.post("/login", data={"csrf": csrf, "token": "discreet_\0_x"}).status_code == 422
+        with site.service.engine.begin() as connection:
+            assert connection.scalar(sa.text("SHOW synchronous_commit")) == "off"
+        name = site.released(kind="dp-cate", epsilon=1.0, calibration="claimed")
+        assert site.post(f"/api/v1/releases/{name}/effects", {"rows": [ROW]}).status_code == 200
+    assert durable == ["on"]
 
 
 def test_a_table_of_postgresql_is_registered_and_asked_where_it_is(database, tmp_path, monkeypatch):

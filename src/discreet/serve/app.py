@@ -12,6 +12,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
+from sqlalchemy.exc import DataError
 from starlette.exceptions import HTTPException
 
 from discreet import __version__
@@ -74,6 +75,7 @@ def create_app(settings: Settings) -> Any:
     app.add_exception_handler(DiscreetError, _invalid)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(DataError, _unstorable)
     app.add_middleware(Door, service=service)
     return app
 
@@ -101,6 +103,11 @@ async def _invalid(request: Request, error: Exception) -> Response:
 async def _malformed(request: Request, error: Any) -> Response:
     where = sorted({".".join(str(part) for part in problem["loc"][1:4])[:80] for problem in error.errors()})
     return _answer(request, *_fixed("malformed"), where=where)
+
+
+async def _unstorable(request: Request, error: Any) -> Response:
+    """What a database cannot even look for: PostgreSQL knows no text with a NUL in it."""
+    return _answer(request, *_fixed("malformed"))
 
 
 async def _http(request: Request, error: Any) -> Response:
