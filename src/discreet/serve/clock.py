@@ -1,4 +1,5 @@
-"""Time that never goes backwards: a clock that is set back must not bring expired tokens to life again."""
+"""Time that never goes backwards, nor stands still: a clock that is set back must neither bring expired tokens to life
+again nor hold up what is due."""
 
 from __future__ import annotations
 
@@ -23,18 +24,29 @@ class Clock:
         Where the latest time is remembered.
     wall : callable, optional
         The system's clock.
+    steady : callable, optional
+        What goes on by itself when the system's clock is set back.
     """
 
-    def __init__(self, engine: sa.Engine, wall: Callable[[], float] = time.time) -> None:
-        self._engine, self._wall, self._lock = engine, wall, threading.Lock()
+    def __init__(
+        self,
+        engine: sa.Engine,
+        wall: Callable[[], float] = time.time,
+        steady: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._engine, self._wall, self._steady, self._lock = engine, wall, steady, threading.Lock()
         with reading(engine).begin() as connection:
             seen = connection.scalar(sa.select(facts.c.value).where(facts.c.name == "clock"))
         self._latest = self._written = float(seen or 0.0)
+        self._asked = steady()
 
     def now(self) -> float:
         """The time. It writes nothing, so that it can be asked inside a transaction."""
         with self._lock:
-            self._latest = max(self._latest, self._wall())
+            # In this order: what passes between the two readings is not counted twice.
+            wall, before = self._wall(), self._asked
+            self._asked = self._steady()
+            self._latest = max(self._latest + max(self._asked - before, 0.0), wall)
             return self._latest
 
     def remember(self, *, at_once: bool = False) -> None:
