@@ -22,7 +22,8 @@ from discreet.serve.schema import jobs, reading
 from discreet.serve.service import Service
 
 OPEN = ("queued", "running")
-# Requests of one person and day that end uncharged: each leaves two lines in a log that is kept for ever.
+# Requests of one person and day that wait or ended uncharged: each leaves two lines in a log that is kept for ever, and
+# those of others wait behind them.
 MOST_IN_VAIN = 200
 _DAY = 86_400.0
 
@@ -78,9 +79,11 @@ def submit(service: Service, identity: Identity, dataset: Dataset, asked: Asked)
 
 
 def _in_vain(service: Service, identity: Identity) -> int:
-    """How many of somebody's requests of the last day ended without a charge."""
+    """How many of somebody's requests of the last day have not been charged, and wait or ended without."""
     recent = (jobs.c.person == identity.person) & (jobs.c.created > service.clock.now() - _DAY)
-    uncharged = jobs.c.failure.is_not(None) & ~jobs.c.failure.like("%-charged")
+    uncharged = jobs.c.state.in_(("new", "queued")) | (
+        jobs.c.failure.is_not(None) & ~jobs.c.failure.like("%-charged")
+    )
     with reading(service.engine).begin() as connection:
         return connection.scalar(sa.select(sa.func.count()).select_from(jobs).where(recent & uncharged)) or 0
 
