@@ -148,7 +148,7 @@ def test_a_lowered_cap_stops_what_was_reserved_before_and_not_charged(ledger):
     ledger.charge(done)
     for analyst in (None, "ada"):
         ledger.allow("icu", analyst, epsilon=1.5, curator="cy")
-        with pytest.raises(BudgetExceeded, match="cap of epsilon = 1.5"):
+        with pytest.raises(BudgetExceeded, match=r"cap of epsilon = 1\.5"):
             ledger.charge(waits)
         assert ledger.request(waits).state == "reserved"
         number = ledger.propose("icu", epsilon=3, analyst=analyst, curator="cy")

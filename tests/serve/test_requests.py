@@ -647,6 +647,18 @@ def test_a_server_that_lost_its_job_does_not_change_what_became_of_it(still):
     other.close()
 
 
+def test_a_request_that_a_lost_server_has_charged_is_not_said_to_be_free(still):
+    service, ahead = still
+    job = asked_for(service, 0.3)
+    row = jobs.claim(service)
+    ahead[0] += 10 * service.settings.lease
+    assert jobs.recover(service) == 1
+    budgets.charge(service, row["reservation"])
+    stopped = jobs.stop(service, somebody(), job)
+    assert (stopped["state"], stopped["failure"], stopped["charged"]) == ("stopped", "stopped-charged", True)
+    assert service.ledger.request(int(row["reservation"])).state == "failed"
+
+
 def test_what_is_reserved_for_nobody_is_given_back_and_nothing_else(still, monkeypatch):
     service, ahead = still
     waits, stopped = asked_for(service, 0.3), asked_for(service, 0.4)

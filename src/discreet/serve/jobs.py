@@ -161,6 +161,10 @@ def stop(service: Service, identity: Identity, name: str) -> dict[str, Any]:
         reservation = connection.scalar(sa.select(jobs.c.reservation).where(jobs.c.id == name))
     if taken:
         budgets.cancel(service, str(reservation))
+        if budgets.abandon(service, str(reservation)):
+            # A server that had fallen silent, and lost the job, has come back and charged it.
+            with service.engine.begin() as connection:
+                connection.execute(sa.update(jobs).where(jobs.c.id == name).values(failure="stopped-charged"))
     return find(service, identity, name)
 
 
