@@ -81,9 +81,7 @@ def submit(service: Service, identity: Identity, dataset: Dataset, asked: Asked)
 def _in_vain(service: Service, identity: Identity) -> int:
     """How many of somebody's requests of the last day have not been charged, and wait or ended without."""
     recent = (jobs.c.person == identity.person) & (jobs.c.created > service.clock.now() - _DAY)
-    uncharged = jobs.c.state.in_(("new", "queued")) | (
-        jobs.c.failure.is_not(None) & ~jobs.c.failure.like("%-charged")
-    )
+    uncharged = jobs.c.state.in_(("new", "queued")) | (jobs.c.failure.is_not(None) & ~jobs.c.failure.like("%-charged"))
     with reading(service.engine).begin() as connection:
         return connection.scalar(sa.select(sa.func.count()).select_from(jobs).where(recent & uncharged)) or 0
 
