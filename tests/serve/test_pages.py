@@ -476,9 +476,10 @@ def test_a_release_that_was_changed_where_pages_read_it_shows(site):
 
     with site.service.engine.begin() as connection:
         plain = connection.scalar(sa.select(releases.c.plain).where(here))
-    found = put(json.dumps(json.loads(plain) | {"estimate": 0.0}))
-    assert found["intact"] is False
-    assert name in found["text"]
+    for changed in (json.dumps(json.loads(plain) | {"estimate": 0.0}), plain[:-1], "NaN"):
+        found = put(changed)
+        assert found["intact"] is False
+        assert name in found["text"]
     assert put(plain)["intact"] is True
 
 
