@@ -505,19 +505,28 @@ def test_the_iterative_function_remembers_every_answer_through_a_restart(site):
     np.testing.assert_allclose(plain["effects"], [each["effect"] for each in [*first, more[0]]])
 
 
-def test_a_frozen_data_set_lets_the_iterative_function_say_nothing_new(site):
+@pytest.mark.parametrize("how", ["frozen", "no-dataset"])
+def test_the_iterative_function_says_nothing_new_of_a_data_set_that_is_frozen_or_closed(site, how):
     name = site.released(kind="dp-cate", epsilon=1.02, calibration="claimed")
-    path = f"/api/v1/releases/{name}/effects"
+    path, age = f"/api/v1/releases/{name}/effects", {"frozen": 64, "no-dataset": 65}[how]
+    new = ROW | {"age": age}
     first = site.post(path, {"rows": [ROW]}).json()["effects"]
-    site.service.ledger.freeze("clinic", curator="curator")
+    if how == "frozen":
+        site.service.ledger.freeze("clinic", curator="curator")
+    else:
+        catalogue.grant(site.service.engine, "clinic", "analyst", allowed=False)
     try:
-        for rows in ([ROW | {"age": 64}], [ROW, ROW | {"age": 64}]):
-            assert site.post(path, {"rows": rows}).json()["error"] == "frozen"
+        before = len(site.get(f"/api/v1/releases/{name}").json()["release"]["effects"])
+        for rows in ([new], [ROW, new]):
+            assert site.post(path, {"rows": rows}).json()["error"] == how
         assert site.post(path, {"rows": [ROW]}).json()["effects"] == first
+        assert len(site.get(f"/api/v1/releases/{name}").json()["release"]["effects"]) == before
     finally:
-        site.service.ledger.unfreeze("clinic", curator="curator")
-    assert site.post(path, {"rows": [ROW | {"age": 64}]}).status_code == 200
-    assert len(site.get(f"/api/v1/releases/{name}").json()["release"]["effects"]) == 2
+        if how == "frozen":
+            site.service.ledger.unfreeze("clinic", curator="curator")
+        else:
+            catalogue.grant(site.service.engine, "clinic", "analyst")
+    assert site.post(path, {"rows": [new]}).status_code == 200
 
 
 def test_an_answer_of_the_iterative_function_is_durable_before_it_is_given(site, monkeypatch):

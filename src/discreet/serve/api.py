@@ -178,9 +178,9 @@ async def effects(request: Request, identity: Reader, release: Name, asked: Rows
         await run_sync(_visible, service, identity, release)
     made = service.shelf.peek(release)
     if made is not None and len(asked.rows) <= _AT_ONCE and not explore.secret(made):
-        found = explore.answers(service, release, asked.rows, asked.alpha)
+        found = explore.answers(service, identity, release, asked.rows, asked.alpha)
     else:
-        found = await run_sync(explore.answers, service, release, asked.rows, asked.alpha)
+        found = await run_sync(explore.answers, service, identity, release, asked.rows, asked.alpha)
     return JSONResponse({"effects": found})
 
 

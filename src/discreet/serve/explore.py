@@ -14,6 +14,7 @@ from discreet.effect_release import EffectRelease
 from discreet.errors import InvalidInput
 from discreet.papers.answers import AnswersRelease, FunctionRelease
 from discreet.serve import functions
+from discreet.serve.people import Identity
 from discreet.serve.releases import rows_of
 from discreet.serve.service import Service
 from discreet.uplift_release import UpliftRelease
@@ -29,7 +30,9 @@ def secret(made: Any) -> bool:
     return isinstance(made, AnswersRelease)
 
 
-def answers(service: Service, release: str, rows: list[dict[str, Any]], alpha: float = 0.05) -> list[dict[str, float]]:
+def answers(
+    service: Service, identity: Identity, release: str, rows: list[dict[str, Any]], alpha: float = 0.05
+) -> list[dict[str, float]]:
     """Effects for people, with intervals where the release has any."""
     made = service.shelf.get(service.engine, release)
     X = rows_of(rows, made.bounds)
@@ -38,7 +41,7 @@ def answers(service: Service, release: str, rows: list[dict[str, Any]], alpha: f
     if isinstance(made, UpliftRelease):
         return _triples(made.effect(X), *made.effect_interval(X, alpha))
     if isinstance(made, AnswersRelease):
-        return [{"effect": effect} for effect in functions.ask(service, release, X, made.bounds).tolist()]
+        return [{"effect": effect} for effect in functions.ask(service, identity, release, X, made.bounds).tolist()]
     return [{"effect": effect} for effect in made.effect(X).tolist()]
 
 

@@ -16,7 +16,8 @@ from discreet.papers import DPCATEFunction
 from discreet.papers.nuisances import design
 from discreet.papers.queries import encode_queries
 from discreet.papers.secret_function import SecretFunction
-from discreet.serve import sources
+from discreet.serve import catalogue, sources
+from discreet.serve.people import Identity
 from discreet.serve.refusals import Refusal
 from discreet.serve.schema import answers, functions, reading, releases
 from discreet.serve.service import Service
@@ -50,13 +51,14 @@ def is_kept(service: Service, release: str) -> bool:
         return connection.scalar(sa.select(functions.c.asked).where(functions.c.release == release)) is not None
 
 
-def ask(service: Service, release: str, X: Any, bounds: Any) -> Any:
+def ask(service: Service, identity: Identity, release: str, X: Any, bounds: Any) -> Any:
     """Effects for rows of covariates; they are durable when this returns, and the same for ever.
 
-    Each new answer is a new release from records: there is none while the data set is frozen.
+    Each new answer is a new release from records: there is none while the data set is frozen, nor for anybody who may
+    not use it any more.
     """
     rows = design(encode_queries(X, bounds, "rows"), bounds)
-    frozen = _is_frozen(service, release)
+    refusal = _refusal(service, identity, release)
     with _lock, service.engine.begin() as connection:
         if connection.dialect.name == "postgresql":
             # As in the ledger, whatever the server's default is: noise that a power cut forgets would be drawn anew.
@@ -66,8 +68,8 @@ def ask(service: Service, release: str, X: Any, bounds: Any) -> Any:
         if found is None:
             raise Refusal("no-release")
         secret = _restored(connection, release, found)
-        if frozen and not secret.answered(rows):
-            raise Refusal("frozen")
+        if refusal is not None and not secret.answered(rows):
+            raise refusal
         secret.go_on_in(_Keeper(connection, release, found["asked"]))
         # Until the transaction has ended well, nobody knows whether this object and the database agree.
         _held.pop(release, None)
@@ -80,11 +82,13 @@ def ask(service: Service, release: str, X: Any, bounds: Any) -> Any:
     return effects
 
 
-def _is_frozen(service: Service, release: str) -> bool:
-    """Asked before a transaction begins: the ledger may be waiting for its end."""
+def _refusal(service: Service, identity: Identity, release: str) -> Refusal | None:
+    """Why nothing new may be said; asked before a transaction begins, for whose end the ledger may be waiting."""
     with reading(service.engine).begin() as connection:
         dataset = connection.scalar(sa.select(releases.c.dataset).where(releases.c.id == release))
-    return dataset is not None and service.ledger.account(dataset).frozen
+    if dataset is None or not (identity.curator or catalogue.may_use(service.engine, dataset, identity.person)):
+        return Refusal("no-dataset", "The data set is closed to you: only what was answered before is answered again.")
+    return Refusal("frozen") if service.ledger.account(dataset).frozen else None
 
 
 def answered(service: Service, release: str) -> tuple[float, ...]:

@@ -156,7 +156,7 @@ async def explore_person(request: Request, release: str) -> Response:
 def _answer_person(request: Request, release: str, form: dict[str, str]) -> Response:
     made = _function(request, release)
     rows = [forms.person(form, made.bounds)]
-    found = explore.answers(service_of(request), release, rows)[0]
+    found = explore.answers(service_of(request), me(request), release, rows)[0]
     return page(request, "answer.html", found=found, bounds=made.bounds)
 
 
@@ -184,7 +184,7 @@ async def upload(request: Request, release: str) -> Response:
 def _answer_file(request: Request, release: str, body: bytes) -> Response:
     service, made = service_of(request), _function(request, release)
     rows = explore.rows_in(body, made.bounds, service.settings.upload_rows)
-    found = explore.answers(service, release, rows)
+    found = explore.answers(service, me(request), release, rows)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     head = [*made.bounds.names, *found[0]]
