@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
@@ -383,3 +384,31 @@ def test_importing_estimators_does_not_load_the_database_library():
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
     assert discreet.Ledger.__name__ == "Ledger"
+
+
+def test_a_server_that_isolates_by_default_has_writers_take_turns_all_the_same(postgres):
+    server = create_engine(postgres.replace("postgresql://", "postgresql+psycopg://", 1), isolation_level="AUTOCOMMIT")
+    with server.connect() as connection:
+        base = connection.scalar(text("SELECT current_database()"))
+        tables = "ledger_log, ledger_release, ledger_secret, ledger_schema"
+        connection.execute(text(f"DROP TABLE IF EXISTS {tables} CASCADE"))
+        connection.execute(text(f"ALTER DATABASE \"{base}\" SET default_transaction_isolation TO 'serializable'"))
+    try:
+        with closing(Ledger(postgres)) as ledger:
+            ledger.open("icu", epsilon=3)
+
+            def ask(_):
+                with closing(Ledger(postgres)) as mine:
+                    try:
+                        mine.charge(mine.reserve("icu", ONE))
+                    except BudgetExceeded:
+                        return False
+                return True
+
+            with ThreadPoolExecutor(8) as pool:
+                assert sum(pool.map(ask, range(8))) == 3
+            assert ledger.account("icu").spent.epsilon == 3
+    finally:
+        with server.connect() as connection:
+            connection.execute(text(f'ALTER DATABASE "{base}" RESET default_transaction_isolation'))
+        server.dispose()

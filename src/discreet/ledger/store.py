@@ -122,7 +122,11 @@ class Store:
     def writing(self) -> Iterator[Connection]:
         """A transaction that is alone in writing; it is on disk when the block has ended."""
         with _refusing(), self._engine.connect() as plain:
-            connection = plain.execution_options(discreet_writing=True)
+            options: dict[str, Any] = {"discreet_writing": True}
+            if plain.dialect.name == _POSTGRESQL:
+                # Whatever the server's default is: what is read after the lock must be what others wrote before it.
+                options["isolation_level"] = "READ COMMITTED"
+            connection = plain.execution_options(**options)
             with connection.begin():
                 if connection.dialect.name == _POSTGRESQL:
                     # Whatever the server's default is: a charge must survive a power cut.

@@ -141,7 +141,9 @@ def connect(url: str) -> sa.Engine:
     # The driver that the extra brings.
     url = url.replace("postgresql://", "postgresql+psycopg://", 1)
     try:
-        engine = sa.create_engine(url, pool_pre_ping=True)
+        # Whatever the server's default is: who waited for a row has to see what others wrote to it.
+        more: Any = {"isolation_level": "READ COMMITTED"} if url.startswith("postgresql") else {}
+        engine = sa.create_engine(url, pool_pre_ping=True, **more)
     except ModuleNotFoundError:
         raise MissingExtra("PostgreSQL needs psycopg: install it with pip install 'discreet[serve]'.") from None
     except sa.exc.ArgumentError:
