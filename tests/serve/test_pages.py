@@ -231,6 +231,10 @@ def test_a_curator_registers_gives_access_freezes_and_reads_the_log(site):
     assert post(client, csrf, "/curator/datasets/new", **form).headers["location"] == "/curator/datasets/wards"
     assert "&lt;b&gt;Wards" in client.get("/curator/datasets/wards").text
     here = "/curator/datasets/wards"
+    # Two caps on the same records: any curator can see that.
+    for page, other in ((here, "clinic"), ("/curator/datasets/clinic", "wards")):
+        assert f'registered as <a href="/curator/datasets/{other}">' in client.get(page).text
+    assert "registered as" not in client.get("/curator/datasets/trial").text
     assert post(client, csrf, f"{here}/allow", person="colleague", epsilon="1", delta="1e-6").status_code == 303
     assert "Wards" in site.get("/datasets", "colleague").text
     assert post(client, csrf, f"{here}/freeze", frozen="1", reason="until Monday").status_code == 303

@@ -214,6 +214,19 @@ def everything(engine: sa.Engine) -> list[Dataset]:
         return [_dataset(row) for row in connection.execute(sa.select(datasets)).mappings()]
 
 
+def beside(engine: sa.Engine, dataset: Dataset) -> list[str]:
+    """Other data sets of the same source, or of the same files: what they release is not counted under one cap."""
+    return [
+        other.id
+        for other in everything(engine)
+        if other.id != dataset.id
+        and (
+            other.source == dataset.source
+            or (not sources.is_database(dataset.source) and other.fingerprint == dataset.fingerprint)
+        )
+    ]
+
+
 def by_id(engine: sa.Engine, dataset: str) -> Dataset | None:
     """A data set, for the service itself."""
     with reading(engine).begin() as connection:

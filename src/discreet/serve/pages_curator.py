@@ -92,6 +92,7 @@ def _manage(request: Request, found: catalogue.Dataset, problem: str | None = No
     analysts = [person for person in people.everybody(service.engine) if person["role"] == "analyst"]
     context: dict[str, Any] = {"dataset": found, "bars": budgets.bars(service, found, identity), "problem": problem}
     context |= {"analysts": analysts, "granted": catalogue.granted(service.engine, found.id)}
+    context |= {"beside": catalogue.beside(service.engine, found)}
     context |= {"waiting": [each for each in curating.approvals(service) if each["dataset"] == found.id]}
     return page(request, "manage.html", 422 if problem else 200, **context, unchanged=catalogue.unchanged(found))
 
