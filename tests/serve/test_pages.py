@@ -242,7 +242,9 @@ def test_a_curator_registers_gives_access_freezes_and_reads_the_log(site):
     assert post(client, csrf, f"{here}/freeze", frozen="0").status_code == 303
     assert post(client, csrf, f"{here}/deny", person="colleague").status_code == 303
     assert site.get("/datasets/wards", "colleague").status_code == 404
-    assert post(client, csrf, f"{here}/allow", person="nobody", epsilon="1").status_code == 422
+    for person in ("nobody", "second"):
+        assert post(client, csrf, f"{here}/allow", person=person, epsilon="1").status_code == 422
+    assert set(site.service.ledger.account("wards").quotas) == {"colleague"}
     assert post(client, csrf, f"{here}/recheck").status_code == 303
     assert post(client, csrf, f"{here}/elsewhere").status_code == 422
     log = client.get("/curator/log?anchor=").text

@@ -160,13 +160,19 @@ def unchanged(dataset: Dataset) -> bool:
         return False
 
 
+def check_analyst(engine: sa.Engine, person: str) -> None:
+    """Refuse somebody who is no analyst: nobody else uses data sets, or has a cap."""
+    with reading(engine).begin() as connection:
+        known = connection.scalar(sa.select(people.c.role).where(people.c.id == person))
+    if known != "analyst":
+        raise InvalidInput("person must be an analyst whom the service knows: add the person first.")
+
+
 def grant(engine: sa.Engine, dataset: str, person: str, *, allowed: bool = True) -> None:
     """Let an analyst use a data set, or no longer."""
     here = (grants.c.dataset == dataset) & (grants.c.person == person)
+    check_analyst(engine, person)
     with engine.begin() as connection:
-        known = connection.scalar(sa.select(people.c.role).where(people.c.id == person))
-        if known != "analyst":
-            raise InvalidInput("person must be an analyst whom the service knows: add the person first.")
         connection.execute(sa.delete(grants).where(here))
         if allowed:
             connection.execute(sa.insert(grants).values(dataset=dataset, person=person))

@@ -87,6 +87,8 @@ def register(service: Service, identity: Identity, new: NewDataset) -> Dataset:
 
 def allow(service: Service, identity: Identity, dataset: str, analyst: str, cap: Budget) -> int | None:
     """Let an analyst use a data set up to a cap; a higher cap than before waits for another curator."""
+    # A cap cannot be taken out of the log again.
+    catalogue.check_analyst(service.engine, analyst)
     # The cap first: a data set without any has room for everybody.
     waits = budgets.set_quota(service, identity, dataset, analyst, cap)
     catalogue.grant(service.engine, dataset, analyst)
