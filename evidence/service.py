@@ -215,7 +215,7 @@ def restart(quick: bool) -> dict[str, Any]:
                     count += 1
                     ended += found["state"] == "done"
                     lost += found["failure"] == "lost-charged"
-            account = server.call(f"/api/v1/datasets/{DATASET}")[1]["budget"]
+            account = server.call(f"/api/v1/datasets/{DATASET}", person="curator")[1]["budget"]
             charged = account["requests"].get("settled", 0) + account["requests"].get("failed", 0)
             intact = server.call("/api/v1/curator/log/verification", person="curator")[1]["intact"]
         finally:
