@@ -8,6 +8,7 @@ from discreet import gate as gate_module
 from discreet.audit.replay import Tape
 from discreet.blocks import Pairs
 from discreet.datasets import adum
+from discreet.scales import plan_noise
 from discreet.testing import seeded_noise
 
 BOUNDS = Bounds(outcome=(-4, 10), covariates=[(-3, 3), ["a", "b", "c"]], propensity=(0.2, 0.7))
@@ -115,11 +116,11 @@ def test_a_diameter_stated_too_small_is_found(monkeypatch):
         return replace(grid, l1=grid.l1 / 2)
 
     monkeypatch.setattr(Pairs, "grid", halved)
-    gate_module._plan.cache_clear()
+    plan_noise.cache_clear()
     try:
         assert search(CASES["arms"], "replace-one", bases=3).max() > 1.5
     finally:
-        gate_module._plan.cache_clear()
+        plan_noise.cache_clear()
 
 
 @pytest.mark.parametrize("delta", [None, 1e-6])
