@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / ".bench-cache"
 SEED = 71_000_000
 FEATURES = tuple(CRITEO_RANGES)
-OUTCOME, TREATMENT = "visit", "treatment"
+OUTCOME, TREATMENT, ID = "visit", "treatment", "id"
 # By design, as in the trial.
 TREATED = 0.85
 MILLION = 1_000_000
@@ -73,6 +73,7 @@ def blocks(rows: int) -> Iterator[Any]:
         columns = dict(zip(FEATURES, study.X.T.copy(), strict=True))
         columns |= {TREATMENT: study.T.astype(np.int32), OUTCOME: study.Y.astype(np.int32)}
         columns["conversion"] = (study.Y * (luck < _CONVERTS)).astype(np.int32)
+        columns[ID] = np.arange(start, start + study.n)
         yield pa.table(columns)
 
 
