@@ -19,6 +19,7 @@ ORDER = [
     "partition",
     "formulas",
     "records",
+    "samples",
     "splits",
     "where",
     "engines",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from discreet.basis import Basis
 from discreet.columns import Float
@@ -38,8 +38,8 @@ class Reference:
         return cls(features, weight, (features * weight[:, None]).T @ features)
 
     def response(self, theta: Float, centre: float) -> tuple[Float, Float]:
-        """Mean of weight * features * (expit - centre) and its derivative."""
-        e = expit(self.features @ theta)
+        """Mean of weight * features * (expit - centre) and its derivative; logits count from that of the centre."""
+        e = expit(logit(centre) + self.features @ theta)
         return (
             (self.weight * (e - centre)) @ self.features,
             (self.features * (self.weight * e * (1.0 - e))[:, None]).T @ self.features,

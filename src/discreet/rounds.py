@@ -37,13 +37,15 @@ _SIZE_TREATMENT, _SIZE_OUTCOME = 0.25, 0.1
 _LEAN = 0.3
 # Below this many (features to the power 1.5, over n mu) noise is negligible, and no feature need be left out.
 _EASY = 0.002
+# Part of the sampling error that noise may be for a score to go unclipped.
+_FREE_NOISE = 0.25
 # Below this n mu, small coefficients cannot be seen one by one.
 _FAINT = 1500.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Propensity:
-    """Public logistic model of treatment, trimmed; or the known design."""
+    """Public logistic model of treatment, trimmed; or the known design. Coefficients count from the logit ``start``."""
 
     setting: Setting
     theta: Float
@@ -51,6 +53,7 @@ class Propensity:
     low: float
     high: float
     known: bool = False
+    start: float = 0.0
 
     @classmethod
     def by_design(cls, setting: Setting, low: float, high: float) -> Propensity:
@@ -67,7 +70,7 @@ class Propensity:
         return max(self.high, 1.0 - self.low)
 
     def _trimmed(self, linear: Float) -> Float:
-        return np.asarray(expit(np.clip(linear, logit(self.low), logit(self.high))))
+        return np.asarray(expit(np.clip(self.start + linear, logit(self.low), logit(self.high))))
 
     @property
     def on_reference(self) -> Float:
@@ -188,7 +191,8 @@ def first_look(
         t = _treatment_moments(setting, assignment[0].value / n, float(assignment[0].sd) / n, treated, n)
         (doubt, fitted), coincidence = weigh([t, y], basis, sparse=sparse, faint=n * gate.mu < _FAINT)
         likeness = Likeness.of(doubt, fitted, basis.group)
-        model = Propensity(setting, doubt.mean, doubt.covariance, *trim)
+        # Counted from the share of treated: what tells the records from the reference is known of deviations alone.
+        model = Propensity(setting, doubt.mean, doubt.covariance, *trim, start=float(logit(treated)))
         # Moments of the treatment that the propensity implies.
         implied = (setting.reference.weight * (model.on_reference - treated)) @ setting.reference.features
     varies = treated * (1.0 - treated) * float(solid[0, 0]) / float(basis.weight[0]) ** 2
@@ -380,12 +384,30 @@ def measure_score(
     spread = measure_spread(gate, "spread of the score", look, lambda c: rows(c) - centre, ceiling, factors)
     clip, hidden = spread.clip(gate.noise_sd(MeanSquare(1.0), share) / n, lopsided=True)
     clip = min(clip, ceiling)
-    (sums,) = gate.ask(Query("score", share, MeanSquare(clip), lambda c: rows(c) - centre))
-    mean, square = sums.value / n
     # The second moment is noisy: never far below what the spread says.
-    variance = max(float(square - mean**2), min(0.004 * clip**2, 0.25 * spread.scale**2))
-    noise = float(np.asarray(sums.sd)[0]) / n
-    return Score(centre + float(mean), variance, noise, _ALLOW * hidden, min(1.0, hidden / spread.mean))
+    least = min(0.004 * clip**2, 0.25 * spread.scale**2)
+    score = _score_within(gate, share, rows, centre, clip, least)
+    return replace(score, hidden=_ALLOW * hidden, lost=min(1.0, hidden / spread.mean))
+
+
+def clips_nothing(gate: Gate, share: float, ceiling: float, where: Location) -> bool:
+    """Whether noise for the largest possible score would be small beside the sampling error (a public rule)."""
+    noise = gate.noise_sd(MeanSquare(ceiling), share) / gate.n
+    varies = where.treated * (1.0 - where.treated)
+    return noise <= _FREE_NOISE * float(np.sqrt(where.spread.clipped_square(2.0) / (gate.n * varies)))
+
+
+def unclipped_score(gate: Gate, share: float, rows: RowMap, centre: float, ceiling: float, where: Location) -> Score:
+    """The last round where `clips_nothing` says so: no look at its spread, and nothing hidden."""
+    return _score_within(gate, share, rows, centre, ceiling + abs(centre), 0.25 * where.spread.scale**2)
+
+
+def _score_within(gate: Gate, share: float, rows: RowMap, centre: float, clip: float, least: float) -> Score:
+    """Mean of the clipped score, the noise of the mean, and the variance, which is at least what is given."""
+    (sums,) = gate.ask(Query("score", share, MeanSquare(clip), lambda c: rows(c) - centre))
+    mean, square = sums.value / gate.n
+    noise = float(np.asarray(sums.sd)[0]) / gate.n
+    return Score(centre + float(mean), max(float(square - mean**2), least), noise, 0.0, 0.0)
 
 
 def small_sample_error(gate: Gate, where: Location) -> float:
