@@ -15,7 +15,7 @@ from discreet.bounds import Bounds
 from discreet.budget import Budget, Shares
 from discreet.columns import Float
 from discreet.errors import InvalidBudget
-from discreet.fitted import Progress, after_count, count_first, open_gate, trimmed
+from discreet.fitted import Progress, after_count, count_first, look_through, open_gate, trimmed
 from discreet.gate import Gate
 from discreet.guarantee import Neighbours
 from discreet.intervals import Uncertainty
@@ -26,6 +26,7 @@ from discreet.rounds import (
     Score,
     arm_factors,
     calibrate,
+    clips_nothing,
     correct_outcome,
     first_look,
     first_questions,
@@ -35,6 +36,7 @@ from discreet.rounds import (
     score_factor,
     score_rows,
     small_sample_error,
+    unclipped_score,
 )
 from discreet.scores import aipw_score, aipw_score_bound
 from discreet.survey import Features, Location, build_basis, locate, marginal_questions, measure_gram, pilot_effect
@@ -78,6 +80,7 @@ class ATE(BaseEstimator):  # type: ignore[misc]
     fit, fit_table, ate_interval = fitted.fit, fitted.fit_table, fitted.ate_interval
     summary, plot = fitted.summary, fitted.plot
     ate_, guarantee_ = property(fitted.ate_), property(fitted.guarantee_)
+    samples = True
 
     def __init__(
         self,
@@ -109,34 +112,42 @@ class ATE(BaseEstimator):  # type: ignore[misc]
     def _fit_through(self, gate: Gate) -> ATE:
         """All rounds after the count; they fit into what it leaves of the budget."""
         known = self.propensity is not None
-        strength = gate.n * gate.mu
-        size = choose_size(strength, gate.n, gate.bounds.columns)
+        size = choose_size(gate.n * gate.mu, gate.n, gate.bounds.columns)
         terms = Basis.flat(gate.bounds.columns, size).m
+        # Models are fitted through this one: on all records, or on a sample of very many.
+        look = look_through(gate, terms)
+        strength = look.n * gate.mu
         calibrations = calibrations_for(strength, gate.bounds.p)
-        share = after_count(gate, KNOWN_DESIGN if known else observational(strength, terms, bool(calibrations)))
+        shares = KNOWN_DESIGN if known else observational(strength, terms, bool(calibrations))
+        share = after_count(gate, shares, look)
         marginals = marginal_questions(gate.bounds.columns, share["marginals"])
-        where = locate(gate, share["location"], *marginals)
-        pilot = pilot_effect(gate, share["pilot"], where)
-        features = Features(build_basis(gate, marginals, size), gate.n)
-        first = first_questions(gate, share["models"], features, where, pilot, known)
-        setting = measure_gram(gate, share["gram"], features, *first.queries)
+        where = locate(look, share["location"], *marginals)
+        pilot = pilot_effect(look, share["pilot"], where)
+        features = Features(build_basis(look, marginals, size), look.n)
+        first = first_questions(look, share["models"], features, where, pilot, known)
+        setting = measure_gram(look, share["gram"], features, *first.queries)
         low, high = gate.bounds.propensity if known else trimmed(gate.bounds, where.treated, strength)
-        outcome = first_look(gate, first, setting, where, pilot, (low, high), known)
+        outcome = first_look(look, first, setting, where, pilot, (low, high), known)
         remainder, off, looks = Remainder(0.0, 0.0), 0.0, share["looks"]
         if not known:
             for number, part in enumerate(calibrations, 1):
-                outcome = calibrate(gate, f"calibration {number}", part * share["calibration"], outcome)
-            outcome, off = refine_effect(gate, share["effect"], where.spread.scale, outcome)
+                outcome = calibrate(look, f"calibration {number}", part * share["calibration"], outcome)
+            outcome, off = refine_effect(look, share["effect"], where.spread.scale, outcome)
             correction = share["correction"]
             if calibrations and gate.bounds.p:
-                outcome = lean_effect(gate, _LEANING * correction, where.spread.scale, outcome)
+                outcome = lean_effect(look, _LEANING * correction, where.spread.scale, outcome)
                 correction *= 1.0 - _LEANING
-            outcome, remainder = correct_outcome(gate, correction, 0.4 * share["looks"], outcome)
+            outcome, remainder = correct_outcome(look, correction, 0.4 * share["looks"], outcome)
             looks = 0.6 * share["looks"]
         model = outcome.propensity
         ceiling = aipw_score_bound(2.2, min(low, 1.0 - high))
         factors = None if known else model.factors(score_factor)
-        score = measure_score(gate, share["score"], looks, score_rows(outcome), outcome.effect, ceiling, factors)
+        rows = score_rows(outcome)
+        if look is not gate and clips_nothing(gate, share["score"] + looks, ceiling, where):
+            # Not even the largest possible score needs noise that matters: one pass over all records will do.
+            score = unclipped_score(gate, share["score"] + looks, rows, outcome.effect, ceiling, where)
+        else:
+            score = measure_score(gate, share["score"], looks, rows, outcome.effect, ceiling, factors)
         score = replace(score, mean=score.mean - remainder.mean)
         adjustment = {
             "covariates": list(gate.bounds.names),
@@ -144,7 +155,7 @@ class ATE(BaseEstimator):  # type: ignore[misc]
             "terms": terms,
             "trim": [low, high],
         }
-        small = small_sample_error(gate, where)
+        small = small_sample_error(look, where)
         uncertainty = _uncertainty(gate, score, hypot(remainder.sd, score.lost * off, small))
         notes = _notes(size, gate.bounds.p, known, (low, high), uncertainty, small > 0.5 * remainder.sd)
         self.release_ = _release("ate", gate, score, uncertainty, where, pilot, known, share, adjustment, notes)

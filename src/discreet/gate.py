@@ -8,6 +8,7 @@ every record, sums integers exactly, charges the budget and then draws. Proof: d
 import math
 from collections.abc import Callable
 from contextvars import ContextVar
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple, get_args
 
@@ -27,6 +28,7 @@ from discreet.lattice import Grid
 from discreet.noise import discrete_gaussian, discrete_laplace, drawing_is_seeded
 from discreet.partition import Partition
 from discreet.records import CHUNK_ROWS, Chunk, OnRows, Records
+from discreet.samples import sample_of
 from discreet.scales import CAPACITY_BITS, ROUNDING, capacity_bits, check_share, plan_noise, sd_of
 
 # Every record counts as one.
@@ -102,6 +104,15 @@ Watcher = Callable[["Gate", tuple[Round, ...]], tuple[Released, ...] | None]
 _watchers: ContextVar[tuple[Watcher, ...]] = ContextVar("discreet_watchers", default=())
 
 
+@dataclass(slots=True)
+class _Account:
+    """What a gate has spent, together with those on samples of its records."""
+
+    events: tuple[Event, ...] = ()
+    shares: tuple[float, ...] = ()
+    seeded: bool = False
+
+
 class Gate:
     """Spends one budget on sums over one source of records.
 
@@ -140,13 +151,31 @@ class Gate:
             )
         self.budget = budget
         self.neighbours: Neighbours = neighbours
-        self.events: tuple[Event, ...] = ()
+        self._account = _Account()
         self._records = records
         self._on_rows = on_rows
+        self._bits = CAPACITY_BITS if self.counts_rows else capacity_bits(neighbours, records.n)
         self._count: float | None = None if self.counts_rows else float(records.n)
         self._prepared: dict[int, tuple[Query, int, IntArray]] = {}
-        self._shares: tuple[float, ...] = ()
-        self._seeded = False
+
+    def sampled(self, part: float, share: float) -> "Gate | None":
+        """A gate on about so large a part of the records, which spends from the same budget.
+
+        None where no column was named that chooses a sample. Its number of records is private, and is released with a
+        ``share`` of the budget. Proof: docs/proofs/gate.md, lemma 15.
+        """
+        records = sample_of(self._records, part, self._on_rows)
+        if records is None:
+            return None
+        gate = copy(self)
+        gate._records, gate._prepared, gate.counts_rows, gate._count = records, {}, True, None
+        gate.count(share)
+        return gate
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Everything released so far, as accountants see it."""
+        return self._account.events
 
     @property
     def bounds(self) -> Bounds:
@@ -178,7 +207,7 @@ class Gate:
     @property
     def spent(self) -> float:
         """Share of the budget that is spent."""
-        return math.fsum(self._shares)
+        return math.fsum(self._account.shares)
 
     @property
     def left(self) -> float:
@@ -221,9 +250,10 @@ class Gate:
             raise InvalidInput("record_sums needs seeded noise: exact sums of a real release must not be kept.")
         sums = self._known_sums(queries, [grid for grid, _ in plans])
         # Charge, then draw: a crash from here on loses budget, never privacy.
-        self.events += tuple(events)
-        self._shares += shares
-        self._seeded = self._seeded or drawing_is_seeded()
+        account = self._account
+        account.events += tuple(events)
+        account.shares += shares
+        account.seeded = account.seeded or drawing_is_seeded()
         noisy = [_drawn(exact, grid, scale, self.pure) for (grid, scale), exact in zip(plans, sums, strict=True)]
         released = tuple(
             self._in_units(query, *plan, steps) for query, plan, steps in zip(queries, plans, noisy, strict=True)
@@ -245,7 +275,7 @@ class Gate:
             delta=self.budget.delta or 0.0,
             neighbours=self.neighbours,
             unit=unit,
-            status="test" if self._seeded else "proved",
+            status="test" if self._account.seeded else "proved",
             proof=proof,
             public=(*public, *self._records.public),
             events=self.events,
@@ -257,9 +287,9 @@ class Gate:
         return self.budget.epsilon if self.pure else self.mu
 
     def _plan(self, geometry: Geometry, share: float) -> tuple[Grid, float]:
-        bits = CAPACITY_BITS if self.counts_rows else capacity_bits(self.neighbours, self._records.n)
         aside = self.budget.delta is not None and sets_slack_aside(self.budget.epsilon, self.budget.delta)
-        return plan_noise(geometry, share, self._total, self.pure, self.neighbours, bits, aside, self._records.unit)
+        unit = self._records.unit
+        return plan_noise(geometry, share, self._total, self.pure, self.neighbours, self._bits, aside, unit)
 
     def _allot(self, queries: tuple[Query, ...]) -> tuple[float, ...]:
         if not queries:

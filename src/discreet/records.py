@@ -41,6 +41,8 @@ class Chunk(NamedTuple):
     """(m, p) covariates: ranges mapped onto [-1, 1], levels as their position 0, 1, ..."""
     e: Float | None
     """(m,) known probability of treatment, inside its bounds; None if it has to be estimated"""
+    k: Float | None = None
+    """(m,) whole numbers by which a sample may be chosen; None if there are none"""
 
 
 Kernel: TypeAlias = Callable[[Chunk], IntArray]
@@ -118,6 +120,7 @@ class Held:
     t: Codes
     x: tuple[Values, ...]
     e: Values | None
+    k: Values | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -145,6 +148,7 @@ class ArrayRecords:
         propensity: Any = None,
         unit: Unit | None = None,
         public: tuple[str, ...] = (),
+        sample_by: Any = None,
     ) -> "ArrayRecords":
         """Check everything once, at the door.
 
@@ -160,6 +164,8 @@ class ArrayRecords:
             Probability of treatment where it is known by design.
         unit, public
             What is known of how the records were chosen: see `Records`.
+        sample_by : array-like, optional
+            A whole number for each record, by which a sample may be chosen.
         """
         if not isinstance(bounds, Bounds):
             raise MissingBounds("Records need bounds=Bounds(outcome=(low, high), ...): declare them.")
@@ -172,7 +178,8 @@ class ArrayRecords:
         for name, columns in {"T": [t], "X": x, "propensity": [] if e is None else [e]}.items():
             if any(len(column) != len(y) for column in columns):
                 raise InvalidInput(f"{name} and Y must have one entry per record each: align their lengths.")
-        held = hold(y, t, x, e, bounds=bounds, names=_names(bounds))
+        k = None if sample_by is None else vector(sample_by, "sample_by")
+        held = hold(y, t, x, e, k, bounds=bounds, names=_names(bounds))
         records = cls(n=len(y), bounds=bounds, held=held, unit=unit, public=public)
         admit(records._chunks())
         return records
@@ -202,9 +209,12 @@ class Names(NamedTuple):
     t: str
     x: tuple[str, ...]
     e: str
+    k: str = "sample_by"
 
 
-def hold(y: Values, t: Values, x: Sequence[Values], e: Values, *, bounds: Bounds, names: Names) -> Held:
+def hold(
+    y: Values, t: Values, x: Sequence[Values], e: Values, k: Values | None = None, *, bounds: Bounds, names: Names
+) -> Held:
     """Settle the kind of each column, once for all passes."""
     return Held(
         y=_settled(y, names.y),
@@ -214,6 +224,7 @@ def hold(y: Values, t: Values, x: Sequence[Values], e: Values, *, bounds: Bounds
             for spec, column, name in zip(bounds.columns, x, names.x, strict=True)
         ),
         e=None if e is None else _settled(e, names.e),
+        k=None if k is None else _settled(k, names.k),
     )
 
 
@@ -230,7 +241,8 @@ def chunks(held: Held, bounds: Bounds, names: Names) -> Iterator[Chunk]:
                 out[:] = column[rows]
             else:
                 spec.encode(column[rows], name, out)
-        yield Chunk(y=outcome.encode(held.y[rows], names.y), t=t, x=x.T, e=_known(held.e, rows, bounds, names.e))
+        e, k = _known(held.e, rows, bounds, names.e), _keys(held.k, rows, names.k)
+        yield Chunk(y=outcome.encode(held.y[rows], names.y), t=t, x=x.T, e=e, k=k)
 
 
 def admit(source: Iterable[Chunk]) -> int:
@@ -286,6 +298,18 @@ def _known(e: Values | None, rows: slice, bounds: Bounds, name: str) -> Float | 
     if not np.all((low <= known) & (known <= high)):
         raise InvalidInput(outside_overlap(name))
     return known
+
+
+def _keys(k: Values | None, rows: slice, name: str) -> Float | None:
+    if k is None:
+        return None
+    keys = numbers(k[rows], name)
+    # Written so that NaN is refused too.
+    if not np.array_equal(np.rint(keys), keys) or np.isinf(keys).any():
+        raise InvalidInput(
+            f"{name} must hold a whole number for every record, as a sample is chosen by it: fill or number them."
+        )
+    return keys
 
 
 def outside_overlap(name: str) -> str:

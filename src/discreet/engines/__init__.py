@@ -60,6 +60,7 @@ def open_table(
     where: Mapping[str, Any] | None = None,
     unit: str | None = None,
     max_rows: int | None = None,
+    sample_by: str | None = None,
     half: tuple[str, Half] | None = None,
     options: Options = Options(),  # noqa: B008 - it is frozen
 ) -> Iterator[Records]:
@@ -83,6 +84,8 @@ def open_table(
         Which rows are meant: see `discreet.where`.
     unit, max_rows : str and int, optional
         The column that says whose row it is, and how many one unit has at most.
+    sample_by : str, optional
+        A column of whole numbers by which a sample may be chosen.
     half : (str, Half), optional
         A column that divides the units, and which half of them is meant.
     options : Options
@@ -102,6 +105,7 @@ def open_table(
         propensity=float(propensity) if isinstance(propensity, Real) else propensity,
         where=conditions(where) + (() if half is None else (Condition(half[0], half=half[1]),)),
         unit=None if unit is None or max_rows is None else Unit(unit, max_rows),
+        sample_by=None if sample_by is None else _name("sample_by", sample_by),
     )
     low, high = bounds.propensity
     if isinstance(columns.propensity, float) and not low <= columns.propensity <= high:

@@ -52,6 +52,7 @@ def source(table: Any, columns: Columns, options: Options) -> ArrayRecords:
         bounds=columns.bounds,
         propensity=frame[columns.propensity].to_native() if by_column else columns.propensity,
         unit=columns.unit,
+        sample_by=None if columns.sample_by is None else frame[columns.sample_by].to_native(),
         public=("the filter that chose the records",) if any(each.half is None for each in columns.where) else (),
     )
 

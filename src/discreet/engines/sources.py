@@ -18,7 +18,8 @@ from discreet.engines.sweeps import Columns, Sweep, Tally
 from discreet.errors import InvalidInput, SourceFailed
 from discreet.formulas import Formula
 from discreet.partition import Partition
-from discreet.records import Kernel, OnRows, Unit, check_arms
+from discreet.records import KEPT_NUMBERS, Kernel, OnRows, Records, Unit, check_arms
+from discreet.samples import Sample, each_of, nothing, together
 
 CHANGED = "The records changed while they were being read: keep the source fixed and start again."
 AT_ODDS = (
@@ -126,9 +127,28 @@ class TableRecords:
 
     def sum(self, kernel: Kernel, on_rows: OnRows | None = None) -> IntArray:
         """Add up ``kernel(chunk)``, an int64 array; ``on_rows`` is told the number of rows just finished."""
+        sums = self.swept(Sweep(self.columns, kernel), on_rows).sums
+        if sums is None:
+            raise SourceFailed(f"{CHANGED} {_SPENT}")
+        return sums
+
+    def sample(self, part: float, on_rows: OnRows | None = None) -> Records | None:
+        """About so large a part of the records, chosen by a column; None where none was named.
+
+        They are kept in memory, unless they are many, or only sums may leave the machines that have the rows.
+        """
+        if self.columns.sample_by is None:
+            return None
+        if getattr(self.source, "remote", False) or part * self.n * (self.bounds.p + 3) > KEPT_NUMBERS:
+            return _SweptSample(self, part)
+        kept = together(self.swept(Sweep(self.columns, part=part), on_rows).sample)
+        return Sample(n=self.n, bounds=self.bounds, unit=each_of(self.unit), kept=kept)
+
+    def swept(self, sweep: Sweep, on_rows: OnRows | None = None) -> Tally:
+        """One pass over all rows, which has to see what the first one saw."""
         fresh = self._fresh
         try:
-            tally = self.source.run(Sweep(self.columns, kernel), on_rows)
+            tally = self.source.run(sweep, on_rows)
             self._check(tally)
             if fresh and not self._fixed:
                 # These are the rows that the checksum holds to from now on: were they those whose units were counted?
@@ -137,9 +157,7 @@ class TableRecords:
             if fresh:
                 raise
             raise SourceFailed(f"{refusal} {_SPENT}") from None
-        if tally.sums is None:
-            raise SourceFailed(f"{CHANGED} {_SPENT}")
-        return tally.sums
+        return tally
 
     def group_sums(
         self, partition: Partition | None, formulas: Sequence[Formula], on_rows: OnRows | None = None
@@ -222,6 +240,40 @@ class TableRecords:
     @property
     def _arms(self) -> int | None:
         return None if self._grouped is None else int(self._grouped[1][:, 1].sum())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _SweptSample:
+    """Records of a sample, which every pass looks for among all of them."""
+
+    table: TableRecords
+    part: float
+    public: tuple[str, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """Number of rows that the sample is taken from: how many it has is private."""
+        return self.table.n
+
+    @property
+    def bounds(self) -> Bounds:
+        """What was declared about them."""
+        return self.table.bounds
+
+    @property
+    def unit(self) -> Unit:
+        """Whose rows they are."""
+        return each_of(self.table.unit)
+
+    def sum(self, kernel: Kernel, on_rows: OnRows | None = None) -> IntArray:
+        """Add up ``kernel(chunk)`` over the sample; ``on_rows`` is told of all rows."""
+        sums = self.table.swept(Sweep(self.table.columns, kernel, self.part), on_rows).sums
+        return nothing(kernel, self.bounds) if sums is None else sums
+
+    def group_sums(
+        self, partition: Partition | None, formulas: Sequence[Formula], on_rows: OnRows | None = None
+    ) -> None:
+        """Only a sweep can tell which rows are meant."""
 
 
 def missing_unit(column: str) -> InvalidInput:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 from warnings import catch_warnings, filterwarnings
 
 import numpy as np
@@ -68,6 +68,7 @@ def source(table: Any, columns: Columns, options: Any) -> SparkSource:
 class SparkSource:
     """Rows of a frame. Its columns are called by their places, because Spark's names have rules of their own."""
 
+    remote: ClassVar[bool] = True
     frame: DataFrame
     types: dict[str, str]
 

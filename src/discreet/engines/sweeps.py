@@ -6,7 +6,7 @@ An engine hands batches to a `Sweep` (which cloudpickle can send to other proces
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
@@ -17,6 +17,7 @@ from discreet.bounds import Bounds, Levels
 from discreet.columns import IntArray
 from discreet.errors import InvalidInput
 from discreet.records import CHUNK_ROWS, Chunk, Kernel, Names, OnRows, Unit, added, chunks, hold
+from discreet.samples import sampled
 from discreet.where import Where
 
 # A multiple of the chunk length, so that only the last chunk of a batch is short.
@@ -42,6 +43,8 @@ class Columns:
         Which rows are meant.
     unit
         Whose rows they are, where one unit may have several.
+    sample_by
+        A column of whole numbers by which a sample may be chosen.
     """
 
     bounds: Bounds
@@ -51,6 +54,7 @@ class Columns:
     propensity: str | float | None = None
     where: Where = ()
     unit: Unit | None = None
+    sample_by: str | None = None
 
     @property
     def wanted(self) -> dict[str, bool]:
@@ -60,6 +64,8 @@ class Columns:
             wanted[name] = isinstance(spec, Levels) and spec.is_text
         if isinstance(self.propensity, str):
             wanted[self.propensity] = False
+        if self.sample_by is not None and wanted.setdefault(self.sample_by, False):
+            raise InvalidInput(f"sample_by must name a column of whole numbers, and {self.sample_by!r} holds text.")
         for condition in self.where:
             if wanted.setdefault(condition.column, condition.is_text) != condition.is_text:
                 raise InvalidInput(
@@ -76,6 +82,7 @@ class Columns:
             named(self.treatment),
             tuple(map(named, self.covariates)),
             named(self.propensity) if isinstance(self.propensity, str) else "propensity",
+            "sample_by" if self.sample_by is None else named(self.sample_by),
         )
 
     def chunks(self, batch: Any) -> Iterator[Chunk]:
@@ -95,7 +102,8 @@ class Columns:
             e = batch.column(places[e])
         elif e is not None:
             e = np.broadcast_to(np.float64(e), batch.num_rows)
-        yield from chunks(hold(y, t, x, e, bounds=bounds, names=names), bounds, names)
+        k = None if self.sample_by is None else batch.column(places[self.sample_by])
+        yield from chunks(hold(y, t, x, e, k, bounds=bounds, names=names), bounds, names)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,6 +120,8 @@ class Tally:
         The kernel's, if there was one and any row.
     refusal
         Why the rows cannot be used: a sentence without data. The other numbers then mean nothing.
+    sample
+        Rows of a sample, where they were to be kept.
     """
 
     rows: int = 0
@@ -119,6 +129,7 @@ class Tally:
     checksum: int = 0
     sums: IntArray | None = None
     refusal: str | None = None
+    sample: tuple[Chunk, ...] = field(default=(), repr=False)
 
     def __add__(self, other: Tally) -> Tally:
         sums = self.sums if other.sums is None else added(self.sums, other.sums)
@@ -128,6 +139,7 @@ class Tally:
             (self.checksum + other.checksum) % 2**64,
             sums,
             self.refusal or other.refusal,
+            self.sample + other.sample,
         )
 
 
@@ -138,10 +150,15 @@ def total(tallies: Iterable[Tally]) -> Tally:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sweep:
-    """What to do with every row: check it, count it, and add up what a kernel makes of it (if there is one)."""
+    """What to do with every row: check it, count it, and add up what a kernel makes of it (if there is one).
+
+    With a ``part`` the kernel sees that part of the rows, chosen by ``columns.sample_by``; without a kernel they are
+    kept.
+    """
 
     columns: Columns
     kernel: Kernel | None = None
+    part: float | None = None
 
     def __call__(self, batches: Iterable[Any], on_rows: OnRows | None = None) -> Tally:
         """Tally of some batches, whose columns are ``columns.wanted`` in that order.
@@ -150,25 +167,34 @@ class Sweep:
         """
         rows = treated = checksum = 0
         sums: IntArray | None = None
-        try:
+        kept: list[Chunk] = []
+
+        def checked() -> Iterator[Chunk]:
+            nonlocal rows, treated, checksum
             for batch in batches:
                 for chunk in self.columns.chunks(batch):
-                    if self.kernel is not None:
-                        sums = added(sums, self.kernel(chunk))
+                    yield chunk
                     rows += len(chunk.t)
                     treated += int(chunk.t.sum())
                     checksum = (checksum + _checksum(chunk)) % 2**64
                     if on_rows is not None:
                         on_rows(len(chunk.t))
+
+        try:
+            for chunk in checked() if self.part is None else sampled(checked(), self.part):
+                if self.kernel is not None:
+                    sums = added(sums, self.kernel(chunk))
+                elif self.part is not None:
+                    kept.append(chunk)
         except InvalidInput as refusal:
             return Tally(refusal=str(refusal))
-        return Tally(rows, treated, checksum, sums)
+        return Tally(rows, treated, checksum, sums, sample=tuple(kept))
 
 
 def _checksum(chunk: Chunk) -> int:
     mixed = chunk.y.view(np.uint64) * _ODD
     term = np.empty_like(mixed)
-    for column in (chunk.t, *chunk.x.T) if chunk.e is None else (chunk.t, *chunk.x.T, chunk.e):
+    for column in (chunk.t, *chunk.x.T, *(each for each in (chunk.e, chunk.k) if each is not None)):
         # Wraps around, as is meant; rows are mixed one by one, so that it matters what stands beside what.
         mixed += np.right_shift(np.ascontiguousarray(column).view(np.uint64), _SEVEN, out=term)
         mixed *= _ODD
