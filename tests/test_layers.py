@@ -43,6 +43,7 @@ ORDER = [
     "clusters",
     "curves",
     "basis",
+    "surfaces",
     "spread",
     "moments",
     "relevance",

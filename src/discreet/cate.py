@@ -32,7 +32,7 @@ from discreet.effect_rounds import (
     treatment_question,
 )
 from discreet.errors import InvalidBudget, InvalidInput
-from discreet.fitted import Progress, after_count, count_first, open_gate, trimmed
+from discreet.fitted import Progress, after_count, count_first, look_through, open_gate, trimmed
 from discreet.gate import Gate
 from discreet.guarantee import Neighbours
 from discreet.heterogeneity import Models
@@ -104,6 +104,7 @@ class CATE(BaseEstimator):  # type: ignore[misc]
 
     fit, fit_table = fitted.fit, fitted.fit_table
     summary, guarantee_ = fitted.summary, property(fitted.guarantee_)
+    samples = True
 
     def __init__(
         self,
@@ -176,25 +177,35 @@ class CATE(BaseEstimator):  # type: ignore[misc]
             average = {name: value for name, value in self.get_params().items() if name != "correction"}
             self.release_ = _constant(ATE(**average)._fit_through(gate).release_)
             return self
-        share = after_count(gate, design.shares)
+        # All rounds but the last go through this one: on all records, or on a sample of very many.
+        some = look_through(gate, Basis.flat(gate.bounds.columns, design.size).m)
+        share = after_count(gate, design.shares, some)
         marginals = closer_questions(gate.bounds.columns, share["marginals"])
-        where = locate(gate, share["location"], *marginals)
-        pilot = pilot_effect(gate, share["pilot"], where)
-        basis = build_closer_basis(gate, marginals, share["marginals"], design.size)
+        where = locate(some, share["location"], *marginals)
+        pilot = pilot_effect(some, share["pilot"], where)
+        basis = build_closer_basis(some, marginals, share["marginals"], design.size)
         spread = first_spread(0.2 * share["looks"], where, pilot)
-        setting = measure_gram(gate, share["gram"], Features(basis, gate.n), spread)
-        asked = treatment_question(gate, share["treatment"], setting, where) if "treatment" in share else None
+        setting = measure_gram(some, share["gram"], Features(basis, some.n), spread)
+        asked = treatment_question(some, share["treatment"], setting, where) if "treatment" in share else None
         beside = () if asked is None else (asked.query,)
-        look = first_look(gate, share["first look"], spread, setting, where, pilot, *beside)
-        propensity = self._propensity(gate, share, asked, setting, where, strength)
+        look = first_look(some, share["first look"], spread, setting, where, pilot, *beside)
+        propensity = self._propensity(some, share, asked, setting, where, some.n * gate.mu)
         models = combine_looks(look, propensity, where, pilot)
         for number in range(1, design.rounds + 1):
-            to_look = 0.5 / design.rounds * share["looks"]
+            to_look, to_effect = 0.5 / design.rounds * share["looks"], share[f"effect {number}"]
             if number <= 2:
-                models = outcome_round(gate, number, share[f"outcome {number}"], 0.15 * share["looks"], models)
-            to_effect = share[f"effect {number}"]
+                models = outcome_round(some, number, share[f"outcome {number}"], 0.15 * share["looks"], models)
+            last = number == design.rounds
+            # What a sample says of the effect is forgotten beside what all records say.
             models = effect_round(
-                gate, number, to_effect, to_look, models, correction=self.correction, last=number == design.rounds
+                gate if last else some,
+                number,
+                to_effect,
+                to_look,
+                models,
+                correction=self.correction,
+                last=last,
+                alone=number == 1 or (last and some is not gate),
             )
         self.release_ = _release(gate, design, models, where, share, self.correction)
         return self

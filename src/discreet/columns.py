@@ -76,16 +76,28 @@ class Range:
 
         Missing values become ``fill``, infinite ones are refused.
         """
+        half = self.high / 2 - self.low / 2
+        if isinstance(values, np.ndarray) and values.dtype == np.float64 and values.size and self._reaches(half):
+            with np.errstate(over="ignore", invalid="ignore"):
+                x = np.subtract(values, self.middle, out=out)
+                x /= half
+            # What lies beyond an end is mapped to or beyond that end: inside, there was nothing to clip or refuse.
+            if x.min() >= -1.0 and x.max() <= 1.0:
+                return x
         x = numbers(values, name, out)
         # Written so that NaN is outside.
         if x.size and not (self.low <= x.min() and x.max() <= self.high):
             self._force_inside(x, name)
         x -= self.middle
-        x /= self.high / 2 - self.low / 2
+        x /= half
         # Rounding in the two lines above can step over the ends by one unit in the last place.
         if x.size and not (x.min() >= -1.0 and x.max() <= 1.0):
             np.clip(x, -1.0, 1.0, out=x)
         return x
+
+    def _reaches(self, half: float) -> bool:
+        """Whether rounding leaves both ends of the interval at or beyond those of [-1, 1]."""
+        return (self.high - self.middle) / half >= 1.0 and (self.low - self.middle) / half <= -1.0
 
     def _force_inside(self, x: Float, name: str) -> None:
         if not np.isfinite(x).all():

@@ -265,14 +265,22 @@ def outcome_round(gate: Gate, number: int, share: float, look: float, models: Mo
 
 
 def effect_round(
-    gate: Gate, number: int, share: float, look: float, models: Models, *, correction: Correction, last: bool
+    gate: Gate,
+    number: int,
+    share: float,
+    look: float,
+    models: Models,
+    *,
+    correction: Correction,
+    last: bool,
+    alone: bool,
 ) -> Models:
     """Correct the effect's model by the moments w (t - e) r psi, orthogonal to errors of the outcome's model.
 
     With w = 1 these are the R-learner's, which count records where both arms are common; with w = 1 / (e (1 - e)) those
     of the doubly robust score, which count all records alike. The product is clipped, which tells on the slope where
-    one arm is rare: the released distribution of |r| says by how much. What the first look said of the effect was
-    confounded, and is forgotten.
+    one arm is rare: the released distribution of |r| says by how much. ``alone`` forgets what earlier looks said of the
+    effect: the first one's was confounded.
     """
     setting, n = models.setting, gate.n
     spread = measure_sides(gate, f"effect spread {number}", look, models.residual, _CEILING)
@@ -303,7 +311,7 @@ def effect_round(
     (moments,) = gate.ask(Query(f"effect moments {number}", share, Ball(clip * focus.radius, focus.m), rows))
     slope = setting.slope(focus, varies)
     more = Information.seen(moments.value / n, float(moments.sd) / n, slope, _DOUBT).around(models.effect)
-    known = more if number == 1 else models.known_effect + more
+    known = more if alone else models.known_effect + more
     return models.with_effect(known, _sampled(setting, focus, precision, varies), last=last)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from discreet.records import Chunk
 from discreet.relevance import Likeness, Moments, Posterior, weigh
 from discreet.scores import aipw_score, balancing_weight
 from discreet.spread import Factors
+from discreet.surfaces import Surfaces
 from discreet.survey import Features, Location, RowMap, Setting, measure_spread
 
 # Weights of single records in the prognosis stop here: beyond, they add noise and no information.
@@ -62,20 +64,21 @@ class Propensity:
         return cls(setting, np.zeros(m), np.zeros((m, m)), low, high, known=True)
 
     def __call__(self, c: Chunk) -> Float:
-        return self._trimmed(self.setting.features.combine(c, self.theta)) if c.e is None else c.e
+        return self.trimmed(self.setting.features.combine(c, self.theta)) if c.e is None else c.e
 
     @property
     def reach(self) -> float:
         """Largest |t - e|."""
         return max(self.high, 1.0 - self.low)
 
-    def _trimmed(self, linear: Float) -> Float:
+    def trimmed(self, linear: Float) -> Float:
+        """Probabilities at values of the linear predictor."""
         return np.asarray(expit(np.clip(self.start + linear, logit(self.low), logit(self.high))))
 
     @property
     def on_reference(self) -> Float:
         """Probabilities of the reference points."""
-        return self._trimmed(self.setting.reference.features @ self.theta)
+        return self.trimmed(self.setting.reference.features @ self.theta)
 
     def factors(self, of: Callable[[Float, Float], Float]) -> Factors:
         """Values of a weight ``of(t, e)`` over the reference points, each with its probability in either arm."""
@@ -87,7 +90,19 @@ def arm_factors(e: Float, of: Callable[[Float, Float], Float]) -> Factors:
     return np.concatenate([of(np.ones_like(e), e), of(np.zeros_like(e), e)]), np.concatenate([e, 1.0 - e])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+class Answers(NamedTuple):
+    """Propensity, prognosis and effect of each record."""
+
+    e: Float
+    prognosis: Float
+    effect: Float
+
+    def residual(self, c: Chunk) -> Float:
+        """What prognosis and effect leave unexplained, in either arm."""
+        return c.y - self.prognosis - (c.t - 1.0 + self.e) * self.effect
+
+
+@dataclass(frozen=True, eq=False)
 class Outcome:
     """Public model of the prognosis f = (1 - e) mu_1 + e mu_0: features, and an effect that may lean on some of them.
 
@@ -121,6 +136,21 @@ class Outcome:
     def residual(self, c: Chunk, e: Float) -> Float:
         """What prognosis and effect leave unexplained, in either arm."""
         return c.y - self.prognosis(c, e) - (c.t - 1.0 + e) * self.local_effect(c)
+
+    @cached_property
+    def answers(self) -> Callable[[Chunk], Answers]:
+        """What both models say of each record, looked up: for rounds that need no features beside it."""
+        model = self.propensity
+        lean = () if self.lean is None else (self.lean,)
+        surfaces = Surfaces(model.setting.basis, model.theta, self.coefficients, *lean)
+
+        def look_up(c: Chunk) -> Answers:
+            linear, explained, *leaning = surfaces(c.x)
+            e = model.trimmed(linear) if c.e is None else c.e
+            effect = self.effect + leaning[0] if leaning else np.full(len(e), self.effect)
+            return Answers(e, self.centre + explained + (1.0 - self.treated - e) * effect, effect)
+
+        return look_up
 
 
 class FirstQuestions(NamedTuple):
@@ -260,11 +290,11 @@ def calibrate(gate: Gate, name: str, share: float, outcome: Outcome) -> Outcome:
 
 def refine_effect(gate: Gate, share: float, scale: float, outcome: Outcome) -> tuple[Outcome, float]:
     """Move the constant effect by the orthogonal moment (t - e) residual; returns the noise that it then has, too."""
-    model, clip = outcome.propensity, scale
+    model, clip, look_up = outcome.propensity, scale, outcome.answers
 
     def rows(c: Chunk) -> Float:
-        e = model(c)
-        return (c.t - e) * outcome.residual(c, e)
+        answers = look_up(c)
+        return (c.t - answers.e) * answers.residual(c)
 
     (moment,) = gate.ask(Query("effect moment", share, Interval(-clip, clip), rows))
     e = model.on_reference
@@ -315,8 +345,14 @@ def correct_outcome(gate: Gate, share: float, look: float, outcome: Outcome) -> 
         e = model(c)
         return balancing_weight(c.t, e, _MOST_WEIGHT) * outcome.residual(c, e)
 
+    look_up = outcome.answers
+
+    def magnitude(c: Chunk) -> Float:
+        answers = look_up(c)
+        return balancing_weight(c.t, answers.e, _MOST_WEIGHT) * answers.residual(c)
+
     factors = model.factors(lambda t, e: balancing_weight(t, e, _MOST_WEIGHT))
-    spread = measure_spread(gate, "spread of the residuals", look, residual, 4.0, factors)
+    spread = measure_spread(gate, "spread of the residuals", look, magnitude, 4.0, factors)
     unit = gate.noise_sd(Ball(ROOM**0.5, 1), share) / n
     clip, _ = spread.clip(unit)
     e = model.on_reference
@@ -428,9 +464,10 @@ def score_factor(t: Float, e: Float) -> Float:
 
 def score_rows(outcome: Outcome) -> RowMap:
     """AIPW score of each record, prognosis held to a little more than the outcome's range."""
+    look_up = outcome.answers
 
     def rows(c: Chunk) -> Float:
-        e = outcome.propensity(c)
-        return aipw_score(c.y, c.t, e, np.clip(outcome.prognosis(c, e), -1.2, 1.2))
+        e, prognosis, _ = look_up(c)
+        return aipw_score(c.y, c.t, e, np.clip(prognosis, -1.2, 1.2))
 
     return rows
