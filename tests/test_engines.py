@@ -398,6 +398,15 @@ def test_a_full_disk_is_one_sentence_without_data(tmp_path: Path, monkeypatch: p
         assert not hasattr(estimator, "release_")
 
 
+def test_a_parquet_table_lets_go_of_its_connection(tmp_path: Path) -> None:
+    pq.write_table(simple(np.arange(40) / 4), tmp_path / "it.parquet")
+    with open_table(str(tmp_path / "it.parquet"), outcome="y", treatment="t", bounds=SIMPLE) as records:
+        connection: duckdb.DuckDBPyConnection = records.source.connection  # type: ignore[attr-defined]
+        connection.execute("SELECT 1")
+    with pytest.raises(duckdb.Error):
+        connection.execute("SELECT 1")
+
+
 def test_names_of_directories_are_no_columns(tmp_path: Path) -> None:
     (tmp_path / "year=2020").mkdir()
     FRAME.to_parquet(tmp_path / "year=2020" / "one.parquet")
