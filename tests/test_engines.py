@@ -269,6 +269,70 @@ def test_engines_that_add_up_themselves_refuse_what_arrays_refuse(change: Any, r
             Uplift(epsilon=1, bounds=SIMPLE, by={"x": 4}).fit_table(engine, outcome="y", treatment="t")
 
 
+# Arrow leaves NaN out of a file's statistics, and DuckDB believes that no number is larger than the largest there.
+HIDDEN = {
+    "a range": ("x", {"x": (0, 10)}, {"x": 4}, "column 'x' has missing values"),
+    "one part": ("x", {"x": (-50, 100)}, {"x": 3}, "column 'x' has missing values"),
+    "uneven parts": ("x", {"x": (-50, 100)}, {"x": [-50, -1, 20, 100]}, "column 'x' has missing values"),
+    "levels": ("one", {"one": [1.0, 2.0]}, {"one": "levels"}, "column 'one' has missing values"),
+    "a probability": ("e", {"x": (0, 10)}, {"x": 4}, "column 'e' must lie inside"),
+}
+
+
+def hidden(column: str, whole: bool) -> pa.Table:
+    x = np.arange(40) / 4
+    columns = {"x": x, "e": np.full(40, 0.5), "one": np.ones(40)}
+    columns[column][17] = np.nan
+    y, t = np.arange(40) % 2, np.arange(40) // 2 % 2
+    return pa.table(columns | {"y": y if whole else y * 1.0, "t": t})
+
+
+@pytest.mark.parametrize(("column", "covariates", "by", "reason"), HIDDEN.values(), ids=HIDDEN)
+@pytest.mark.parametrize("whole", [True, False])
+def test_numbers_that_statistics_hide_are_refused(
+    column: str, covariates: Any, by: Any, reason: str, whole: bool, tmp_path: Path
+) -> None:
+    pq.write_table(hidden(column, whole), tmp_path / "it.parquet")
+    bounds = Bounds(outcome=(0, 1), covariates=covariates, propensity=(0.1, 0.9))
+    uplift = Uplift(epsilon=1, bounds=bounds, by=by, propensity="e" if column == "e" else None)
+    with pytest.raises(InvalidInput, match=reason):
+        uplift.fit_table(str(tmp_path / "it.parquet"), outcome="y", treatment="t")
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("where", [None, {"x": (0, 9)}, {"one": [1.0]}])
+def test_numbers_that_statistics_hide_are_filled_or_left_out(where: Any, whole: bool, tmp_path: Path) -> None:
+    table = hidden("one" if where == {"one": [1.0]} else "x", whole)
+    pq.write_table(table, tmp_path / "it.parquet")
+    found = []
+    for source in (table, str(tmp_path / "it.parquet")):
+        with seeded_noise(0), record_sums() as recorded:
+            Uplift(
+                epsilon=1, bounds=Bounds(outcome=(0, 1), covariates={"x": Range(0, 20, fill=1)}), by={"x": 4}
+            ).fit_table(source, outcome="y", treatment="t", where=where)
+        found.append([sums.tolist() for _, _, sums, _ in recorded])
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("ends", [(-3, 3), (0, 0.7), (-32, 0.5)])
+def test_numbers_next_to_edges_and_far_out_are_in_the_same_cells_everywhere(ends: Any, whole: bool) -> None:
+    edges = np.linspace(*ends, 11)
+    x = np.concatenate(
+        [edges, np.nextafter(edges, -np.inf), np.nextafter(edges, np.inf), [1e9, -1e9, 1.7e308, -1.7e308]]
+    )
+    y = np.resize([0, 1, -5, 9, 1], len(x))
+    table = pa.table({"y": y if whole else y * 1.0, "t": np.arange(len(x)) % 2, "x": x})
+    found = []
+    for source in (table, duckdb.connect().from_arrow(table)):
+        with seeded_noise(0), record_sums() as recorded:
+            Uplift(epsilon=1, bounds=Bounds(outcome=(0, 1), covariates={"x": ends}), by={"x": 10}).fit_table(
+                source, outcome="y", treatment="t"
+            )
+        found.append([sums.tolist() for _, _, sums, _ in recorded])
+    assert found[0] == found[1]
+
+
 def test_cells_come_from_the_bounds_and_empty_ones_are_there_too() -> None:
     table = duckdb.connect().from_arrow(simple(np.full(40, 3.0)))
     with seeded_noise(0), record_sums() as recorded:
@@ -332,6 +396,15 @@ def test_a_full_disk_is_one_sentence_without_data(tmp_path: Path, monkeypatch: p
             estimator.fit_table(table, outcome="y", treatment="t")
         assert "secret" not in str(refusal.value)
         assert not hasattr(estimator, "release_")
+
+
+def test_a_parquet_table_lets_go_of_its_connection(tmp_path: Path) -> None:
+    pq.write_table(simple(np.arange(40) / 4), tmp_path / "it.parquet")
+    with open_table(str(tmp_path / "it.parquet"), outcome="y", treatment="t", bounds=SIMPLE) as records:
+        connection: duckdb.DuckDBPyConnection = records.source.connection  # type: ignore[attr-defined]
+        connection.execute("SELECT 1")
+    with pytest.raises(duckdb.Error):
+        connection.execute("SELECT 1")
 
 
 def test_names_of_directories_are_no_columns(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from discreet.blocks import Blocks, Pairs
 from discreet.bounds import Bounds, Range
 from discreet.budget import Budget
 from discreet.engines import open_table
-from discreet.engines.grouping import thresholds
+from discreet.engines.grouping import equal_steps, thresholds
 from discreet.formulas import ByCell, E, Y, by_arm, number
 from discreet.gate import Gate, Query, Sums
 from discreet.geometry import Cells, Interval
@@ -37,6 +37,34 @@ def test_comparing_raw_values_with_thresholds_is_cutting_encoded_ones(ends, cuts
     near = np.concatenate([edges, np.nextafter(edges, -np.inf), np.nextafter(edges, np.inf), cut.edges, ends, others])
     near = near[np.isfinite(near)]
     np.testing.assert_array_equal(np.searchsorted(edges, near, side="right"), cut.parts(spec.encode(near.copy()), spec))
+
+
+DECIMALS = st.integers(-500, 500).map(lambda tenths: tenths / 10)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.tuples(DECIMALS, DECIMALS).filter(lambda ends: ends[0] < ends[1]), st.integers(2, 20), st.integers(0, 2**32))
+def test_dividing_by_a_width_is_comparing_with_thresholds_where_it_is_used(ends, cuts, seed):
+    bounds = Bounds(outcome=(0, 1), covariates=[Range(*ends)])
+    (cut,), spec = Partition.of({0: cuts}, bounds).cuts, bounds.columns[0]
+    steps = equal_steps(cut, spec)
+    if steps is None:
+        return
+    edges = np.array(thresholds(cut, spec))
+    around = [np.nextafter(edges, way) for way in (-np.inf, np.inf)]
+    x = np.concatenate([edges, *around, np.random.default_rng(seed).uniform(*ends, 50), [steps.low, steps.high]])
+    inside = x[(steps.low <= x) & (x < steps.high)]
+    parts = np.floor((inside - steps.origin) / steps.width) + steps.first
+    np.testing.assert_array_equal(parts, np.searchsorted(edges, inside, side="right"))
+    assert spec.low == steps.low < edges[0] <= edges[-1] < steps.high <= spec.high
+
+
+def test_ranges_whose_edges_are_rounded_are_compared_with_thresholds():
+    bounds = Bounds(outcome=(0, 1), covariates=[Range(0, 10), Range(0.1, 0.7), Range(0, 1), Range(0, 1)])
+    cuts = Partition.of({0: 10, 1: 7, 2: 1, 3: [0, 0.5, 0.6, 1]}, bounds).cuts
+    steps = [equal_steps(cut, bounds.columns[cut.column]) for cut in cuts]
+    assert steps[0] is not None
+    assert steps[1:] == [None, None, None]
 
 
 GEOMETRIES = [

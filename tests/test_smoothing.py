@@ -108,10 +108,33 @@ def test_many_factors_may_be_measured_almost_exactly():
 @pytest.mark.parametrize("n", [1, 2, 7])
 def test_likelihoods_of_all_sizes_are_those_of_a_normal_distribution(n):
     rng = np.random.default_rng(n)
-    halves, white = rng.normal(size=(3, n, n)), rng.normal(size=n)
-    matrices = [half @ half.T for half in halves]
-    for matrix, row in zip(matrices, smoothing._likelihoods(matrices, white), strict=True):
+    white = rng.normal(size=n)
+    roots = [rng.normal(size=(n, columns)) for columns in (0, 1, n, n + 1)]
+    for root, row in zip(roots, smoothing._likelihoods(roots, white), strict=True):
+        matrix = root @ root.T
         for size, found in zip(smoothing.SIZES, row, strict=True):
             covariance = np.eye(n) + size**2 * matrix
             wanted = -0.5 * (white @ np.linalg.solve(covariance, white) + np.linalg.slogdet(covariance)[1])
             assert found == pytest.approx(wanted, rel=1e-9)
+
+
+def test_products_are_centred_have_a_variance_of_one_and_are_what_their_roots_say():
+    factors = (ordered(5), Factor(3))
+    for crossed in smoothing._products([factor.kernels(False) for factor in factors]):
+        segments = crossed.segments
+        np.testing.assert_allclose(segments.mean(axis=0), 0.0, atol=1e-12)
+        np.testing.assert_allclose(crossed.root @ crossed.root.T, segments, atol=1e-13)
+        if crossed.root.shape[1]:
+            assert np.diag(segments).mean() == pytest.approx(1.0)
+            assert crossed.across.shape == (11 * 3, 15)
+            assert crossed.nodes.shape == (11 * 3,)
+        else:
+            assert not segments.any()
+
+
+def test_smooth_products_have_few_columns():
+    choices = [ordered(10).kernels(False)] * 2
+    columns = [crossed.root.shape[1] for crossed in smoothing._products(choices)]
+    assert columns[0] == 0
+    assert max(columns[1:4]) <= 10
+    assert columns[-1] == pytest.approx(99, abs=1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property, reduce
 from itertools import product
 from typing import NamedTuple
 
@@ -33,6 +34,8 @@ _SWEEPS = 2
 # Points of the grid that count for less than this, beside the best, are dropped; and how many are kept at most.
 _LEAST, _MANY = 1e-3, 120
 _LEAST_LEVEL, _FEW = 1e-2, 8
+# Variances of segments, which are about one, are not known better than this.
+_ROUNDING = 1e-15
 # A range is looked at in about this many places, to average over its parts.
 _PLACES = 128
 
@@ -172,7 +175,7 @@ def posterior(factors: tuple[Factor, ...], means: Float, variances: Float) -> Po
 class _Fit:
     """One Gaussian process: a mean with a wide prior, a kernel of a given size, and errors of known covariance."""
 
-    kernel: Kernel
+    kernel: _Crossed
     size: float
     values: Float
     errors: Float
@@ -206,51 +209,63 @@ def _fits(factors: tuple[Factor, ...], means: Float, variances: Float) -> list[_
     every = _products(choices)
     if means.shape[1] == 1:
         effect, errors = means[:, 0], np.diag(variances[:, 0])
-        return _best(_weighed(every or _candidates(choices, effect, errors), effect, errors), _MANY, _LEAST)
+        return _best([_weighed(every or _candidates(choices, effect, errors), effect, errors)], _MANY, _LEAST)
     (control, treated), (noise, more) = means.T, variances.T
-    found: list[_Fit] = []
+    found: list[_Grid] = []
     kernels = every or _candidates(choices, treated - control, np.diag(noise + more))
     levels = _weighed(every or _candidates(choices, control, np.diag(noise)), control, np.diag(noise))
-    for level in _best(levels, _FEW, _LEAST_LEVEL):
+    for level in _best([levels], _FEW, _LEAST_LEVEL):
         untreated, unsure = level.segments()
-        found += _weighed(kernels, treated - untreated, unsure + np.diag(more), level.evidence)
+        found.append(_weighed(kernels, treated - untreated, unsure + np.diag(more), level.evidence))
     return _best(found, _MANY, _LEAST)
 
 
-def _weighed(kernels: list[Kernel], values: Float, errors: Float, before: float = 0.0) -> list[_Fit]:
+class _Grid(NamedTuple):
+    """Evidence for processes of the same values: a row for each kernel, a column for each size."""
+
+    kernels: list[_Crossed]
+    values: Float
+    errors: Float
+    evidence: Float
+
+
+def _weighed(kernels: list[_Crossed], values: Float, errors: Float, before: float = 0.0) -> _Grid:
     """Marginal likelihoods of all kernels and sizes, by one reduction to three diagonals per kernel."""
     root = np.linalg.cholesky(_MEAN**2 + errors)
     # Inverted once: products with it take a fraction of the time that solving for every kernel would.
     unroot = np.linalg.inv(root)
-    white = unroot @ values
     before -= float(np.log(np.diag(root)).sum())
-    likelihoods = before + _likelihoods([unroot @ kernel.segments @ unroot.T for kernel in kernels], white)
-    return [
-        _Fit(kernel, size, values, errors, float(likelihood) - _DOUBT * (not kernel.smooth))
-        for kernel, row in zip(kernels, likelihoods, strict=True)
-        for size, likelihood in zip(SIZES, row, strict=True)
-    ]
+    evidence = before + _likelihoods([unroot @ kernel.root for kernel in kernels], unroot @ values)
+    doubt = _DOUBT * np.array([not kernel.smooth for kernel in kernels])
+    return _Grid(kernels, values, errors, evidence - doubt[:, None])
 
 
-def _likelihoods(inner: list[Float], white: Float) -> Float:
-    """Of white values whose covariance is 1 + size^2 times a matrix: a row for each matrix, a column for each size."""
-    bands = [_three_diagonals(matrix, white) for matrix in inner]
-    diagonal, beside, turned = (np.array(band).T[:, :, None] for band in zip(*bands, strict=True))
+def _likelihoods(roots: list[Float], white: Float) -> Float:
+    """Of white values whose covariance is 1 + size^2 times root times its transpose: a row for each root.
+
+    Roots have few columns where effects are smooth, and what is left to be reduced is as small as that.
+    """
+    diagonal, beside, turned = np.zeros((3, max(root.shape[1] for root in roots), len(roots), 1))
+    for j, root in enumerate(roots):
+        if many := root.shape[1]:
+            bands = _three_diagonals(root.T @ root, root.T @ white)
+            diagonal[:many, j, 0], beside[: many - 1, j, 0], turned[:many, j, 0] = bands
     square = SIZES**2
-    pivot, rest = 1.0 + square * diagonal[0], turned[0] + 0.0 * square
-    total = rest**2 / pivot + np.log(pivot)
-    for k in range(1, len(diagonal)):
-        step = square * beside[k - 1]
+    pivot, rest = np.ones((len(roots), len(square))), np.zeros((len(roots), len(square)))
+    explained, volume = np.zeros_like(pivot), np.zeros_like(pivot)
+    for k in range(len(diagonal)):
+        step = square * beside[k - 1] if k else 0.0 * pivot
         lower = step / pivot
         # No pivot of 1 + (a positive semi-definite matrix) is below one, but for rounding.
         pivot, rest = np.maximum(1.0 + square * diagonal[k] - lower * step, 1.0), turned[k] - lower * rest
-        total += rest**2 / pivot + np.log(pivot)
-    return np.asarray(-0.5 * total)
+        explained += rest**2 / pivot
+        volume += np.log(pivot)
+    return np.asarray(-0.5 * (white @ white - square * explained + volume))
 
 
 def _three_diagonals(matrix: Float, white: Float) -> tuple[Float, Float, Float]:
     """A symmetric matrix turned so that it has three diagonals: its own, the one beside it, and values turned alike."""
-    reflectors, diagonal, beside, scales, _ = lapack.dsytrd(matrix, lower=1)
+    reflectors, diagonal, beside, scales, _ = lapack.dsytrd(matrix, lower=1, lwork=64 * len(white))
     turned = white.copy()
     if len(white) > 1:
         rest = lapack.dormqr("L", "T", reflectors[1:, :-1], scales, white[1:, None], 64 * len(white))[0]
@@ -258,38 +273,90 @@ def _three_diagonals(matrix: Float, white: Float) -> tuple[Float, Float, Float]:
     return diagonal, beside, turned
 
 
-def _best(fits: list[_Fit], most: int, least: float) -> list[_Fit]:
-    ranked = sorted(fits, key=lambda fit: -fit.evidence)[:most]
-    return [fit for fit in ranked if fit.evidence > ranked[0].evidence + math.log(least)]
+def _best(grids: list[_Grid], most: int, least: float) -> list[_Fit]:
+    """The processes with the most evidence, of grids that have the same kernels."""
+    every = np.stack([grid.evidence for grid in grids])
+    ranked = np.argsort(-every, axis=None, kind="stable")[:most]
+    ranked = ranked[every.flat[ranked] > every.flat[ranked[0]] + math.log(least)]
+    fits = []
+    for place in zip(*np.unravel_index(ranked, every.shape), strict=True):
+        kernels, values, errors, _ = grids[place[0]]
+        fits.append(_Fit(kernels[place[1]], float(SIZES[place[2]]), values, errors, float(every[place])))
+    return fits
 
 
-def _products(choices: list[list[Kernel]]) -> list[Kernel]:
+def _products(choices: list[list[Kernel]]) -> list[_Crossed]:
     """All products of the factors' kernels; none where there are too many."""
     if math.prod(map(len, choices)) > _MOST:
         return []
-    return [_centred(_product(kernels)) for kernels in product(*choices)]
+    return [_Crossed(kernels) for kernels in product(*choices)]
 
 
-def _candidates(choices: list[list[Kernel]], values: Float, errors: Float) -> list[Kernel]:
+def _candidates(choices: list[list[Kernel]], values: Float, errors: Float) -> list[_Crossed]:
     """Products of the factors' kernels near the best, where there are too many of them."""
-    best, visited = (1,) * len(choices), dict[tuple[int, ...], _Fit]()
+    best, visited = (1,) * len(choices), dict[tuple[int, ...], tuple[float, _Crossed]]()
     for _ in range(_SWEEPS):
         for place, kernels in enumerate(choices):
             tried = [(*best[:place], k, *best[place + 1 :]) for k in range(len(kernels))]
             for where in tried:
                 if where not in visited:
-                    kernel = _centred(_product(tuple(many[k] for many, k in zip(choices, where, strict=True))))
-                    visited[where] = max(_weighed([kernel], values, errors), key=lambda fit: fit.evidence)
-            best = max(tried, key=lambda where: visited[where].evidence)
-    return [fit.kernel for fit in _best(list(visited.values()), _MOST, _LEAST)]
+                    kernel = _Crossed(tuple(many[k] for many, k in zip(choices, where, strict=True)))
+                    visited[where] = float(_weighed([kernel], values, errors).evidence.max()), kernel
+            best = max(tried, key=lambda where: visited[where][0])
+    ranked = sorted(visited.values(), key=lambda each: -each[0])[:_MOST]
+    return [kernel for evidence, kernel in ranked if evidence > ranked[0][0] + math.log(_LEAST)]
 
 
-def _product(kernels: tuple[Kernel, ...]) -> Kernel:
-    segments, across, nodes, smooth = kernels[0]
-    for kernel in kernels[1:]:
-        segments, across = _kron(segments, kernel.segments), _kron(across, kernel.across)
-        nodes, smooth = _kron(nodes, kernel.nodes), smooth and kernel.smooth
-    return Kernel(segments, across, nodes, smooth)
+@dataclass(frozen=True, eq=False)
+class _Crossed:
+    """A product of factors' kernels, of deviations from the segments' mean, which have a variance of one on average.
+
+    What only processes that are kept need is worked out when they ask for it.
+    """
+
+    kernels: tuple[Kernel, ...]
+
+    @property
+    def smooth(self) -> bool:
+        return all(kernel.smooth for kernel in self.kernels)
+
+    @cached_property
+    def segments(self) -> Float:
+        whole = reduce(_kron, [kernel.segments for kernel in self.kernels])
+        return np.asarray((whole - self._rows[:, None] - self._rows + self._rows.mean()) * self._scale)
+
+    @cached_property
+    def root(self) -> Float:
+        """A matrix that is ``segments`` when multiplied with its transpose, of as few columns as rounding allows."""
+        found, order, rank, _ = lapack.dpstrf(self.segments, tol=_ROUNDING, lower=1)
+        root = np.zeros((len(found), rank))
+        root[order - 1] = np.tril(found)[:, :rank]
+        return root
+
+    @cached_property
+    def across(self) -> Float:
+        whole = reduce(_kron, [kernel.across for kernel in self.kernels])
+        return np.asarray((whole - self._at_nodes[:, None] - self._rows + self._rows.mean()) * self._scale)
+
+    @cached_property
+    def nodes(self) -> Float:
+        whole = reduce(_kron, [kernel.nodes for kernel in self.kernels])
+        return np.asarray((whole - 2 * self._at_nodes + self._rows.mean()) * self._scale)
+
+    @cached_property
+    def _rows(self) -> Float:
+        return reduce(_kron, [kernel.segments.mean(axis=1) for kernel in self.kernels])
+
+    @cached_property
+    def _at_nodes(self) -> Float:
+        return reduce(_kron, [kernel.across.mean(axis=1) for kernel in self.kernels])
+
+    @cached_property
+    def _scale(self) -> float:
+        """Zero where nothing varies."""
+        each = reduce(_kron, [np.diag(kernel.segments) for kernel in self.kernels])
+        unit = float((each - self._rows).mean())
+        return 1 / unit if unit > 1e-12 else 0.0
 
 
 def _kron(first: Float, second: Float) -> Float:
@@ -298,16 +365,3 @@ def _kron(first: Float, second: Float) -> Float:
         return np.outer(first, second).ravel()
     (a, b), (c, d) = first.shape, second.shape
     return np.asarray(first[:, None, :, None] * second[None, :, None, :]).reshape(a * c, b * d)
-
-
-def _centred(kernel: Kernel) -> Kernel:
-    """The same of deviations from the segments' mean, which have a variance of one on average."""
-    rows, at_nodes = kernel.segments.mean(axis=1), kernel.across.mean(axis=1)
-    whole = float(rows.mean())
-    segments = kernel.segments - rows[:, None] - rows + whole
-    unit = float(np.mean(np.diag(segments)))
-    if unit <= 1e-12:
-        return kernel._replace(segments=0.0 * segments, across=0.0 * kernel.across, nodes=0.0 * at_nodes)
-    across = kernel.across - at_nodes[:, None] - rows + whole
-    nodes = kernel.nodes - 2 * at_nodes + whole
-    return kernel._replace(segments=segments / unit, across=across / unit, nodes=nodes / unit)

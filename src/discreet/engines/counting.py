@@ -15,7 +15,7 @@ import numpy as np
 
 from discreet.bounds import Range
 from discreet.columns import IntArray
-from discreet.engines.grouping import Words, meant, part_of, thresholds, tree
+from discreet.engines.grouping import Words, meant, part_of, stepped, thresholds, tree
 from discreet.engines.sources import Groups
 from discreet.engines.sweeps import Columns
 from discreet.formulas import Formula
@@ -53,20 +53,26 @@ class Count(Generic[T]):
     """``SELECT keys, count(*) WHERE conditions GROUP BY keys``."""
 
     keys: tuple[T, ...]
-    """cell, arm and outcome: whole numbers from 0 on"""
+    """cell and arm, whole numbers from 0 on, and outcome, from the first of ``kinds`` on"""
     conditions: tuple[T, ...]
     kinds: tuple[float, ...]
     sizes: tuple[int, ...]
+    """of cells and arms, as far as they can be used, and of outcomes"""
 
     def groups(self, found: Iterable[Sequence[Any]], formulas: Sequence[Formula], columns: Columns) -> Groups:
         """Sums of formulas: NumPy evaluates each once for every outcome and arm."""
         counts = np.zeros(self.sizes, dtype=np.int64)
         usable = True
-        for *place, rows in found:
-            if None in place:
+        first = int(self.kinds[0])
+        for *parts, kind, rows in found:
+            if None in parts or kind is None:
                 usable = False
+                continue
+            place = (*map(int, parts), int(kind) - first)
+            if all(0 <= k < size for k, size in zip(place, self.sizes, strict=True)):
+                counts[place] = int(rows)
             else:
-                counts[tuple(map(int, place))] = int(rows)
+                usable = False
         y = columns.bounds.outcome_range.encode(np.array(self.kinds))
         known = None if columns.propensity is None else np.full(len(y), columns.propensity, dtype=np.float64)
         arms = [Chunk(y, np.full(len(y), arm), np.empty((len(y), 0)), known) for arm in (0.0, 1.0)]
@@ -89,19 +95,23 @@ def counted(columns: Columns, partition: Partition | None, words: CountingWords[
     for cut in () if partition is None else partition.cuts:
         of, name = bounds.columns[cut.column], columns.covariates[cut.column]
         if isinstance(of, Range) and of.fill is None:
-            # Each by itself: a sum of large numbers that can all be used may be infinite.
-            conditions.append(words.finite(words.number(name)))
             conditions += [check for check in [words.usable(name)] if check is not None]
-            keys.append(_bare_part(words.number(name), cut, of, words))
+            # One part too many, for what cannot be used: engines know how many there are, as they would not with NULL.
+            part = stepped(words.number(name), cut, of, [], words.whole(cut.count), words)
+            if part is None:
+                # Each by itself: a sum of large numbers that can all be used may be infinite.
+                conditions.append(words.finite(words.number(name)))
+                part = _bare_part(words.number(name), cut, of, words)
+            keys.append(part)
         else:
             keys.append(part_of(cut, columns, words))
     conditions += [check for check in [words.usable(columns.outcome)] if check is not None]
     first, last = int(kinds[0]), int(kinds[-1])
-    outcome = words.arithmetic("-", words.held(y, first, last), words.whole(first))
+    outcome = words.held(y, first, last)
     if spec.fill is None:
         conditions.append(words.given(y))
     else:
-        outcome = words.choose([(words.missing(y, text=True), words.whole(len(kinds)))], outcome)
+        outcome = words.choose([(words.missing(y, text=True), words.whole(last + 1))], outcome)
         kinds = [*kinds, spec.fill]
     sizes = (*((cut.count for cut in partition.cuts) if partition is not None else ()), 2, len(kinds))
     return Count((*keys, arm, outcome), tuple(conditions), tuple(kinds), sizes)
@@ -113,6 +123,6 @@ def _bare_part(x: T, cut: Cut, spec: Range, words: Words[T]) -> T:
 
 
 def _kinds(spec: Range) -> list[float] | None:
-    """The whole numbers in a range, and one beyond either end; None if there are too many to count each."""
-    first, last = math.ceil(spec.low) - 1, math.floor(spec.high) + 1
+    """The whole numbers in a range, and one beyond an end that is none; None if there are too many to count each."""
+    first, last = math.floor(spec.low), math.ceil(spec.high)
     return None if last - first > _MOST_KINDS else [float(kind) for kind in range(first, last + 1)]

@@ -9,7 +9,7 @@ import glob
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -43,7 +43,11 @@ def source(table: Any, columns: Columns, options: Options) -> CsvSource | Parque
         raise InvalidInput("relation= and query= belong to a database: leave them out for files, and use where=.")
     files = files_of(path)
     made = ParquetSource.of(path, files, options) if kind == "Parquet" else CsvSource(path, files, _marks(files))
-    made.check(columns)
+    try:
+        made.check(columns)
+    except BaseException:
+        made.close()
+        raise
     return made
 
 
@@ -101,7 +105,10 @@ class CsvSource:
 
 @dataclass(frozen=True, slots=True)
 class ParquetSource:
-    """Parquet files, divided into parts by their row groups."""
+    """Parquet files, divided into parts by their row groups.
+
+    One connection serves for as long as they are needed: to open one takes longer than to ask for the files' types.
+    """
 
     ordered: ClassVar[bool] = True
     fixed: ClassVar[bool] = True
@@ -110,6 +117,7 @@ class ParquetSource:
     marks: tuple[tuple[int, int], ...]
     parts: tuple[Part, ...]
     workers: int
+    connection: duckdb.DuckDBPyConnection = field(default_factory=duckdb.connect, repr=False, compare=False)
 
     @classmethod
     def of(cls, path: str, files: tuple[str, ...], options: Options) -> ParquetSource:
@@ -138,8 +146,8 @@ class ParquetSource:
         """Refuse columns that are not there, or do not hold what is declared."""
         unit = [] if columns.unit is None else [columns.unit.column]
         _check_schemas(self.files, self.path, [*columns.wanted, *unit])
-        with duckdb.connect() as connection, _parquet(self.path):
-            types = types_of(read_parquet(connection, self.files))
+        with _parquet(self.path):
+            types = types_of(read_parquet(self.connection, self.files))
         check_types(types, columns, repr(self.path))
 
     def run(self, sweep: Sweep, on_rows: OnRows | None = None) -> Tally:
@@ -156,8 +164,8 @@ class ParquetSource:
     def group(self, columns: Columns, partition: Partition | None, formulas: Sequence[Formula]) -> Groups | None:
         """Counts and sums by cell and arm, in DuckDB."""
         _check_marks(self.files, self.marks)
-        with duckdb.connect() as connection, _parquet(self.path):
-            relation = read_parquet(connection, self.files)
+        with _parquet(self.path):
+            relation = read_parquet(self.connection, self.files)
             found = run_group(relation, types_of(relation), columns, partition, formulas, repr(self.path))
         _check_marks(self.files, self.marks)
         return found
@@ -165,13 +173,14 @@ class ParquetSource:
     def most_rows(self, columns: Columns) -> int:
         """Most rows of one unit."""
         _check_marks(self.files, self.marks)
-        with duckdb.connect() as connection, _parquet(self.path):
-            found = most_rows(read_parquet(connection, self.files), columns, repr(self.path))
+        with _parquet(self.path):
+            found = most_rows(read_parquet(self.connection, self.files), columns, repr(self.path))
         _check_marks(self.files, self.marks)
         return found
 
     def close(self) -> None:
-        """Files are closed after each pass."""
+        """Let go of the connection; files are closed after each pass."""
+        self.connection.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,9 +253,10 @@ def _kind(path: str) -> str:
 
 def files_of(path: str) -> tuple[str, ...]:
     """The files that a path or pattern names, in order."""
-    pattern = glob.escape(path) if Path(path).is_file() else path
+    if Path(path).is_file():
+        return (path,)
     with duckdb.connect() as connection:
-        found = connection.execute("SELECT file FROM glob(?) ORDER BY file", [pattern]).fetchall()
+        found = connection.execute("SELECT file FROM glob(?) ORDER BY file", [path]).fetchall()
     if not found:
         raise InvalidInput(f"There is no file {path!r}: check the path.")
     return tuple(name for (name,) in found)

@@ -2,6 +2,7 @@
 
 Cells are found by comparing raw values with thresholds. Encoding a range is monotone in floating point as well, so that
 a record's encoded value reaches an edge exactly if its raw value reaches the smallest number that is encoded so.
+Dividing by a width is monotone too: where it steps at these very numbers, it takes the comparisons' place.
 What cannot be used makes a record's cell NULL, and is then refused.
 """
 
@@ -10,7 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from functools import lru_cache
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -22,8 +24,6 @@ from discreet.partition import Cut, Partition
 from discreet.where import Condition
 
 T = TypeVar("T")
-
-_LARGEST = float(np.finfo(np.float64).max)
 
 
 class Words(Protocol[T]):
@@ -92,6 +92,10 @@ class Words(Protocol[T]):
         """The nearest whole number, of two the even one; below 2**51."""
         ...
 
+    def floor(self, value: T, plus: int) -> T | None:
+        """The next whole number below, and a small one; NULL for NaN and infinity. None where comparing is as fast."""
+        ...
+
     @property
     def nothing(self) -> T:
         """NULL."""
@@ -121,7 +125,7 @@ def described(columns: Columns, partition: Partition | None, words: Words[T]) ->
     if isinstance(columns.propensity, str):
         e = words.number(columns.propensity)
         low, high = (words.constant(end) for end in bounds.propensity)
-        checks += [words.compare(">=", e, low), words.compare("<=", e, high)]
+        checks += [words.finite(e), words.compare(">=", e, low), words.compare("<=", e, high)]
     if (check := words.usable(columns.outcome)) is not None:
         checks.append(check)
     if checks:
@@ -165,7 +169,8 @@ def meant(conditions: Sequence[Condition], words: Words[T]) -> list[T]:
             continue
         value = words.text(condition.column) if condition.is_text else words.number(condition.column)
         if condition.values:
-            made.append(words.some([words.compare("=", value, words.constant(each)) for each in condition.values]))
+            equal = words.some([words.compare("=", value, words.constant(each)) for each in condition.values])
+            made.append(equal if condition.is_text else words.every([equal, words.present(value)]))
             continue
         ends = [(">=", condition.low), ("<=", condition.high)]
         parts = [words.compare(sign, value, words.constant(end)) for sign, end in ends if end is not None]
@@ -174,10 +179,11 @@ def meant(conditions: Sequence[Condition], words: Words[T]) -> list[T]:
     return made
 
 
-def thresholds(cut: Cut, spec: Range) -> list[float]:
+@lru_cache(maxsize=256)
+def thresholds(cut: Cut, spec: Range) -> tuple[float, ...]:
     """Smallest raw numbers that belong to the second part, the third and so on."""
     if not cut.edges:
-        return []
+        return ()
     edges = spec.encode(np.array(cut.edges, dtype=np.float64))
     # Floats in the order of integers: bisect between the lowest and the highest number there is.
     low = np.full(len(edges), _ordered(-np.finfo(np.float64).max))
@@ -188,7 +194,35 @@ def thresholds(cut: Cut, spec: Range) -> list[float]:
         reached = spec.encode(_float(middle)) >= edges
         high = np.where(reached, middle, high)
         low = np.where(reached, low, np.minimum(middle + 1, high))
-    return [float(value) for value in _float(high)]
+    return tuple(_float(high).tolist())
+
+
+class Steps(NamedTuple):
+    """``floor((x - origin) / width) + first`` is the part of every x from ``low`` to less than ``high``."""
+
+    low: float
+    high: float
+    origin: float
+    width: float
+    first: int
+
+
+def equal_steps(cut: Cut, spec: Range) -> Steps | None:
+    """How to divide instead of compare; None where that would be wrong for a single number, as edges are rounded.
+
+    Differences, quotients and floors keep order, so that only the numbers around each threshold have to be tried.
+    """
+    edges, width = np.array(thresholds(cut, spec)), (spec.high - spec.low) / cut.count
+    # Next to the high end the quotient may be rounded up.
+    low, high = spec.low, spec.high - width / 2**40
+    if not len(edges) or width == 0.0 or not low < edges[0] <= edges[-1] < high:
+        return None
+    tried = np.concatenate([edges, np.nextafter(edges, -np.inf), [low, high]])
+    parts = np.searchsorted(edges, tried, side="right")
+    for origin, first in [(low, 0), (spec.middle, cut.count // 2)]:
+        if np.array_equal(np.floor((tried - origin) / width) + first, parts):
+            return Steps(low, high, origin, width, first)
+    return None
 
 
 def _ordered(value: float) -> int:
@@ -221,17 +255,34 @@ def part_of(cut: Cut, columns: Columns, words: Words[T]) -> T:
     if spec.fill is not None:
         part = int(cut.parts(spec.encode(np.array([spec.fill])), spec)[0])
         otherwise = words.choose([(words.missing(x, text=False), words.whole(part))])
-    # NaN is larger than every number and NULL is not smaller: what cannot be used is at either end, where it is caught.
+    # Asked outright: engines that know the least and the largest number of a column drop comparisons that all numbers
+    # meet, and let NaN pass with them.
     fits = [] if (check := words.usable(name)) is None else [check]
-    low = words.every([words.compare(">=", x, words.constant(-_LARGEST)), *fits])
-    high = words.every([words.compare("<=", x, words.constant(_LARGEST)), *fits])
-    if not edges:
-        return words.choose([(words.every([low, high]), words.whole(0))], otherwise)
-    first, last = (
-        words.choose([(low, words.whole(0))], otherwise),
-        words.choose([(high, words.whole(len(edges)))], otherwise),
+    if spec.fill is None and (found := stepped(x, cut, spec, fits, otherwise, words)) is not None:
+        return found
+    found = tree(x, edges, [words.whole(k) for k in range(cut.count)], words)
+    return words.choose([(words.every([words.finite(x), *fits]), found)], otherwise)
+
+
+def stepped(x: T, cut: Cut, spec: Range, fits: Sequence[T], otherwise: T, words: Words[T]) -> T | None:
+    """Which part of a range a number is in, by division; None where only comparisons tell, or are as fast."""
+    if (steps := equal_steps(cut, spec)) is None:
+        return None
+    apart = x if steps.origin == 0.0 else words.arithmetic("-", x, words.constant(steps.origin))
+    # NaN is caught here as well, should a comparison have let it pass.
+    part = words.floor(words.arithmetic("/", apart, words.constant(steps.width)), steps.first)
+    if part is None:
+        return None
+    low, high = words.constant(steps.low), words.constant(steps.high)
+    usable = [words.finite(x), *fits]
+    return words.choose(
+        [
+            (words.every([words.compare(">=", x, low), words.compare("<", x, high), *fits]), part),
+            (words.every([words.compare("<", x, low), *usable]), words.whole(0)),
+            (words.every([words.compare(">=", x, high), *usable]), words.whole(cut.count - 1)),
+        ],
+        otherwise,
     )
-    return tree(x, edges, [first, *map(words.whole, range(1, len(edges))), last], words)
 
 
 def tree(x: T, edges: Sequence[float], leaves: Sequence[T], words: Words[T]) -> T:

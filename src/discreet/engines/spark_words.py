@@ -120,6 +120,9 @@ class SparkWords:
         """The nearest whole number, of two the even one."""
         return F.rint(value)
 
+    def floor(self, value: Column, plus: int) -> None:
+        """Comparisons are as fast."""
+
     @property
     def nothing(self) -> Column:
         """NULL."""
