@@ -36,13 +36,14 @@ class Surfaces:
         factors = sorted({feature for pair in basis.products for feature in pair})
         most = max((float(np.abs(each).max()) for each in curves), default=1.0)
         unit = max(most, 1e-300) / 2.0**_BITS
-        self._start = np.array([each[0] for each in plain])
         # Tables have a column for each function, and then one for each factor that comes from this covariate.
         self._factors = [
             [(factors.index(k), k - where.start) for k in where if k in factors]
             for where in map(basis.covariate_features, range(len(curves)))
         ]
         self._width = len(plain) + max(map(len, self._factors), default=0)
+        self._start = np.zeros(self._width)
+        self._start[: len(plain)] = [each[0] for each in plain]
         self._tables = []
         for j, (each, own) in enumerate(zip(curves, self._factors, strict=True)):
             where = basis.covariate_features(j)
@@ -64,7 +65,7 @@ class Surfaces:
         """The value of each function for every row of x."""
         x, (rows, functions) = into_windows(x, self.basis.windows), (len(x), len(self.coefficients))
         found, totals = self._room(self._width, rows).T, self._sums(self._width, rows).T
-        totals[:, :functions] = self._start
+        totals[:] = self._start
         place, values = np.empty(rows), np.empty((self._products.shape[2], rows))
         for j, (table, factors) in enumerate(zip(self._tables, self._factors, strict=True)):
             if self.basis._is_range(j):

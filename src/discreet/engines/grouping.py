@@ -93,7 +93,7 @@ class Words(Protocol[T]):
         ...
 
     def floor(self, value: T, plus: int) -> T | None:
-        """The next whole number below, and a small one; NULL for NaN and infinity. None where comparing is as fast."""
+        """The next whole number below, and a small one; NULL for NaN and infinity. None where comparing does."""
         ...
 
     @property
@@ -265,7 +265,7 @@ def part_of(cut: Cut, columns: Columns, words: Words[T]) -> T:
 
 
 def stepped(x: T, cut: Cut, spec: Range, fits: Sequence[T], otherwise: T, words: Words[T]) -> T | None:
-    """Which part of a range a number is in, by division; None where only comparisons tell, or are as fast."""
+    """Which part of a range a number is in, by division; None where only comparisons tell."""
     if (steps := equal_steps(cut, spec)) is None:
         return None
     apart = x if steps.origin == 0.0 else words.arithmetic("-", x, words.constant(steps.origin))

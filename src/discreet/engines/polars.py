@@ -215,7 +215,7 @@ class _Words:
         return (value + _ROUNDER) - _ROUNDER
 
     def floor(self, value: pl.Expr, plus: int) -> None:
-        """Comparisons are as fast."""
+        """This engine finds cells by comparing."""
 
     @property
     def nothing(self) -> pl.Expr:

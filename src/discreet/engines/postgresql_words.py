@@ -63,7 +63,7 @@ class PostgresWords(Sql):
         return f"({value} <> 'NaN')"
 
     def floor(self, value: str, plus: int) -> None:
-        """Comparisons are as fast."""
+        """This engine finds cells by comparing."""
 
 
 def query_of(relation: str | None, query: str | None) -> str:

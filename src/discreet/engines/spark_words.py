@@ -121,7 +121,7 @@ class SparkWords:
         return F.rint(value)
 
     def floor(self, value: Column, plus: int) -> None:
-        """Comparisons are as fast."""
+        """This engine finds cells by comparing."""
 
     @property
     def nothing(self) -> Column:
