@@ -19,6 +19,7 @@ from discreet.console import (
     Dataset,
     LedgerAt,
     MaxRows,
+    SampleBy,
     Stratum,
     UnitColumn,
     Where,
@@ -106,6 +107,7 @@ def ate(
     where: Where = None,
     unit: UnitColumn = None,
     max_rows: MaxRows = None,
+    sample_by: SampleBy = None,
     workers: Workers = None,
     alpha: Alpha = 0.05,
     table: Table = None,
@@ -134,7 +136,7 @@ def ate(
     estimator = ATE(
         epsilon=epsilon, delta=delta, bounds=public, propensity=_number_or_name(propensity), neighbours=neighbours
     )
-    rows = of_rows(where, unit, max_rows, workers) | {"outcome": outcome, "treatment": treatment}
+    rows = of_rows(where, unit, max_rows, workers, sample_by) | {"outcome": outcome, "treatment": treatment}
     place = reading(source, estimator, rows, table=table, query=query, spark=spark)
     paying = _charging(ledger, dataset, analyst, stratum)
     with paying as paid, place as (records, options), _progress("checking the records", rows=True) as progress:

@@ -11,6 +11,7 @@ from discreet.console import (
     Dataset,
     LedgerAt,
     MaxRows,
+    SampleBy,
     Stratum,
     UnitColumn,
     Where,
@@ -61,6 +62,7 @@ def cate(
     where: Where = None,
     unit: UnitColumn = None,
     max_rows: MaxRows = None,
+    sample_by: SampleBy = None,
     workers: Workers = None,
     table: Table = None,
     query: Select = None,
@@ -92,7 +94,7 @@ def cate(
         correction=correction,
         neighbours=neighbours,
     )
-    rows = of_rows(where, unit, max_rows, workers) | {"outcome": outcome, "treatment": treatment}
+    rows = of_rows(where, unit, max_rows, workers, sample_by) | {"outcome": outcome, "treatment": treatment}
     place = reading(source, estimator, rows, table=table, query=query, spark=spark)
     paying = charging(ledger, dataset, analyst, stratum)
     with paying as paid, place as (records, options), progress("checking the records", rows=True) as told:

@@ -41,6 +41,7 @@ def reading(
     specs = {rows["treatment"]: bounds.arms, **dict(zip(bounds.names, bounds.columns, strict=True))}
     numeric = {name for name, spec in specs.items() if not (isinstance(spec, Levels) and spec.is_text)}
     numeric |= {condition.column for condition in conditions(rows.get("where")) if not condition.is_text}
+    numeric |= {rows["sample_by"]} if "sample_by" in rows else set()
     numeric |= {rows["outcome"], *([estimator.propensity] if isinstance(estimator.propensity, str) else [])}
     with session(spark) as cluster:
         yield read(cluster, source, sorted(numeric)), rows

@@ -75,16 +75,25 @@ UnitColumn = Annotated[
     str | None, typer.Option("--unit", help="Column that says whose row it is: the promise is then about units.")
 ]
 MaxRows = Annotated[int | None, typer.Option(help="With --unit: the most rows that one unit has.")]
+SampleBy = Annotated[
+    str | None,
+    typer.Option(help="Column of whole numbers, such as an id: models of long tables are fitted to a sample by it."),
+]
 Workers = Annotated[int | None, typer.Option(help="Processes that read long Parquet tables; default: one a core.")]
 
 
 def of_rows(
-    where: Sequence[str] | None, unit: str | None, max_rows: int | None, workers: int | None = None
+    where: Sequence[str] | None,
+    unit: str | None,
+    max_rows: int | None,
+    workers: int | None = None,
+    sample_by: str | None = None,
 ) -> dict[str, Any]:
     """What ``fit_table`` is told about rows."""
     from discreet.where import in_words
 
-    return {"where": in_words(where or []) or None, "unit": unit, "max_rows": max_rows, "workers": workers}
+    rows = {"where": in_words(where or []) or None, "unit": unit, "max_rows": max_rows, "workers": workers}
+    return rows | ({} if sample_by is None else {"sample_by": sample_by})
 
 
 @contextmanager

@@ -83,7 +83,11 @@ class Surfaces:
             partners = np.matmul(self._products, values)
             partners *= values
             for k, unit, products in zip(self._curved, self._units, partners, strict=True):
-                answers[k] += unit * products.sum(axis=0)
+                # One after the other: a sum over an axis is taken in an order that hangs on the number of rows.
+                total, *others = products
+                for other in others:
+                    total += other
+                answers[k] += unit * total
         return answers
 
 

@@ -34,7 +34,7 @@ Fitted = TypeVar("Fitted")
 
 _ARGUMENTS = ("ledger", "dataset", "analyst", "stratum", "reservation")
 # Arguments that say which rows of a table are meant.
-_MEANT = ("where", "unit", "max_rows", "relation", "query", "split_by")
+_MEANT = ("where", "unit", "max_rows", "relation", "query", "split_by", "sample_by")
 _WORDS = (
     "With ``ledger=`` and ``dataset=`` (and ``analyst=``, ``stratum=``) the budget is charged to a `Ledger` before "
     "noise is drawn."
@@ -254,7 +254,7 @@ def _contents(call: Mapping[str, Any], more: tuple[Any, ...]) -> Iterator[bytes]
     eager = nw.from_native(table, eager_only=True, pass_through=True)
     if not isinstance(eager, nw.DataFrame):
         return None
-    wanted = [call.get(role) for role in ("outcome", "treatment", "unit", "split_by")]
+    wanted = [call.get(role) for role in ("outcome", "treatment", "unit", "split_by", "sample_by")]
     wanted += [*(call.get("covariates") or eager.columns), *(call.get("where") or ()), *more]
     names = [name for name in dict.fromkeys(wanted) if name in eager.columns]
     return _bytes(*(eager[name].to_native() for name in names))

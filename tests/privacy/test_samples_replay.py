@@ -1,0 +1,140 @@
+"""Samples: records move into them and out of them, and sums move no further than docs/proofs/gate.md states."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet import ATE, CATE, Bounds, fitted
+from discreet.budget import Budget
+from discreet.gate import Gate, Query
+from discreet.geometry import Ball, Cells, Gram, Interval, MeanSquare
+from discreet.records import ArrayRecords
+from discreet.samples import chosen
+from discreet.testing import frozen_noise, record_sums, seeded_noise, watched
+
+BOUNDS = Bounds(outcome=(0, 1), covariates={"x": (0, 1), "z": (-1, 1)}, propensity=(0.1, 0.9))
+PART = 0.3
+NUMBERS = np.arange(400.0)
+INSIDE, OUTSIDE = (int(NUMBERS[chosen(NUMBERS, PART) == which][0]) for which in (True, False))
+MAPS = {
+    Interval(0.0, 1.0): lambda c: c.t,
+    Interval(5.0, 6.0): lambda c: 5.0 + c.t,
+    Interval(-3.0, 1.0): lambda c: -3.0 + 4.0 * c.t,
+    Ball(2.0, 2): lambda c: np.column_stack([4.0 * c.y, 3.0 * c.x[:, 0]]),
+    Cells((4,)): lambda c: np.floor(2.0 + 2.0 * c.x[:, 0]),
+    MeanSquare(0.5): lambda c: c.y,
+    Gram(1.5, 2): lambda c: np.column_stack([2.0 * c.y, 2.0 * c.x[:, 1]]),
+}
+
+
+def records(changed=None):
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({"y": rng.random(200), "t": rng.integers(0, 2, 200), "x": rng.random(200)})
+    frame = frame.assign(z=rng.uniform(-1, 1, 200), id=np.arange(200))
+    if changed is not None:
+        frame.loc[17, list(changed)] = list(changed.values())
+    return frame
+
+
+def sums(frame, geometry, neighbours):
+    """Exact sums over the sample, on the grid that states how far they may move."""
+    source = ArrayRecords.of(frame["y"], frame["t"], frame[["x", "z"]], bounds=BOUNDS, sample_by=frame["id"])
+    gate = Gate(source, budget=Budget(epsilon=1.0, delta=1e-6), neighbours=neighbours)
+    seen = []
+    with frozen_noise(), watched(lambda _, rounds: seen.extend(rounds)):
+        some = gate.sampled(PART, 0.1)
+        some.ask(Query("asked", 0.2, geometry, MAPS[geometry]))
+    return seen
+
+
+def moved(one, other):
+    weight = np.ones(one.exact.size)
+    if isinstance(one.query.geometry, Gram):
+        weight[one.query.geometry.dimension :] = 2.0
+    return float(np.sqrt(np.sum(weight * (one.exact - other.exact).astype(np.float64) ** 2)))
+
+
+VALUES = st.sampled_from([0.0, 0.25, 0.5, 1.0])
+NUMBER = st.sampled_from([INSIDE, OUTSIDE])
+RECORD = st.fixed_dictionaries(
+    {"y": VALUES, "t": st.sampled_from([0, 1]), "x": VALUES, "z": st.sampled_from([-1.0, 0.0, 1.0])}
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    RECORD, RECORD, st.sampled_from([INSIDE, OUTSIDE]), st.sampled_from([INSIDE, OUTSIDE]), st.sampled_from(list(MAPS))
+)
+def test_a_replaced_record_moves_no_sum_of_a_sample_further_than_stated(one, other, first, second, geometry):
+    before = sums(records(one | {"id": first}), geometry, "replace-one")
+    after = sums(records(other | {"id": second}), geometry, "replace-one")
+    for left, right in zip(before, after, strict=True):
+        assert left.grid.l2 == right.grid.l2
+        assert moved(left, right) <= left.diameter
+
+
+@pytest.mark.parametrize("geometry", MAPS, ids=str)
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+def test_leaving_a_sample_is_covered_too(geometry, neighbours):
+    largest = {"y": 1.0, "t": 1, "x": 1.0, "z": 1.0}
+    before = sums(records(largest | {"id": INSIDE}), geometry, neighbours)
+    after = sums(records(largest | {"id": OUTSIDE}), geometry, neighbours)
+    for left, right in zip(before, after, strict=True):
+        assert 0 < moved(left, right) <= left.diameter
+
+
+def test_the_diameter_of_a_public_number_of_records_would_not_do():
+    # Centred by n, an interval from 5 to 6 is one wide; a record that leaves the sample moves its sum by six.
+    geometry = Interval(5.0, 6.0)
+    before = sums(records({"t": 1, "id": INSIDE}), geometry, "replace-one")[1]
+    after = sums(records({"t": 1, "id": OUTSIDE}), geometry, "replace-one")[1]
+    plain = geometry.grid(before.grid.room, "replace-one")
+    in_units = moved(before, after) * before.grid.unit
+    assert in_units == pytest.approx(6.0)
+    assert in_units > plain.l2 * plain.unit * 5.9
+
+
+@pytest.mark.parametrize("estimator", [ATE, CATE])
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+def test_whole_fits_stay_within_their_diameters(estimator, neighbours, monkeypatch):
+    monkeypatch.setattr(fitted, "_SAMPLE", 1.0)
+    monkeypatch.setattr(fitted, "_SAMPLE_STRENGTH", 1.0)
+    rng = np.random.default_rng(8)
+    n = 3_000
+    frame = pd.DataFrame({"x": rng.random(n), "z": rng.uniform(-1, 1, n), "t": rng.integers(0, 2, n)})
+    frame = frame.assign(y=np.clip(0.5 + 0.2 * frame["z"] + 0.1 * frame["t"], 0, 1), id=np.arange(n))
+    rounds = {}
+    for number in (INSIDE, OUTSIDE):
+        changed = frame.copy()
+        changed.loc[17, ["x", "z", "t", "y", "id"]] = [1.0, -1.0, 1, 0.0, number]
+        seen = rounds[number] = []
+        # The tape of the first fit answers the second, so that all rounds ask the same.
+        tape = iter([each.released for each in rounds[INSIDE]]) if number == OUTSIDE else None
+
+        def answer(_, asked, seen=seen, tape=tape):
+            seen.extend(asked)
+            return None if tape is None else tuple(next(tape) for _ in asked)
+
+        with seeded_noise(2), watched(answer):
+            estimator(epsilon=4, delta=1e-6, bounds=BOUNDS, neighbours=neighbours).fit_table(
+                changed, outcome="y", treatment="t", sample_by="id"
+            )
+    names = [each.query.name for each in rounds[INSIDE]]
+    assert names == [each.query.name for each in rounds[OUTSIDE]]
+    assert len(names) > 8
+    moves = [moved(one, other) for one, other in zip(rounds[INSIDE], rounds[OUTSIDE], strict=True)]
+    assert all(move <= each.diameter for move, each in zip(moves, rounds[INSIDE], strict=True))
+    assert sum(move > 0 for move in moves) > len(moves) / 2
+
+
+def test_recorded_sums_name_the_samples_count_first():
+    with seeded_noise(1), record_sums() as recorded:
+        source = ArrayRecords.of(*_columns(records()), bounds=BOUNDS, sample_by=records()["id"])
+        Gate(source, budget=Budget(epsilon=1.0, delta=1e-6)).sampled(PART, 0.1)
+    assert [name for name, *_ in recorded] == ["number of records"]
+
+
+def _columns(frame):
+    return frame["y"], frame["t"], frame[["x", "z"]]
