@@ -15,7 +15,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from benchmarks.scale_data import CACHE, CUT, FEATURES, MILLION, OUTCOME, ROOT, TREATED, TREATMENT, edges, table
+from benchmarks.scale_data import CACHE, CUT, FEATURES, ID, MILLION, OUTCOME, ROOT, TREATED, TREATMENT, edges, table
 from benchmarks.scale_postgres import load, server
 from benchmarks.scale_rivals import RIVALS, interpreter
 from benchmarks.scale_tasks import cell_sql
@@ -104,9 +104,11 @@ QUICK = Plan(
 AVERAGES: dict[str, Spec] = {
     "decode": {"job": "decode"},
     "ate": {"job": "ours", "estimator": "ate"},
+    "ate, sampled": {"job": "ours", "estimator": "ate", "sample_by": ID},
     "ate, design known": {"job": "ours", "estimator": "ate", "propensity": TREATED},
     "ate, design known, one process": {"job": "ours", "estimator": "ate", "propensity": TREATED, "workers": 1},
     "cate": {"job": "ours", "estimator": "cate"},
+    "cate, sampled": {"job": "ours", "estimator": "cate", "sample_by": ID},
 }
 Measure = Callable[[Plan, Patience, Say], Result]
 
@@ -137,12 +139,15 @@ def pieces(plan: Plan) -> dict[str, Measure]:
     small, middle, large = plan.averages
     return {
         "uplift": uplift,
-        f"average-{middle}: ATE": average(middle, *(name for name in AVERAGES if name != "cate")),
-        f"average-{large}: known": average(large, "decode", "ate, design known"),
+        f"average-{middle}: sampled": average(middle, "decode", "ate, sampled"),
+        f"average-{middle}: ATE": average(middle, "ate", "ate, design known", "ate, design known, one process"),
+        f"average-{large}: sampled": average(large, "decode", "ate, sampled"),
         "bits": bits,
-        f"average-{small}: all": average(small, "decode", "ate", "ate, design known", "cate"),
+        f"average-{small}: all": average(small, "decode", "ate", "ate, sampled", "ate, design known", "cate"),
         "cluster": cluster,
-        f"average-{middle}: CATE": average(middle, "cate"),
+        f"average-{middle}: CATE": average(middle, "cate", "cate, sampled"),
+        f"average-{large}: CATE, sampled": average(large, "cate, sampled"),
+        f"average-{large}: known": average(large, "ate, design known"),
         f"average-{large}: ATE": average(large, "ate"),
         "growth": growth,
         f"average-{large}: CATE": average(large, "cate"),

@@ -20,6 +20,7 @@ from benchmarks.scale_paper import on_paper
 from benchmarks.scale_rivals import RIVALS
 from benchmarks.scale_targets import GB, Found, judge, peak, seconds
 from benchmarks.scale_tasks import DELTA, EPSILON
+from discreet.datasets import criteo_shaped
 from discreet.engines.parallel import MANY_ROWS
 from discreet.reproduce.pages import axes, grid
 
@@ -136,7 +137,8 @@ def _averages(found: Found, plan: Plan) -> list[str]:
     pieces = [found[f"average-{count}"] for count in plan.averages if f"average-{count}" in found]
     if not pieces:
         return []
-    names = {"ate": "`ATE`", "ate, design known": "`ATE`, design known", "cate": "`CATE`"}
+    names = {"ate": "`ATE`", "ate, sampled": "`ATE`, sample", "ate, design known": "`ATE`, design known"}
+    names |= {"cate": "`CATE`", "cate, sampled": "`CATE`, sample"}
     lines = [
         [
             f"{piece['rows']:,}",
@@ -146,16 +148,20 @@ def _averages(found: Found, plan: Plan) -> list[str]:
             _times(seconds(piece, name), seconds(piece, "decode")),
             _gigabytes(peak(piece, name)),
             str(len(piece["jobs"].get(name, {}).get("seconds", ()))),
+            _interval(piece, name),
         ]
         for piece in pieces
         for name, words in names.items()
+        if name in piece["jobs"]
     ]
     return [
         f"## ATE and CATE: {len(FEATURES)} covariates, streamed from Parquet",
         f"ε = {EPSILON:g}, δ = {DELTA:g}. *Decode* is the time in which Arrow reads the {len(FEATURES) + 2} columns once and does nothing with them. "
-        f"Nothing is known about treatment, or its probability is (`propensity={TREATED:g}`, as in a trial). More than {MANY_ROWS:,} rows are read by two processes. "
+        f"Nothing is known about treatment, or its probability is (`propensity={TREATED:g}`, as in a trial). With *sample*, `sample_by` names the column of the records' numbers: models are "
+        "fitted to a sample and the effect is estimated from all rows; the other fits read all rows in every pass. "
+        f"More than {MANY_ROWS:,} rows are read by two processes. The last column is the last repetition's 95 % interval of the average effect; the truth is {_truth():.4f}. "
         f"The {plan.averages[-1]:,} rows are the file of {min(plan.averages[1], plan.averages[-1]):,} under several names, and part of it.",
-        grid(["rows", "decode, s", "estimator", "seconds", "× decode", "peak", "repetitions"], lines),
+        grid(["rows", "decode, s", "estimator", "seconds", "× decode", "peak", "repetitions", "interval"], lines),
         *_arithmetic(found),
         *(reason for piece in pieces for reason in _reasons(piece)),
     ]
@@ -264,6 +270,17 @@ def _seconds(piece: Mapping[str, Any], job: str) -> str:
     middle = seconds(piece, job)
     spread = f" ({min(times):.2f} to {max(times):.2f})" if len(times) > 1 else ""
     return f"{middle:.2f}{spread}"
+
+
+def _interval(piece: Mapping[str, Any], job: str) -> str:
+    found = piece["jobs"].get(job, {}).get("found") or {}
+    return "{:.4f} to {:.4f}".format(*found["interval"]) if "interval" in found else ""
+
+
+def _truth() -> float:
+    found = criteo_shaped(10, SEED).ate
+    assert found is not None
+    return found
 
 
 def _smoothing(piece: Mapping[str, Any], job: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.scale_data import blocks
 from benchmarks.scale_worker import Failed
 
-_TYPES = {"double": ("double precision", ">f8"), "int32": ("integer", ">i4")}
+_TYPES = {"double": ("double precision", ">f8"), "int32": ("integer", ">i4"), "int64": ("bigint", ">i8")}
 
 
 def server() -> str:

@@ -89,7 +89,8 @@ def _ours(spec: dict[str, Any]) -> Job:
             # Not before a person has the effects is the work done; how long they take after the sums is told apart.
             start = time.perf_counter()
             return {"cells": len(fitted.table()), "smoothing": time.perf_counter() - start}
-        return {"rounds": len(rounds), "terms": getattr(fitted.release_, "adjustment", {}).get("terms")}
+        low, high = fitted.ate_interval()
+        return {"rounds": len(rounds), "terms": fitted.release_.adjustment["terms"], "interval": [low, high]}
 
     return job
 
@@ -117,7 +118,7 @@ def _fit(spec: dict[str, Any]) -> Callable[..., Any]:
 
     source, declared = _source(spec), bounds(tuple(spec["features"]))
     options: dict[str, Any] = {"outcome": OUTCOME, "treatment": TREATMENT}
-    options |= {name: spec[name] for name in ("relation", "workers") if name in spec}
+    options |= {name: spec[name] for name in ("relation", "workers", "sample_by") if name in spec}
 
     def fit(**more: Any) -> Any:
         if spec["estimator"] == "uplift":

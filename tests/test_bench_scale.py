@@ -96,6 +96,7 @@ def made_up(ours=1.0, peak=5e8):
     for rows in plan.averages:
         jobs = {"decode": job(1.0), "ate": job(4.0 * ours, {"terms": 9, "rounds": 5}), "cate": job(9.0)}
         jobs |= {"ate, design known": job(4.0 * ours), "ate, design known, one process": job(7.0)}
+        jobs |= {"ate, sampled": job(4.0 * ours, {"terms": 9, "rounds": 2, "interval": [0.0099, 0.0101]})}
         found[f"average-{rows}"] = {"rows": rows, "jobs": jobs}
     kinds = [f"{engine}, {kind}" for engine in measure.ENGINES for kind in ("uplift", "ate")]
     found["bits"] = {"rows": plan.bits, "jobs": {name: job(1.0, "abc") for name in kinds}}
@@ -110,10 +111,10 @@ def words(found):
 
 
 def test_verdicts_follow_the_figures():
-    assert words(made_up()).count("reached") == 9
+    assert words(made_up()).count("reached") == 11
     assert words(made_up()).count("not run") == 1  # Tumult
-    assert words(made_up(ours=3.0)).count("**not reached**") == 5
-    assert words(made_up(peak=2e9)).count("**not reached**") == 2
+    assert words(made_up(ours=3.0)).count("**not reached**") == 6
+    assert words(made_up(peak=2e9)).count("**not reached**") == 3
     differing = made_up()
     differing["bits"]["jobs"]["spark, ate"]["found"] = "abd"
     assert words(differing).count("**not reached**") == 1
@@ -124,7 +125,7 @@ def test_the_page_shows_misses_and_reasons_and_every_repetition(tmp_path):
     found = made_up(ours=3.0)
     scale_page.write(found, measure.QUICK, tmp_path, stem="scale", command="a command")
     page = (tmp_path / "scale.md").read_text()
-    assert page.count("**not reached**") == 5
+    assert page.count("**not reached**") == 6
     assert "tumult: needs Java" in page
     lines = (tmp_path / "scale.csv").read_text().splitlines()
     repeated = sum(len(job["seconds"]) or 1 for piece in found.values() for job in piece["jobs"].values())

@@ -208,3 +208,32 @@ def test_what_the_documentation_shows_runs(spark: Any, tmp_path: Path) -> None:
     with seeded_noise(0):
         exec(compile(shown.replace("s3://bucket/claims", str(path)), "page", "exec"), found)
     assert found["ate"].release_.n == 132
+
+
+def test_rows_are_told_of_while_partitions_finish(spark: Any, file: str) -> None:
+    told: list[int] = []
+
+    def slowly(chunk: Chunk) -> IntArray:
+        time.sleep(0.3)
+        return np.array([len(chunk.t)])
+
+    with open_table(spark.read.parquet(file).repartition(8), bounds=BOUNDS, **ROLES) as records:
+        np.testing.assert_array_equal(records.sum(slowly, told.append), [6_000])
+    assert len(told) > 2
+    assert sum(told) == 6_000
+
+
+def test_whoever_stops_waiting_stops_the_job(spark: Any, file: str) -> None:
+    def stop(rows: int) -> None:
+        raise KeyboardInterrupt
+
+    def slowly(chunk: Chunk) -> IntArray:
+        time.sleep(3.0)
+        return np.array([len(chunk.t)])
+
+    frame, start = spark.read.parquet(file).repartition(40), time.monotonic()
+    with open_table(frame, bounds=BOUNDS, **ROLES) as records, pytest.raises(KeyboardInterrupt):
+        records.sum(slowly, stop)
+    # Two workers would take a minute for all partitions.
+    assert time.monotonic() - start < 45
+    assert not spark.sparkContext.statusTracker().getActiveJobsIds()

@@ -20,6 +20,7 @@ from discreet import __version__
 from discreet.engines.counting import counted
 from discreet.engines.grouping import Named, described, meant, said
 from discreet.engines.sources import Groups, missing_unit, unusable
+from discreet.engines.spark_told import run_told
 from discreet.engines.spark_words import WIDE, SparkWords, place
 from discreet.engines.sql import groups
 from discreet.engines.sweeps import Columns, Sweep, Tally, named, total
@@ -79,13 +80,19 @@ class SparkSource:
         """
         words = SparkWords(self.types)
         chosen = [words.text(name) if text else words.column(name) for name, text in sweep.columns.wanted.items()]
+        rows = self._meant(sweep.columns).select(*chosen)
+        # Spark Connect has no accumulators: there, rows are told of when all are done.
+        context = None if on_rows is None else getattr(self.frame.sparkSession, "_sc", None)
+        done = None if context is None else context.accumulator(0)
         with watched():
-            parts = (
-                self._meant(sweep.columns).select(*chosen).mapInArrow(partial(_partition, sweep, __version__), _SCHEMA)
-            )
-            found = total(_tally(part) for part in parts.toArrow().to_pylist())
-        if on_rows is not None and found.rows:
-            on_rows(found.rows)
+            parts = rows.mapInArrow(partial(_partition, sweep, __version__, done), _SCHEMA)
+            if context is None or done is None or on_rows is None:
+                table, told = parts.toArrow(), 0
+            else:
+                table, told = run_told(parts, context, done, on_rows)
+            found = total(_tally(part) for part in table.to_pylist())
+        if on_rows is not None and found.rows > told:
+            on_rows(found.rows - told)
         return found
 
     def count(self, columns: Columns) -> int:
@@ -133,13 +140,15 @@ class SparkSource:
         return self.frame.where(words.every(conditions)) if conditions else self.frame
 
 
-def _partition(sweep: Sweep, version: str, batches: Iterable[Any]) -> Iterator[Any]:
+def _partition(sweep: Sweep, version: str, done: Any, batches: Iterable[Any]) -> Iterator[Any]:
     """What a worker does: it has to be the same discreet, because sums are the same to the last bit."""
     if version != __version__:
         words = f"Spark's workers have discreet {__version__}, and not {version}: install the same everywhere."
         found = Tally(refusal=words)
     else:
         found = sweep(batches)
+    if done is not None:
+        done.add(found.rows)
     sums = found.sums
     row = {
         "rows": [found.rows],
