@@ -17,7 +17,7 @@ from discreet.errors import InvalidInput, SourceFailed
 from discreet.gate import Gate
 from discreet.records import CHUNK_ROWS, ArrayRecords
 from discreet.samples import chosen, sample_of
-from discreet.testing import record_sums, seeded_noise
+from discreet.testing import record_sums, seeded_noise, watched
 
 NUMBERED = study().assign(id=np.random.default_rng(1).permutation(6_000) * 3 - 5_000)
 ROLES = {"outcome": "y", "treatment": "t", "sample_by": "id"}
@@ -135,11 +135,11 @@ def test_a_table_that_is_not_long_is_used_as_a_whole() -> None:
 
 def test_an_empty_sample_adds_up_to_nothing(short: None) -> None:
     records = ArrayRecords.of(*_arrays(), bounds=BOUNDS, sample_by=NUMBERED["id"])
-    none = sample_of(records, 0.0)
+    none = sample_of(records, 0.0, 0.0)
     assert none is not None
     np.testing.assert_array_equal(none.sum(lambda chunk: np.array([len(chunk.t), 7])), [0, 0])
     assert len(none.kept) == 0
-    half = sample_of(records, 0.5)
+    half = sample_of(records, 0.5, 3_000.0)
     assert max(len(chunk.t) for chunk in half.kept) <= CHUNK_ROWS
 
 
@@ -173,15 +173,18 @@ def ate_budget() -> Any:
 @pytest.mark.parametrize(
     ("column", "reason"),
     [
-        ("ward", "sample_by must name a column of whole numbers"),
-        ("age", "must hold a whole number for every record"),
+        ("word", "must hold numbers, but its type is"),
+        ("ward", "sample_by must be a column of its own"),
+        ("t", "sample_by must be a column of its own"),
+        ("e", "must hold a whole number for every record"),
+        ("huge", "beyond 2\\*\\*53"),
         ("absent", "no column 'absent'"),
         (3, "sample_by must be the name of a column"),
         ("holes", "must hold a whole number for every record"),
     ],
 )
 def test_columns_that_cannot_choose_a_sample_are_refused(column: Any, reason: str, tmp_path: Path) -> None:
-    holes = NUMBERED.assign(holes=np.where(NUMBERED.index == 17, np.nan, 1.0))
+    holes = NUMBERED.assign(holes=np.where(NUMBERED.index == 17, np.nan, 1.0), huge=1e300, word="a")
     holes.to_parquet(tmp_path / "it.parquet")
     for source in (holes, str(tmp_path / "it.parquet")):
         with pytest.raises(InvalidInput, match=reason):
@@ -231,3 +234,45 @@ def test_a_range_is_mapped_in_one_sweep_to_what_single_values_are_mapped_to() ->
 
 def test_a_frame_keeps_its_order_of_columns(short: None) -> None:
     assert_same(seeded(ate(), NUMBERED[NUMBERED.columns[::-1]]), seeded(ate(), pd.DataFrame(NUMBERED)))
+
+
+@pytest.mark.parametrize("column", ["same", "zero", "few"])
+def test_numbers_that_do_not_choose_evenly_choose_nothing(column: str, short: None) -> None:
+    uneven = NUMBERED.assign(same=5, zero=0, few=np.arange(len(NUMBERED)) % 3)
+    release, _ = seeded(ate(), uneven, sample_by=column)
+    # The sample's size was released, and said that it is none.
+    assert "sample" in release.adjustment["shares"]
+    assert sum(release.adjustment["shares"].values()) == pytest.approx(1.0)
+    assert not any("fitted to a sample" in note for note in release.notes)
+    assert any("fitted to a sample" in note for note in seeded(ate(), NUMBERED)[0].notes)
+
+
+def test_how_a_sample_is_kept_hangs_on_released_numbers_alone(
+    short: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: dict[int, int] = {}
+    tape: list[Any] = []
+    monkeypatch.setattr(sources, "KEPT_NUMBERS", 0.058 * 6_000.5 * 9)
+    for rows in (6_000, 5_999):
+        path = tmp_path / f"{rows}.parquet"
+        NUMBERED[:rows].to_parquet(path)
+        calls: list[Any] = []
+        replayed = iter(tape) if tape else None
+
+        def answer(_: Any, asked: Any, replayed: Any = replayed) -> Any:
+            if replayed is None:
+                tape.extend(each.released for each in asked)
+                return None
+            return tuple(next(replayed) for _ in asked)
+
+        with seeded_noise(3), watched(answer):
+            ate(neighbours="add-remove").fit_table(str(path), **ROLES, progress=lambda *call, to=calls: to.append(call))
+        told[rows] = len(calls)
+    assert told[6_000] == told[5_999]
+
+
+def test_a_table_with_a_column_called_u_may_have_units(tmp_path: Path) -> None:
+    NUMBERED.assign(u=1.5).to_parquet(tmp_path / "it.parquet")
+    with seeded_noise(1):
+        made = ate().fit_table(str(tmp_path / "it.parquet"), outcome="y", treatment="t", unit="id", max_rows=1)
+    assert made.guarantee_.unit == "one id with at most 1 row"

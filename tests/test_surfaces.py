@@ -1,6 +1,9 @@
 """Models looked up in tables say what features times coefficients say, and the same of a record wherever it stands."""
 
+import os
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -66,3 +69,21 @@ def test_only_basis_and_coefficients_are_sent_elsewhere():
     made = basis(SIZES[0])
     surfaces = Surfaces(made, np.ones(made.m))
     assert len(pickle.dumps(surfaces)) < 60_000 < surfaces._tables[0].nbytes
+
+
+def test_tables_do_not_hang_on_the_machine_that_makes_them():
+    code = (
+        "import sys, pickle, hashlib, numpy as np; surfaces, x = pickle.load(sys.stdin.buffer); "
+        "print(hashlib.sha256(np.stack(surfaces(x)).tobytes()).hexdigest())"
+    )
+    made, x = basis(SIZES[0]), rows(500)
+    sent = pickle.dumps((Surfaces(made, *(RNG.normal(0, 1, made.m) for _ in range(2))), x))
+    digests = set()
+    # Kernels of BLAS for several processors, as far as this one can run them.
+    for kind in ("Prescott", "Haswell", ""):
+        environment = os.environ | ({"OPENBLAS_CORETYPE": kind} if kind else {})
+        told = subprocess.run(
+            [sys.executable, "-c", code], input=sent, env=environment, capture_output=True, check=True
+        )
+        digests.add(told.stdout)
+    assert len(digests) == 1

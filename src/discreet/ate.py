@@ -15,7 +15,7 @@ from discreet.bounds import Bounds
 from discreet.budget import Budget, Shares
 from discreet.columns import Float
 from discreet.errors import InvalidBudget
-from discreet.fitted import Progress, after_count, count_first, look_through, open_gate, trimmed
+from discreet.fitted import Progress, after_count, count_first, look_through, open_gate, sample_note, trimmed
 from discreet.gate import Gate
 from discreet.guarantee import Neighbours
 from discreet.intervals import Uncertainty
@@ -118,8 +118,8 @@ class ATE(BaseEstimator):  # type: ignore[misc]
         look = look_through(gate, terms)
         strength = look.n * gate.mu
         calibrations = calibrations_for(strength, gate.bounds.p)
-        shares = KNOWN_DESIGN if known else observational(strength, terms, bool(calibrations))
-        share = after_count(gate, shares, look)
+        shares = KNOWN_DESIGN if known else observational(strength, terms, bool(calibrations), look is not gate)
+        share = after_count(gate, shares)
         marginals = marginal_questions(gate.bounds.columns, share["marginals"])
         where = locate(look, share["location"], *marginals)
         pilot = pilot_effect(look, share["pilot"], where)
@@ -158,6 +158,7 @@ class ATE(BaseEstimator):  # type: ignore[misc]
         small = small_sample_error(look, where)
         uncertainty = _uncertainty(gate, score, hypot(remainder.sd, score.lost * off, small))
         notes = _notes(size, gate.bounds.p, known, (low, high), uncertainty, small > 0.5 * remainder.sd)
+        notes += sample_note(gate, look)
         self.release_ = _release("ate", gate, score, uncertainty, where, pilot, known, share, adjustment, notes)
         return self
 
@@ -239,16 +240,17 @@ class DifferenceInMeans(BaseEstimator):  # type: ignore[misc]
         return self
 
 
-def observational(strength: float, terms: int, calibrated: bool) -> Shares:
+def observational(strength: float, terms: int, calibrated: bool, sampled: bool = False) -> Shares:
     """Shares without a known design: a public rule in n mu and the number of features.
 
     The more features for the strength there is, the more of the budget goes to the models and the less to the score.
+    Beside models from a sample the score, of all records, has noise to spare.
     """
     fixed = {"location": 0.04, "pilot": 0.015, "marginals": 0.03, "gram": 0.04, "effect": 0.025, "looks": 0.05}
     rest = 1.0 - sum(fixed.values())
     easy, hard = 0.03, 0.5
     place = np.clip(np.log(terms**1.5 / strength / easy) / np.log(hard / easy), 0.0, 1.0)
-    score = rest * float(0.6 + (0.25 - 0.6) * place)
+    score = rest * (0.3 if sampled else float(0.6 + (0.25 - 0.6) * place))
     models, calibration, correction = (0.45, 0.2, 0.35) if calibrated else (0.65, 0.0, 0.35)
     parts = {"models": models, "calibration": calibration, "correction": correction}
     return Shares(**fixed, **{name: (rest - score) * part for name, part in parts.items() if part}, score=score)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from numbers import Real
 from typing import Any, get_args
@@ -32,7 +32,7 @@ from discreet.effect_rounds import (
     treatment_question,
 )
 from discreet.errors import InvalidBudget, InvalidInput
-from discreet.fitted import Progress, after_count, count_first, look_through, open_gate, trimmed
+from discreet.fitted import Progress, after_count, count_first, look_through, open_gate, sample_note, trimmed
 from discreet.gate import Gate
 from discreet.guarantee import Neighbours
 from discreet.heterogeneity import Models
@@ -179,7 +179,7 @@ class CATE(BaseEstimator):  # type: ignore[misc]
             return self
         # All rounds but the last go through this one: on all records, or on a sample of very many.
         some = look_through(gate, Basis.flat(gate.bounds.columns, design.size).m)
-        share = after_count(gate, design.shares, some)
+        share = after_count(gate, design.shares)
         marginals = closer_questions(gate.bounds.columns, share["marginals"])
         where = locate(some, share["location"], *marginals)
         pilot = pilot_effect(some, share["pilot"], where)
@@ -207,7 +207,8 @@ class CATE(BaseEstimator):  # type: ignore[misc]
                 last=last,
                 alone=number == 1 or (last and some is not gate),
             )
-        self.release_ = _release(gate, design, models, where, share, self.correction)
+        release = _release(gate, design, models, where, share, self.correction)
+        self.release_ = replace(release, notes=release.notes + sample_note(gate, some))
         return self
 
     def _propensity(

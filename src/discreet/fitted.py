@@ -17,6 +17,7 @@ from discreet.effect_release import EffectRelease
 from discreet.engines import Options, open_table
 from discreet.errors import InvalidInput, MissingBounds, NotFitted
 from discreet.gate import Gate
+from discreet.geometry import Interval
 from discreet.guarantee import Guarantee
 from discreet.ledger.fits import on_ledger
 from discreet.records import ArrayRecords, Records, Unit
@@ -28,9 +29,11 @@ Progress = Callable[[str, int, int], None]
 # Private numbers of records (under add-remove, and of a sample) are released too; everything else gets a little less.
 COUNT, SAMPLE_COUNT = 0.02, 0.01
 # A sample for the models has this many times sqrt(terms n) records, so that the product of both models' sampling errors
-# is a fifth of the sampling error of the effect, and n mu (for six covariates) is at least this. Larger parts than the
+# is a tenth of the sampling error of the effect, and n mu (for six covariates) is at least this. Larger parts than the
 # last are not worth a sample.
-_SAMPLE, _SAMPLE_STRENGTH, _LARGEST_PART = 5.0, 30_000.0, 0.5
+_SAMPLE, _SAMPLE_STRENGTH, _LARGEST_PART = 10.0, 30_000.0, 0.5
+# A sample that is off its size by more than this part, and so many standard deviations, was not chosen evenly.
+_UNEVEN, _CHANCE = 0.02, 6.0
 
 
 @on_ledger(Release, EffectRelease, UpliftRelease, one_gate=True)
@@ -88,7 +91,7 @@ def fit_table(
     sample_by : str, optional
         A column of whole numbers that tells rows apart, such as an id (`ATE` and `CATE`). The models that adjust for
         covariates are then fitted to a sample of a long table, chosen by a hash of it; the effect itself is still
-        estimated from all rows. It takes a fraction of the time, and intervals are hardly wider.
+        estimated from all rows. It takes a fraction of the time; what the sample leaves in doubt widens the interval.
     relation, query : str, optional
         What to read from a database: the name of a table or view, or a query.
     workers : int, optional
@@ -177,15 +180,31 @@ def look_through(gate: Gate, terms: int) -> Gate:
     """
     strong = _SAMPLE_STRENGTH * sqrt(max(gate.bounds.p, 2) / 6.0) / gate.mu
     part = max(_SAMPLE * sqrt(terms * gate.n), strong) / gate.n
-    return (None if part > _LARGEST_PART else gate.sampled(part, SAMPLE_COUNT)) or gate
+    look = None if part > _LARGEST_PART else gate.sampled(part, SAMPLE_COUNT)
+    if look is None:
+        return gate
+    # Numbers that many records share choose far too many of them, or too few, and those are not like the others.
+    rows = part * gate.n
+    chance = look.noise_sd(Interval(0.0, 1.0), SAMPLE_COUNT) + sqrt(rows * look.most_rows)
+    return gate if abs(look.n - rows) > _UNEVEN * rows + _CHANCE * chance else look
 
 
-def after_count(gate: Gate, shares: Shares, look: Gate | None = None) -> dict[str, float]:
-    """The shares by name, with those taken off that go to numbers of records which are private."""
+def after_count(gate: Gate, shares: Shares) -> dict[str, float]:
+    """The shares by name, with those taken off that went to numbers of records which are private."""
     counts = {"count": COUNT} if gate.counts_rows else {}
-    counts |= {"sample": SAMPLE_COUNT} if look not in (None, gate) else {}
+    counts |= {"sample": SAMPLE_COUNT} if gate.spent > sum(counts.values()) + SAMPLE_COUNT / 2.0 else {}
     left = 1.0 - sum(counts.values())
     return counts | {name: left * share for name, share in shares.to_dict().items()}
+
+
+def sample_note(gate: Gate, look: Gate) -> tuple[str, ...]:
+    """What a release says of the records that its models are from."""
+    if look is gate:
+        return ()
+    return (
+        f"Models of treatment and outcome were fitted to a sample of about {look.n:,.0f} records, chosen by a column "
+        "named for it; the effect is estimated from all records.",
+    )
 
 
 def trimmed(bounds: Bounds, treated: float, strength: float) -> tuple[float, float]:

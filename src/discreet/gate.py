@@ -164,7 +164,7 @@ class Gate:
         None where no column was named that chooses a sample. Its number of records is private, and is released with a
         ``share`` of the budget. Proof: docs/proofs/gate.md, lemma 15.
         """
-        records = sample_of(self._records, part, self._on_rows)
+        records = sample_of(self._records, part, part * self.n, self._on_rows)
         if records is None:
             return None
         gate = copy(self)
@@ -181,6 +181,11 @@ class Gate:
     def bounds(self) -> Bounds:
         """What was declared about the records."""
         return self._records.bounds
+
+    @property
+    def most_rows(self) -> int:
+        """Most rows of one unit."""
+        return 1 if self._records.unit is None else self._records.unit.max_rows
 
     @property
     def pure(self) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from discreet.bounds import Bounds, Levels
-from discreet.columns import Codes, Float, IntArray, Values, arrow, numbers, plain
+from discreet.columns import Codes, Float, IntArray, Values, arrow, numbers, plain, too_large
 from discreet.errors import InvalidInput, MissingBounds
 from discreet.formulas import Formula
 from discreet.frames import table, vector
@@ -26,6 +26,8 @@ CHUNK_ROWS = 4_096
 MIN_ROWS = 10
 # Encoded chunks of tables up to this many numbers (64 MB) are kept from pass to pass; larger ones are encoded anew.
 KEPT_NUMBERS = 8_000_000
+# Whole numbers up to here are told apart by float64.
+_EXACT = 2.0**53
 # A unit with more rows than this would drown everything in noise.
 _MOST_ROWS = 1_000_000
 
@@ -175,10 +177,11 @@ class ArrayRecords:
             e = np.broadcast_to(np.float64(e), len(y))
         elif e is not None:
             e = vector(e, "propensity")
-        for name, columns in {"T": [t], "X": x, "propensity": [] if e is None else [e]}.items():
+        k = None if sample_by is None else vector(sample_by, "sample_by")
+        given = {"T": [t], "X": x, "propensity": [] if e is None else [e], "sample_by": [] if k is None else [k]}
+        for name, columns in given.items():
             if any(len(column) != len(y) for column in columns):
                 raise InvalidInput(f"{name} and Y must have one entry per record each: align their lengths.")
-        k = None if sample_by is None else vector(sample_by, "sample_by")
         held = hold(y, t, x, e, k, bounds=bounds, names=_names(bounds))
         records = cls(n=len(y), bounds=bounds, held=held, unit=unit, public=public)
         admit(records._chunks())
@@ -304,8 +307,10 @@ def _keys(k: Values | None, rows: slice, name: str) -> Float | None:
     if k is None:
         return None
     keys = numbers(k[rows], name)
+    if np.any(np.abs(keys) > _EXACT):
+        raise InvalidInput(too_large(name))
     # Written so that NaN is refused too.
-    if not np.array_equal(np.rint(keys), keys) or np.isinf(keys).any():
+    if not np.array_equal(np.rint(keys), keys):
         raise InvalidInput(
             f"{name} must hold a whole number for every record, as a sample is chosen by it: fill or number them."
         )

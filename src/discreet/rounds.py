@@ -40,7 +40,7 @@ _LEAN = 0.3
 # Below this many (features to the power 1.5, over n mu) noise is negligible, and no feature need be left out.
 _EASY = 0.002
 # Part of the sampling error that noise may be for a score to go unclipped.
-_FREE_NOISE = 0.25
+_FREE_NOISE = 0.3
 # Below this n mu, small coefficients cannot be seen one by one.
 _FAINT = 1500.0
 

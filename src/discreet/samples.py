@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +19,15 @@ from discreet.formulas import Formula
 from discreet.partition import Partition
 from discreet.records import CHUNK_ROWS, ArrayRecords, Chunk, Kernel, OnRows, Records, Unit, added
 
-# Of the finalizer of SplitMix64, which spreads consecutive numbers evenly.
+# Samples up to this many float32 numbers (192 MB) are kept in memory; outcomes, arms and probabilities count double.
+KEPT_NUMBERS = 48_000_000
+# Of SplitMix64, which spreads consecutive numbers evenly.
 _STEP, _FIRST, _SECOND = (np.uint64(odd) for odd in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 
 
 def chosen(keys: Float, part: float) -> npt.NDArray[np.bool_]:
     """Whether each whole number belongs to a sample of so large a part."""
-    mixed = keys.astype(np.int64).view(np.uint64) * _STEP
+    mixed = keys.astype(np.int64).view(np.uint64) + _STEP
     mixed ^= mixed >> np.uint64(30)
     mixed *= _FIRST
     mixed ^= mixed >> np.uint64(27)
@@ -34,7 +37,7 @@ def chosen(keys: Float, part: float) -> npt.NDArray[np.bool_]:
 
 
 def sampled(source: Iterable[Chunk], part: float) -> Iterator[Chunk]:
-    """The records of a sample, put together to chunks of the usual length."""
+    """The records of a sample, put together to chunks of the usual length; `whole` makes them fit for kernels."""
     waiting: list[Chunk] = []
     rows = 0
     for chunk in source:
@@ -51,7 +54,10 @@ def sampled(source: Iterable[Chunk], part: float) -> Iterator[Chunk]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sample:
-    """Records of a sample, in memory. Their number is private: gates treat each record as a unit that may be empty."""
+    """Records of a sample, in memory. Their number is private: gates treat each record as a unit that may be empty.
+
+    Covariates are rounded to float32, as those of every sample are: models do not need more, and memory is short.
+    """
 
     n: int
     bounds: Bounds
@@ -63,7 +69,7 @@ class Sample:
         """Add up ``kernel(chunk)``, an int64 array. Nobody is told how many rows there are."""
         total = nothing(kernel, self.bounds)
         for chunk in self.kept:
-            total = added(total, kernel(chunk))
+            total = added(total, kernel(whole(chunk)))
         return total
 
     def group_sums(
@@ -72,15 +78,18 @@ class Sample:
         """Rows in memory have no engine of their own: `sum` adds up."""
 
 
-def sample_of(records: Records, part: float, on_rows: OnRows | None = None) -> Records | None:
-    """About so large a part of the records; None where no column says which."""
+def sample_of(records: Records, part: float, rows: float, on_rows: OnRows | None = None) -> Records | None:
+    """About so large a part of the records; None where no column says which.
+
+    ``rows`` is about how many there will be: a public or released number, as how they are kept hangs on it.
+    """
     if isinstance(records, ArrayRecords):
         if records.held.k is None:
             return None
         kept = tuple(sampled(records._chunks(), part))
         return Sample(n=records.n, bounds=records.bounds, unit=each_of(records.unit), kept=kept)
     make = getattr(records, "sample", None)
-    found: Records | None = None if make is None else make(part, on_rows)
+    found: Records | None = None if make is None else make(part, rows, on_rows)
     return found
 
 
@@ -107,7 +116,13 @@ def nothing(kernel: Kernel, bounds: Bounds) -> IntArray:
 def _some(chunk: Chunk, which: npt.NDArray[np.bool_] | IntArray) -> Chunk:
     # One covariate after the other stays in memory.
     e = None if chunk.e is None else chunk.e[which]
-    return Chunk(chunk.y[which], chunk.t[which], chunk.x.T[:, which].T, e)
+    x: Any = chunk.x.T[:, which].astype(np.float32).T
+    return Chunk(chunk.y[which], chunk.t[which], x, e)
+
+
+def whole(chunk: Chunk) -> Chunk:
+    """A chunk of a sample as kernels want it."""
+    return chunk._replace(x=chunk.x.T.astype(np.float64).T)
 
 
 def _joined(parts: Sequence[Chunk]) -> Chunk:

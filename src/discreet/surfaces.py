@@ -49,7 +49,9 @@ class Surfaces:
             where = basis.covariate_features(j)
             table = np.zeros((each.shape[1], self._width))
             for k, part in enumerate(plain):
-                table[:, k] = part[where.start : where.stop] @ each
+                # Not by BLAS, which rounds differently on other machines: workers make their own tables.
+                for coefficient, curve in zip(part[where.start : where.stop], each, strict=True):
+                    table[:, k] += coefficient * curve
             for place, (_, row) in enumerate(own, len(plain)):
                 table[:, place] = np.rint(each[row] / unit)
             self._tables.append(table)

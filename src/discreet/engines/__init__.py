@@ -114,6 +114,11 @@ def open_table(
     roles += [columns.propensity] if isinstance(columns.propensity, str) else []
     if len(set(roles)) < len(roles):
         raise InvalidInput("outcome, treatment, covariates and propensity must be different columns: choose again.")
+    if columns.sample_by in roles:
+        raise InvalidInput(
+            "sample_by must be a column of its own, such as an id, and no outcome, treatment, covariate or propensity: "
+            "name another."
+        )
     # Each column of text or numbers is read once, whatever it serves for.
     columns.wanted  # noqa: B018 - refuses conditions that do not fit
     source = import_module(f"discreet.engines.{_engine(table)}").source(table, columns, options)

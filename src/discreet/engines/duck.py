@@ -159,7 +159,7 @@ def most_rows(relation: duckdb.DuckDBPyRelation, columns: Columns, name: str) ->
     column = quoted(columns.unit.column)
     conditions = meant(columns.where, Sql(types))
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    counted = f"SELECT {column} AS u, count(*) AS c FROM {_VIEW}{where} GROUP BY u"
+    counted = f"SELECT {column} AS u, count(*) AS c FROM {_VIEW}{where} GROUP BY 1"
     with reading(name):
         ((most, absent),) = answered(
             relation, f"SELECT coalesce(max(c), 0), count(*) FILTER (u IS NULL) FROM ({counted})"

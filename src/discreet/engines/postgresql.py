@@ -92,7 +92,7 @@ class PostgresSource:
         """Most rows of one unit."""
         assert columns.unit is not None
         unit = name(columns.unit.column)
-        counted = f"SELECT {unit} AS u, count(*) AS c FROM {self._meant(columns)} GROUP BY u"
+        counted = f"SELECT {unit} AS u, count(*) AS c FROM {self._meant(columns)} GROUP BY 1"
         ((most, absent),) = self._asked(
             f"SELECT coalesce(max(c), 0), count(*) FILTER (WHERE u IS NULL) FROM ({counted}) AS units"
         )

@@ -18,8 +18,8 @@ from discreet.engines.sweeps import Columns, Sweep, Tally
 from discreet.errors import InvalidInput, SourceFailed
 from discreet.formulas import Formula
 from discreet.partition import Partition
-from discreet.records import KEPT_NUMBERS, Kernel, OnRows, Records, Unit, check_arms
-from discreet.samples import Sample, each_of, nothing, together
+from discreet.records import Kernel, OnRows, Records, Unit, check_arms
+from discreet.samples import KEPT_NUMBERS, Sample, each_of, nothing, together
 
 CHANGED = "The records changed while they were being read: keep the source fixed and start again."
 AT_ODDS = (
@@ -132,14 +132,15 @@ class TableRecords:
             raise SourceFailed(f"{CHANGED} {_SPENT}")
         return sums
 
-    def sample(self, part: float, on_rows: OnRows | None = None) -> Records | None:
+    def sample(self, part: float, rows: float, on_rows: OnRows | None = None) -> Records | None:
         """About so large a part of the records, chosen by a column; None where none was named.
 
-        They are kept in memory, unless they are many, or only sums may leave the machines that have the rows.
+        They are kept in memory, unless they are many (``rows``, which must be public or released), or only sums may
+        leave the machines that have the rows.
         """
         if self.columns.sample_by is None:
             return None
-        if getattr(self.source, "remote", False) or part * self.n * (self.bounds.p + 3) > KEPT_NUMBERS:
+        if getattr(self.source, "remote", False) or rows * (self.bounds.p + 6) > KEPT_NUMBERS:
             return _SweptSample(self, part)
         kept = together(self.swept(Sweep(self.columns, part=part), on_rows).sample)
         return Sample(n=self.n, bounds=self.bounds, unit=each_of(self.unit), kept=kept)

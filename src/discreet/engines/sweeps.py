@@ -17,7 +17,7 @@ from discreet.bounds import Bounds, Levels
 from discreet.columns import IntArray
 from discreet.errors import InvalidInput
 from discreet.records import CHUNK_ROWS, Chunk, Kernel, Names, OnRows, Unit, added, chunks, hold
-from discreet.samples import sampled
+from discreet.samples import sampled, whole
 from discreet.where import Where
 
 # A multiple of the chunk length, so that only the last chunk of a batch is short.
@@ -183,7 +183,7 @@ class Sweep:
         try:
             for chunk in checked() if self.part is None else sampled(checked(), self.part):
                 if self.kernel is not None:
-                    sums = added(sums, self.kernel(chunk))
+                    sums = added(sums, self.kernel(chunk if self.part is None else whole(chunk)))
                 elif self.part is not None:
                     kept.append(chunk)
         except InvalidInput as refusal:
