@@ -99,11 +99,12 @@ def share_spent_twice() -> AbstractContextManager[None]:
     ask = gate.Gate.ask
 
     def forgetful(self: Any, *queries: Any) -> Any:
-        before = self.events, self._shares
+        account = self._account
+        before = account.events, account.shares
         released = ask(self, *queries)
         if before[0] and not hasattr(self, "forgot"):
             self.forgot = True
-            self.events, self._shares = before
+            account.events, account.shares = before
         return released
 
     return _patched((gate.Gate, "ask", forgetful))
