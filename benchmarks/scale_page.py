@@ -160,7 +160,7 @@ def _averages(found: Found, plan: Plan) -> list[str]:
         f"Nothing is known about treatment, or its probability is (`propensity={TREATED:g}`, as in a trial). With *sample*, `sample_by` names the column of the records' numbers: models are "
         "fitted to a sample and the effect is estimated from all rows; the other fits read all rows in every pass. "
         f"More than {MANY_ROWS:,} rows are read by two processes. The last column is the last repetition's 95 % interval of the average effect; the truth is {_truth():.4f}. "
-        f"The {plan.averages[-1]:,} rows are the file of {min(plan.averages[1], plan.averages[-1]):,} under several names, and part of it.",
+        f"The {plan.averages[-1]:,} rows are the file of {min(plan.averages[1], plan.averages[-1]):,} under several names, and part of it: intervals there take the copies for other people, and are too narrow for the truth.",
         grid(["rows", "decode, s", "estimator", "seconds", "× decode", "peak", "repetitions", "interval"], lines),
         *_arithmetic(found),
         *(reason for piece in pieces for reason in _reasons(piece)),
