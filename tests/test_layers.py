@@ -54,6 +54,7 @@ ORDER = [
     "contrasts",
     "survey",
     "rounds",
+    "score_rounds",
     "shrinkage",
     "heterogeneity",
     "effect_rounds",

@@ -23,16 +23,18 @@ from discreet.records import Chunk, Records
 from discreet.release import Release
 from discreet.rounds import (
     Remainder,
-    Score,
     arm_factors,
     calibrate,
-    clips_nothing,
     correct_outcome,
     first_look,
     first_questions,
     lean_effect,
-    measure_score,
     refine_effect,
+)
+from discreet.score_rounds import (
+    Score,
+    clips_nothing,
+    measure_score,
     score_factor,
     score_rows,
     small_sample_error,

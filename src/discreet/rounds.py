@@ -18,19 +18,17 @@ from discreet.basis import ROOM
 from discreet.columns import Float
 from discreet.focus import Belief, Focus, allot
 from discreet.gate import Gate, Query
-from discreet.geometry import Ball, Interval, MeanSquare
+from discreet.geometry import Ball, Interval
 from discreet.moments import LOGIT_CAP
 from discreet.records import Chunk
 from discreet.relevance import Likeness, Moments, Posterior, weigh
-from discreet.scores import aipw_score, balancing_weight
+from discreet.scores import balancing_weight
 from discreet.spread import Factors
 from discreet.surfaces import Surfaces
-from discreet.survey import Features, Location, RowMap, Setting, measure_spread
+from discreet.survey import Features, Location, Setting, measure_spread
 
 # Weights of single records in the prognosis stop here: beyond, they add noise and no information.
 _MOST_WEIGHT = 3.0
-# What the interval allows for of what clipping hides.
-_ALLOW = 0.35
 # Relative error of the reference's moments.
 _DOUBT = 0.004
 # Guessed squares of a unit feature's coefficient where it matters: on the logit, and in squared scales of the outcome.
@@ -39,8 +37,6 @@ _SIZE_TREATMENT, _SIZE_OUTCOME = 0.25, 0.1
 _LEAN = 0.3
 # Below this many (features to the power 1.5, over n mu) noise is negligible, and no feature need be left out.
 _EASY = 0.002
-# Part of the sampling error that noise may be for a score to go unclipped.
-_FREE_NOISE = 0.3
 # Below this n mu, small coefficients cannot be seen one by one.
 _FAINT = 1500.0
 
@@ -396,78 +392,3 @@ def _remainder(outcome: Outcome, step: float) -> Remainder:
     shared = float(np.sum(((outcome.covariance @ gram) * assigned)[1:].sum(axis=1) / outcome.likeness.size[1:]))
     unlike = shared * outcome.likeness.doubt
     return Remainder(shared * outcome.likeness.correlation, float(np.sqrt(max(together, 0.0) + unlike**2)))
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """Mean and variance of the clipped score, the noise of the mean, and what clipping may have hidden.
-
-    ``lost`` is the part of the score's size that was clipped: by so much the mean stays behind when its centre is off.
-    """
-
-    mean: float
-    variance: float
-    noise: float
-    hidden: float
-    lost: float
-
-
-def measure_score(
-    gate: Gate, share: float, look: float, rows: RowMap, centre: float, ceiling: float, factors: Factors | None = None
-) -> Score:
-    """The last round: the score around a public centre, clipped where its spread says, with its free second moment."""
-    n = gate.n
-    spread = measure_spread(gate, "spread of the score", look, lambda c: rows(c) - centre, ceiling, factors)
-    clip, hidden = spread.clip(gate.noise_sd(MeanSquare(1.0), share) / n, lopsided=True)
-    clip = min(clip, ceiling)
-    # The second moment is noisy: never far below what the spread says.
-    least = min(0.004 * clip**2, 0.25 * spread.scale**2)
-    score = _score_within(gate, share, rows, centre, clip, least)
-    return replace(score, hidden=_ALLOW * hidden, lost=min(1.0, hidden / spread.mean))
-
-
-def clips_nothing(gate: Gate, share: float, ceiling: float, where: Location) -> bool:
-    """Whether noise for the largest possible score would be small beside the sampling error (a public rule)."""
-    noise = gate.noise_sd(MeanSquare(ceiling), share) / gate.n
-    varies = where.treated * (1.0 - where.treated)
-    return noise <= _FREE_NOISE * float(np.sqrt(where.spread.clipped_square(2.0) / (gate.n * varies)))
-
-
-def unclipped_score(gate: Gate, share: float, rows: RowMap, centre: float, ceiling: float, where: Location) -> Score:
-    """The last round where `clips_nothing` says so: no look at its spread, and nothing hidden."""
-    return _score_within(gate, share, rows, centre, ceiling + abs(centre), 0.25 * where.spread.scale**2)
-
-
-def _score_within(gate: Gate, share: float, rows: RowMap, centre: float, clip: float, least: float) -> Score:
-    """Mean of the clipped score, the noise of the mean, and the variance, which is at least what is given."""
-    (sums,) = gate.ask(Query("score", share, MeanSquare(clip), lambda c: rows(c) - centre))
-    mean, square = sums.value / gate.n
-    noise = float(np.asarray(sums.sd)[0]) / gate.n
-    return Score(centre + float(mean), max(float(square - mean**2), least), noise, 0.0, 0.0)
-
-
-def small_sample_error(gate: Gate, where: Location) -> float:
-    """Allowance for what first-order formulas miss where the budget is small for the smaller arm (a public rule).
-
-    It falls with the third power of n mu times the smaller arm's share, and is negligible from a few hundred on.
-    """
-    strength = gate.n * (gate.budget.epsilon if gate.pure else gate.mu)
-    smaller = 2.0 * strength * min(where.treated, 1.0 - where.treated)
-    # The outcome's range says all there is to say.
-    return min(where.spread.scale * (45.0 / max(smaller, 1.0)) ** 3, 2.0)
-
-
-def score_factor(t: Float, e: Float) -> Float:
-    """What the score multiplies a residual by."""
-    return np.abs((t - e) / (e * (1.0 - e)))
-
-
-def score_rows(outcome: Outcome) -> RowMap:
-    """AIPW score of each record, prognosis held to a little more than the outcome's range."""
-    look_up = outcome.answers
-
-    def rows(c: Chunk) -> Float:
-        e, prognosis, _ = look_up(c)
-        return aipw_score(c.y, c.t, e, np.clip(prognosis, -1.2, 1.2))
-
-    return rows
