@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from discreet import ATE, gate, geometry, lattice, noise, rounds, scales
+from discreet import ATE, gate, geometry, lattice, noise, scales, score_rounds
 from discreet.audit.attacks import Run
 from discreet.audit.matrix import public_facts
 from discreet.audit.pairs import on_pair
@@ -68,13 +68,13 @@ def clip_removed() -> AbstractContextManager[None]:
 
 def nan_passes() -> AbstractContextManager[None]:
     """A score is not defined for the largest outcome, and its clip lets NaN through."""
-    score = rounds.aipw_score
+    score = score_rounds.aipw_score
 
     def undefined(y: Any, *given: Any) -> Any:
         return np.where(y >= 1.0, np.nan, score(y, *given))
 
     leaky = _with_sums(lambda values, bound: np.clip(values, -bound, bound))
-    return _patched((geometry.MeanSquare, "grid", leaky), (rounds, "aipw_score", undefined))
+    return _patched((geometry.MeanSquare, "grid", leaky), (score_rounds, "aipw_score", undefined))
 
 
 def _with_sums(clip: Callable[..., Any]) -> Any:
