@@ -1,10 +1,11 @@
 """Figures of the sample-splitting paper: their runs, their numbers and their pages."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from discreet import InvalidInput
-from discreet.datasets.real import data_file
 from discreet.datasets.study import Study
 from discreet.datasets.voters import SOCIAL_PRESSURE_FILE, VOTERS
 from discreet.reproduce import find
@@ -15,16 +16,16 @@ from discreet.reproduce import meta_learners_runs as runs
 from discreet.reproduce.ebm_without_bounds import effects_without_bounds
 from discreet.reproduce.pages import write
 
-
-def has_data():
-    try:
-        data_file(SOCIAL_PRESSURE_FILE)
-    except InvalidInput:
-        return False
-    return True
+DATA = Path(os.environ.get("DISCREET_DATA", Path(__file__).parents[2] / "shared" / "data"))
+real = pytest.mark.skipif(
+    not (DATA / SOCIAL_PRESSURE_FILE).exists(), reason="DISCREET_DATA does not hold the social pressure experiment"
+)
 
 
-real = pytest.mark.skipif(not has_data(), reason="DISCREET_DATA does not hold the social pressure experiment")
+@pytest.fixture
+def voters(monkeypatch):
+    """Loaders find the experiment beside the project, unless DISCREET_DATA says where else it is."""
+    monkeypatch.setenv("DISCREET_DATA", str(DATA))
 
 
 @pytest.fixture
@@ -192,7 +193,7 @@ def test_shapes_of_age_are_compared_with_the_best_additive_shape(few_voters):
 
 
 @real
-def test_shapes_are_found_on_the_voters(monkeypatch):
+def test_shapes_are_found_on_the_voters(voters, monkeypatch):
     monkeypatch.setattr(runs, "SHAPE_EPSILONS", (16.0,))
     row = runs.shapes("additive", 0)
     truth, count = runs.true_shape()
