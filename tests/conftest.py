@@ -78,3 +78,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         )
     yield session
     session.stop()
+
+
+@pytest.fixture
+def voters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loaders find the social pressure experiment beside the project, unless DISCREET_DATA says where else it is."""
+    from discreet.datasets.voters import SOCIAL_PRESSURE_FILE
+
+    data = Path(os.environ.get("DISCREET_DATA", Path(__file__).parents[2] / "shared" / "data"))
+    if not (data / SOCIAL_PRESSURE_FILE).exists():
+        pytest.skip("the social pressure experiment is no part of this project; set DISCREET_DATA")
+    monkeypatch.setenv("DISCREET_DATA", str(data))

@@ -1,8 +1,5 @@
 """Figures of the sample-splitting paper: their runs, their numbers and their pages."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -15,17 +12,6 @@ from discreet.reproduce import meta_learners_numbers as numbers
 from discreet.reproduce import meta_learners_runs as runs
 from discreet.reproduce.ebm_without_bounds import effects_without_bounds
 from discreet.reproduce.pages import write
-
-DATA = Path(os.environ.get("DISCREET_DATA", Path(__file__).parents[2] / "shared" / "data"))
-real = pytest.mark.skipif(
-    not (DATA / SOCIAL_PRESSURE_FILE).exists(), reason="DISCREET_DATA does not hold the social pressure experiment"
-)
-
-
-@pytest.fixture
-def voters(monkeypatch):
-    """Loaders find the experiment beside the project, unless DISCREET_DATA says where else it is."""
-    monkeypatch.setenv("DISCREET_DATA", str(DATA))
 
 
 @pytest.fixture
@@ -192,7 +178,6 @@ def test_shapes_of_age_are_compared_with_the_best_additive_shape(few_voters):
     assert shape[seen] == pytest.approx(expected, abs=0.03)
 
 
-@real
 def test_shapes_are_found_on_the_voters(voters, monkeypatch):
     monkeypatch.setattr(runs, "SHAPE_EPSILONS", (16.0,))
     row = runs.shapes("additive", 0)

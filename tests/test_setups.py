@@ -1,7 +1,6 @@
 """Setups A to E and the voters of the sample-splitting paper."""
 
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +8,7 @@ import pytest
 from discreet import InvalidInput
 from discreet.datasets import draw, meta_learners, social_pressure
 from discreet.datasets.setups import SETUPS
-from discreet.datasets.voters import SOCIAL_PRESSURE_FILE, VOTERS
+from discreet.datasets.voters import VOTERS
 
 # Variance of the effect, as the error of the authors' S-learner at n = 16,000 and epsilon = 16 shows it; A and C are
 # biased there, so that their own formulas stand in: (1/12 + 1/12) / 4, and no variance at all.
@@ -29,18 +28,6 @@ ROW = [
     -0.16161,
     0.37044,
 ]
-
-
-DATA = Path(os.environ.get("DISCREET_DATA", Path(__file__).parents[2] / "shared" / "data"))
-real = pytest.mark.skipif(
-    not (DATA / SOCIAL_PRESSURE_FILE).exists(), reason="DISCREET_DATA does not hold the social pressure experiment"
-)
-
-
-@pytest.fixture
-def voters(monkeypatch):
-    """Loaders find the experiment beside the project, unless DISCREET_DATA says where else it is."""
-    monkeypatch.setenv("DISCREET_DATA", str(DATA))
 
 
 @pytest.mark.parametrize("setup", SETUPS)
@@ -97,7 +84,6 @@ def test_an_unknown_setup_is_refused():
         meta_learners("F", 10, 0)
 
 
-@real
 def test_voters_have_the_effect_that_was_put_there(voters):
     study = social_pressure(seed=1)
     assert study.n == 191_243
@@ -146,7 +132,6 @@ def test_the_trial_itself_has_the_letters_that_are_asked_for(tmp_path):
         social_pressure(file, treated="everyone")
 
 
-@real
 def test_the_letters_have_the_published_effects(voters):
     published = {"civic": 0.0179, "hawthorne": 0.0257, "self": 0.0485, "neighbors": 0.0813}
     for treated, effect in published.items():
