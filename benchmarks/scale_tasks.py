@@ -89,8 +89,8 @@ def _ours(spec: dict[str, Any]) -> Job:
             # Not before a person has the effects is the work done; how long they take after the sums is told apart.
             start = time.perf_counter()
             return {"cells": len(fitted.table()), "smoothing": time.perf_counter() - start}
-        found = {"rounds": len(rounds), "terms": fitted.release_.adjustment["terms"]}
-        return found | ({"interval": fitted.ate_interval()} if spec["estimator"] == "ate" else {})
+        terms, interval = fitted.release_.adjustment["terms"], fitted.ate_interval()
+        return {"rounds": len(rounds), "terms": terms, "interval": interval}
 
     return job
 
