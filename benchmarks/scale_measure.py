@@ -20,7 +20,7 @@ from benchmarks.scale_postgres import load, server
 from benchmarks.scale_rivals import RIVALS, interpreter
 from benchmarks.scale_tasks import cell_sql
 from benchmarks.scale_worker import Failed, Worker
-from discreet.engines.parallel import MANY_ROWS
+from discreet.data.backends.scan import MANY_ROWS
 from discreet.reproduce.cache import PRESENTATION, fingerprint, settings
 
 Spec = dict[str, Any]

@@ -20,8 +20,8 @@ from benchmarks.scale_paper import on_paper
 from benchmarks.scale_rivals import RIVALS
 from benchmarks.scale_targets import GB, Found, judge, peak, seconds
 from benchmarks.scale_tasks import DELTA, EPSILON
+from discreet.data.backends.scan import MANY_ROWS
 from discreet.datasets import criteo_shaped
-from discreet.engines.parallel import MANY_ROWS
 from discreet.reproduce.pages import axes, grid
 
 _NAMES = {"duckdb": "DuckDB", "polars": "polars", "spark": f"Spark, local[{CORES}]", "postgresql": "PostgreSQL"}

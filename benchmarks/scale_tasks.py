@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.scale_data import CUT, OUTCOME, TREATMENT, bounds, edges
 from benchmarks.scale_worker import serve
-from discreet.records import CHUNK_ROWS
+from discreet.data.records import CHUNK_ROWS
 
 EPSILON, DELTA = 1.0, 1e-6
 _BATCH_ROWS = 65_536

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet import Bounds
-from discreet.columns import Range
+from discreet.data.columns import Range
 from discreet.datasets import dp_cate, meta_learners
 from discreet.datasets.setups import SETUPS
 from discreet.datasets.study import Study

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from rich.progress import Progress
 
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 from discreet.reproduce import cache
 from evidence import effect_page
 from evidence.cache import CACHE, ROOT, SOURCE, Results, fingerprint

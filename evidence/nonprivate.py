@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from discreet.bounds import Range
+from discreet.data.bounds import Range
 from discreet.datasets import Study
 from discreet.datasets.study import Float
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit, ndtri
 
-from discreet.bounds import Bounds, Range
+from discreet.data.bounds import Bounds, Range
 from discreet.datasets import Study
 from discreet.datasets.study import Float
 from evidence.nonprivate import LinearNuisances, linear_nuisances, linear_scores

@@ -22,9 +22,9 @@ import numpy as np
 
 import discreet
 from discreet import Uplift
-from discreet.columns import Float
+from discreet.data._arrays import Float
 from discreet.datasets import Study, adum, hillstrom, social_pressure
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 from discreet.metrics import auuc, pehe
 from discreet.papers import ADUM
 from discreet.reproduce.noise_runs import noise_seed
@@ -188,7 +188,7 @@ def _learners(train: Study, test: Study) -> Iterator[tuple[str, Float]]:
 
 
 def _numbers(study: Study) -> Float:
-    from discreet.frames import encoded, feature_rows
+    from discreet.data.frames import encoded, feature_rows
 
     return feature_rows(encoded(study.X, study.bounds), study.bounds)
 

@@ -24,7 +24,7 @@ from discreet.accounting import (
     profile_of,
     sequential_profile,
 )
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 
 GRID = 2.0**50
 EPSILONS = [0.0, 0.1, 0.5, 1.0, 2.0]

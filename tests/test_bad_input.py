@@ -11,7 +11,7 @@ import pytest
 from discreet import ATE, Bounds, DifferenceInMeans, Levels, Range, Release
 from discreet import gate as gate_module
 from discreet.datasets import draw
-from discreet.errors import DiscreetError, InvalidBudget, InvalidInput, MissingBounds, NotFitted, UnsupportedRelease
+from discreet.exceptions import DiscreetError, InvalidBudget, InvalidInput, MissingBounds, NotFitted, UnsupportedRelease
 from discreet.testing import seeded_noise
 
 N = 60

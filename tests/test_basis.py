@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 
 from discreet.basis import Basis, Size, combine, size_for
-from discreet.bounds import Levels, Range
+from discreet.data._arrays import Room
+from discreet.data.bounds import Levels, Range
+from discreet.data.records import CHUNK_ROWS
 from discreet.marginals import BINS
-from discreet.records import CHUNK_ROWS
-from discreet.rooms import Room
 
 RICH = Size(degree=3, pairs=True, curved=True)
 STEPS = Size(degree=2, pairs=True, curved=True, steps=True)

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.bounds import Bounds, Levels, Range
-from discreet.errors import InvalidInput, MissingBounds
+from discreet.data.bounds import Bounds, Levels, Range
+from discreet.exceptions import InvalidInput, MissingBounds
 
 CLINIC = Bounds(
     outcome=(0, 10),

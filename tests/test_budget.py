@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.budget import Budget, Shares
-from discreet.errors import InvalidBudget
+from discreet.exceptions import InvalidBudget
 
 positive = st.floats(1e-6, 1e6)
 

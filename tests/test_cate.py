@@ -10,7 +10,7 @@ import pytest
 from discreet import ATE, CATE, Bounds, EffectRelease, NotFitted
 from discreet.accounting import calibrate_mu
 from discreet.cate import Design, effect_size
-from discreet.columns import Levels, Range
+from discreet.data.columns import Levels, Range
 from discreet.testing import frozen_noise, seeded_noise
 
 BOUNDS = Bounds(

@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 
 import discreet
 from discreet import ate as ate_module
-from discreet.bounds import Bounds
 from discreet.cli import app
+from discreet.data.bounds import Bounds
 from discreet.release import Release
 
 BOUNDS = Bounds(outcome=(0, 10), covariates={"age": (0, 1), "sex": ["f", "m"]}, propensity=(0.1, 0.9))

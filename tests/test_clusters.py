@@ -5,11 +5,11 @@ import pytest
 
 from discreet import Bounds, Budget
 from discreet.clusters import Clusters, first_clusters, lloyd, nearest
-from discreet.errors import InvalidInput
-from discreet.frames import encoded
+from discreet.data.frames import encoded
+from discreet.data.records import ArrayRecords
+from discreet.exceptions import InvalidInput
 from discreet.gate import Gate
 from discreet.papers import PrivateKMeans
-from discreet.records import ArrayRecords
 from discreet.testing import frozen_noise, seeded_noise
 
 BOUNDS = Bounds(outcome=(0, 1), covariates=[(-1, 1), (-1, 1), ["a", "b", "c"]])

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.columns import Levels, Range, plain
-from discreet.errors import InvalidInput
+from discreet.data.columns import Levels, Range, plain
+from discreet.exceptions import InvalidInput
 
 finite = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300)
 ranges = st.tuples(finite, finite).filter(lambda pair: pair[1] / 2 - pair[0] / 2 > 0).map(lambda pair: Range(*pair))

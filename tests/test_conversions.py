@@ -18,7 +18,7 @@ from discreet.accounting import (
     zcdp_mu,
 )
 from discreet.conversions import lattice_delta
-from discreet.errors import InvalidBudget
+from discreet.exceptions import InvalidBudget
 
 epsilons = st.floats(-6, 7).map(lambda exponent: 10**exponent)
 deltas = st.floats(-300, math.log10(0.5)).map(lambda exponent: 10**exponent)

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet.bounds import Levels
+from discreet.data.bounds import Levels
 from discreet.datasets import draw, ihdp, nsw, private_ci_rct, propensity_scores, rhc
 from discreet.datasets.real import IHDP_OUTCOME, NSW_OUTCOME, RHC_RANGES
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 
 ROOT = Path(__file__).parent.parent
 DATA = Path(os.environ.get("DISCREET_DATA", ROOT.parent / "shared" / "data"))

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from discreet import EffectRelease, UpliftRelease, demo
 from discreet.cli import app
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 from discreet.release import Release
 
 

@@ -13,12 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import Bounds, DifferenceInMeans, Uplift
-from discreet.bounds import Levels
-from discreet.engines import duck, open_table
-from discreet.engines.polars import PolarsSource
-from discreet.errors import InvalidInput, SourceFailed
+from discreet.data.backends import duckdb as duck
+from discreet.data.backends import open_table
+from discreet.data.backends.polars import PolarsSource
+from discreet.data.bounds import Levels
+from discreet.data.partition import Partition
+from discreet.exceptions import InvalidInput, SourceFailed
 from discreet.papers import ADUM, PrivATE
-from discreet.partition import Partition
 from discreet.testing import frozen_noise, record_sums
 
 BOUNDS = Bounds(outcome=(0, 1), covariates={"x1": (-1, 1), "x2": (-1, 1)})
@@ -46,7 +47,7 @@ def sums(table: Any, bounds: Bounds = BOUNDS, by: Any = BY, **options: Any) -> l
 def no_sweeps(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Engines that add up themselves, and must not ask for anything else."""
     with monkeypatch.context() as patch:
-        patch.setattr("discreet.engines.sources.Sweep", lambda *_: pytest.fail("a sweep took over"))
+        patch.setattr("discreet.data.backends.base.Sweep", lambda *_: pytest.fail("a sweep took over"))
         yield
 
 

@@ -17,9 +17,9 @@ import pytest
 from seeded_fits import BOUNDS, ESTIMATORS, fitted, headline, study
 
 from discreet import ATE, Bounds, DifferenceInMeans, Uplift
-from discreet.bounds import Levels, Range
-from discreet.engines import open_table
-from discreet.errors import InvalidInput, SourceFailed
+from discreet.data.backends import open_table
+from discreet.data.bounds import Levels, Range
+from discreet.exceptions import InvalidInput, SourceFailed
 from discreet.testing import record_sums, seeded_noise
 
 # What was released before records could live anywhere else than in memory and files; the digest is of the integers of
@@ -389,7 +389,7 @@ def test_a_full_disk_is_one_sentence_without_data(tmp_path: Path, monkeypatch: p
     def full(*_: Any) -> Any:
         raise duckdb.IOException("No space left on device while writing secret")
 
-    monkeypatch.setattr("discreet.engines.duck.answered", full)
+    monkeypatch.setattr("discreet.data.backends.duckdb.answered", full)
     estimator = Uplift(epsilon=1, bounds=BOUNDS, by={"age": 4})
     for table in (parquet(FRAME, tmp_path), relation(FRAME, tmp_path)):
         with pytest.raises(InvalidInput, match=r"could not be read to its end: check .* the space left") as refusal:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from discreet.bounds import Range
+from discreet.data.bounds import Range
 from discreet.datasets import draw
 from evidence import cache
 from evidence.coverage import ALPHAS, BOOSTED, LINEAR, OURS, Cell, Summary

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.columns import Range
+from discreet.data.columns import Range
 from evidence.effect_designs import DESIGNS, draw
 from evidence.effect_page import page, verdicts, write_csv
 from evidence.effect_runs import IHDP, OPEN, WIDE, Cell, cells, run

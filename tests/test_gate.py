@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from discreet import gate as gate_module
 from discreet.accounting import SLACK, calibrate_mu, lattice_slack, sets_slack_aside
-from discreet.bounds import Bounds
 from discreet.budget import Budget
-from discreet.errors import BudgetExceeded, InvalidBudget, InvalidInput
+from discreet.data.bounds import Bounds
+from discreet.data.records import CHUNK_ROWS, ArrayRecords, Chunk
+from discreet.exceptions import BudgetExceeded, InvalidBudget, InvalidInput
 from discreet.gate import Gate, Query
 from discreet.geometry import Ball, Cells, Gram, Interval, MeanSquare
-from discreet.records import CHUNK_ROWS, ArrayRecords, Chunk
 from discreet.scales import CAPACITY_BITS, noise_sd
 from discreet.testing import frozen_noise, record_sums, seeded_noise
 

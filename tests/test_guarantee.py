@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from discreet.accounting import ClaimedEvent, GaussianEvent, LaplaceEvent, ParallelEvent, calibrate_mu, gdp_epsilon
 from discreet.budget import Budget
-from discreet.errors import InvalidBudget, InvalidInput
+from discreet.exceptions import InvalidBudget, InvalidInput
 from discreet.guarantee import Guarantee, parallel, sequential
 
 GRID = 2.0**45

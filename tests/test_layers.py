@@ -11,18 +11,8 @@ SOURCE = ROOT / "src" / "discreet"
 
 # A module imports only from modules above it.
 ORDER = [
-    "errors",
-    "columns",
-    "rooms",
-    "bounds",
-    "frames",
-    "partition",
-    "formulas",
-    "records",
-    "samples",
-    "splits",
-    "where",
-    "engines",
+    "exceptions",
+    "data",
     "skeleton",
     "budget",
     "events",

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from discreet.bounds import Levels, Range
+from discreet.data.bounds import Levels, Range
 from discreet.marginals import (
     BINS,
     NARROWEST,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.datasets import criteo_shaped
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 from discreet.metrics import auuc, pehe, qini, qini_curve, uplift_curve
 
 Y = np.array([1.0, 0.0, 1.0, 1.0, 0.0, 0.0])

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from discreet.basis import Basis, Size
-from discreet.bounds import Levels, Range
+from discreet.data.bounds import Levels, Range
 from discreet.marginals import BINS, reference_points
 from discreet.moments import REFERENCE, Reference, SteadyGram
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 from discreet.noise import (
     MAX_SUM,
     discrete_gaussian,

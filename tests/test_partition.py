@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from discreet import Bounds
-from discreet.errors import InvalidInput
-from discreet.frames import encoded
-from discreet.partition import MOST_CELLS, Partition
+from discreet.data.frames import encoded
+from discreet.data.partition import MOST_CELLS, Partition
+from discreet.exceptions import InvalidInput
 
 BOUNDS = Bounds(outcome=(0, 1), covariates={"age": (18, 98), "sex": ["f", "m"], "ward": ["a", "b", "c"]})
 

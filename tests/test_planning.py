@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet import ATE, Bounds, DifferenceInMeans, gate, plan, records
+from discreet import ATE, Bounds, DifferenceInMeans, gate, plan
+from discreet.data import records
 from discreet.datasets import draw
-from discreet.errors import InvalidBudget, InvalidInput, MissingBounds
+from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds
 from discreet.testing import seeded_noise
 
 BOUNDS = Bounds(outcome=(0, 10), covariates={"age": (18, 95), "sex": ["f", "m"], "bp": (40, 220)})

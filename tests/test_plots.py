@@ -7,7 +7,7 @@ import pytest
 from test_release import a_release
 
 from discreet.comparisons import Row, plot_splits, plot_widths
-from discreet.errors import InvalidInput, MissingExtra
+from discreet.exceptions import InvalidInput, MissingExtra
 from discreet.intervals import Uncertainty
 from discreet.plots import COLOURS, plot_release, release_figure, svg
 

@@ -19,11 +19,12 @@ from hypothesis import strategies as st
 from psycopg import sql
 
 from discreet import Bounds, DifferenceInMeans, Levels, Range, Uplift
-from discreet.engines import Options, open_table
-from discreet.engines.postgresql_wire import decoded
-from discreet.errors import InvalidInput, SourceFailed
+from discreet.data.backends import open_table
+from discreet.data.backends.base import Options
+from discreet.data.backends.postgres.copy import decoded
+from discreet.data.records import Chunk, IntArray
+from discreet.exceptions import InvalidInput, SourceFailed
 from discreet.papers import PrivATE
-from discreet.records import Chunk, IntArray
 from discreet.testing import record_sums, seeded_noise
 from tests.seeded_fits import BOUNDS, ESTIMATORS, fitted, study
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.bounds import Bounds, Levels, Range
-from discreet.errors import InvalidInput, MissingBounds
-from discreet.records import CHUNK_ROWS, ArrayRecords, Chunk, IntArray
+from discreet.data.bounds import Bounds, Levels, Range
+from discreet.data.records import CHUNK_ROWS, ArrayRecords, Chunk, IntArray
+from discreet.exceptions import InvalidInput, MissingBounds
 
 BOUNDS = Bounds(
     outcome=(0, 10), covariates={"age": (20, 60), "sex": ["f", "m"], "ward": [3, 1, 2]}, propensity=(0.2, 0.8)

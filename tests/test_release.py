@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.accounting import calibrate_mu
-from discreet.bounds import Bounds
-from discreet.errors import InvalidBudget, InvalidInput, UnsupportedRelease
+from discreet.data.bounds import Bounds
 from discreet.events import ClaimedEvent, GaussianEvent, LaplaceEvent, ParallelEvent
+from discreet.exceptions import InvalidBudget, InvalidInput, UnsupportedRelease
 from discreet.guarantee import Guarantee
 from discreet.intervals import Uncertainty
 from discreet.release import Release

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from discreet.basis import Basis, Size
-from discreet.bounds import Range
+from discreet.data.bounds import Range
 from discreet.marginals import BINS, reference_points
 from discreet.moments import Reference
 from discreet.relevance import Likeness, Moments, weigh

@@ -9,9 +9,9 @@ from scipy.special import ndtr
 from test_release import a_guarantee, a_release
 
 from discreet.accounting import calibrate_mu
-from discreet.bounds import Bounds, Levels, Range
-from discreet.errors import MissingExtra
+from discreet.data.bounds import Bounds, Levels, Range
 from discreet.events import ClaimedEvent, LaplaceEvent
+from discreet.exceptions import MissingExtra
 from discreet.intervals import Uncertainty
 from discreet.plots import release_figure
 from discreet.report import finding, guess, render, save_report

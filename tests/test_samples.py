@@ -11,12 +11,12 @@ from seeded_fits import BOUNDS, study
 from test_engines import TABLES, assert_same
 
 from discreet import ATE, CATE, Bounds, DifferenceInMeans, Uplift, fitted
-from discreet.bounds import Range
-from discreet.engines import sources
-from discreet.errors import InvalidInput, SourceFailed
+from discreet.data.backends import base as sources
+from discreet.data.bounds import Range
+from discreet.data.records import CHUNK_ROWS, ArrayRecords
+from discreet.data.sampling import chosen, sample_of
+from discreet.exceptions import InvalidInput, SourceFailed
 from discreet.gate import Gate
-from discreet.records import CHUNK_ROWS, ArrayRecords
-from discreet.samples import chosen, sample_of
 from discreet.testing import record_sums, seeded_noise, watched
 
 NUMBERED = study().assign(id=np.random.default_rng(1).permutation(6_000) * 3 - 5_000)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.bounds import Bounds
-from discreet.errors import InvalidInput, MissingBounds
+from discreet.data.bounds import Bounds
+from discreet.exceptions import InvalidInput, MissingBounds
 from discreet.skeleton import _part, skeleton
 
 SECRET = 31_337

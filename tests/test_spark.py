@@ -16,9 +16,9 @@ import pytest
 
 import discreet
 from discreet import Bounds, Levels, Range, Uplift
-from discreet.engines import open_table
-from discreet.errors import InvalidInput, SourceFailed
-from discreet.records import Chunk, IntArray
+from discreet.data.backends import open_table
+from discreet.data.records import Chunk, IntArray
+from discreet.exceptions import InvalidInput, SourceFailed
 from discreet.testing import seeded_noise
 from tests.seeded_fits import BOUNDS, ESTIMATORS, fitted, study
 

@@ -9,10 +9,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from discreet.bounds import Bounds
-from discreet.errors import InvalidInput
+from discreet.data.bounds import Bounds
+from discreet.data.sampling import part_numbers
+from discreet.exceptions import InvalidInput
 from discreet.papers import PrivATE
-from discreet.splits import part_numbers
 from discreet.testing import record_sums, seeded_noise
 
 BOUNDS = Bounds(outcome=(0, 1), covariates={"x": (0, 1)}, propensity=(0.2, 0.8))

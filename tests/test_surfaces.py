@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from discreet.basis import Basis, Size, combine
-from discreet.columns import Levels, Range
+from discreet.data.columns import Levels, Range
 from discreet.surfaces import STEPS, Surfaces
 
 RNG = np.random.default_rng(11)

@@ -3,9 +3,9 @@ import pytest
 
 from discreet import survey
 from discreet.basis import Basis, Size
-from discreet.bounds import Range
+from discreet.data.bounds import Range
+from discreet.data.records import CHUNK_ROWS, Chunk
 from discreet.focus import Focus
-from discreet.records import CHUNK_ROWS, Chunk
 from discreet.survey import Features
 
 BASIS = Basis.flat((Range(0, 1), Range(0, 1)), Size(degree=2, pairs=True, curved=False))

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from discreet.bounds import Bounds, Levels, Range
-from discreet.engines import open_table
-from discreet.errors import InvalidInput, MissingBounds, SourceFailed
-from discreet.records import CHUNK_ROWS, ArrayRecords, Chunk, IntArray, Records
+from discreet.data.backends import open_table
+from discreet.data.bounds import Bounds, Levels, Range
+from discreet.data.records import CHUNK_ROWS, ArrayRecords, Chunk, IntArray, Records
+from discreet.exceptions import InvalidInput, MissingBounds, SourceFailed
 
 BOUNDS = Bounds(
     outcome=(-2, 2),

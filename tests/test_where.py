@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import Bounds, DifferenceInMeans, Uplift
-from discreet.errors import InvalidInput
+from discreet.data.filters import conditions, in_words
+from discreet.exceptions import InvalidInput
 from discreet.testing import record_sums, seeded_noise
-from discreet.where import conditions, in_words
 
 BOUNDS = Bounds(outcome=(0, 1), covariates={"x": (0, 10)})
 

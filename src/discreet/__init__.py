@@ -9,28 +9,28 @@ __version__ = "0.1.0"
 _HOME = {
     "ATE": "ate",
     "CATE": "cate",
-    "Bounds": "bounds",
+    "Bounds": "data.bounds",
     "Budget": "budget",
-    "BudgetExceeded": "errors",
+    "BudgetExceeded": "exceptions",
     "DifferenceInMeans": "ate",
-    "DiscreetError": "errors",
+    "DiscreetError": "exceptions",
     "EffectRelease": "effect_release",
     "Guarantee": "guarantee",
-    "InvalidBudget": "errors",
-    "InvalidInput": "errors",
+    "InvalidBudget": "exceptions",
+    "InvalidInput": "exceptions",
     "Ledger": "ledger",
-    "LedgerCorrupt": "errors",
-    "LedgerRefused": "errors",
-    "LedgerUnavailable": "errors",
-    "Levels": "columns",
-    "MissingBounds": "errors",
-    "MissingExtra": "errors",
-    "NotFitted": "errors",
+    "LedgerCorrupt": "exceptions",
+    "LedgerRefused": "exceptions",
+    "LedgerUnavailable": "exceptions",
+    "Levels": "data.columns",
+    "MissingBounds": "exceptions",
+    "MissingExtra": "exceptions",
+    "NotFitted": "exceptions",
     "PrivateKMeans": "clusters",
-    "Range": "columns",
+    "Range": "data.columns",
     "Release": "release",
     "Shares": "budget",
-    "UnsupportedRelease": "errors",
+    "UnsupportedRelease": "exceptions",
     "Uplift": "uplift",
     "UpliftRelease": "uplift_release",
     "plan": "planning",
@@ -71,13 +71,13 @@ __all__ = [
 if TYPE_CHECKING:
     from discreet.ate import ATE, DifferenceInMeans
     from discreet.audit import audit
-    from discreet.bounds import Bounds
     from discreet.budget import Budget, Shares
     from discreet.cate import CATE
     from discreet.clusters import PrivateKMeans
-    from discreet.columns import Levels, Range
+    from discreet.data.bounds import Bounds
+    from discreet.data.columns import Levels, Range
     from discreet.effect_release import EffectRelease
-    from discreet.errors import (
+    from discreet.exceptions import (
         BudgetExceeded,
         DiscreetError,
         InvalidBudget,

@@ -28,8 +28,8 @@ from discreet.conversions import (
     zcdp_epsilon,
     zcdp_mu,
 )
-from discreet.errors import InvalidInput
 from discreet.events import ClaimedEvent, Event, GaussianEvent, LaplaceEvent, ParallelEvent, event_from_dict
+from discreet.exceptions import InvalidInput
 
 # One place to import accounting from, whichever file a piece lives in.
 __all__ = [

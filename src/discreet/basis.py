@@ -11,8 +11,9 @@ from itertools import combinations
 
 import numpy as np
 
-from discreet.columns import Float, IntArray, Range
 from discreet.curves import Line, Ranks, middle, normal_scores, polynomials, recurrence, unroll
+from discreet.data._arrays import Float, IntArray
+from discreet.data.columns import Range
 from discreet.marginals import Column, Window, cells, into_windows
 
 # Pairs of covariates enter through the products of their first terms (of all contrasts, for levels), while there are

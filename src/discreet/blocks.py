@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from discreet.columns import Float, IntArray
-from discreet.errors import InvalidInput
-from discreet.formulas import Formula, number
+from discreet.data._arrays import Float, IntArray
+from discreet.data.expressions import Formula, number
+from discreet.exceptions import InvalidInput
 from discreet.guarantee import Neighbours
 from discreet.lattice import SAFE, ByCellSums, Grid, count_of, floats, freeze, size_of, up, whole
 

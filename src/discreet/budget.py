@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Real
 
-from discreet.errors import InvalidBudget
+from discreet.exceptions import InvalidBudget
 
 _ROUNDING = 1e-9
 

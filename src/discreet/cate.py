@@ -14,9 +14,11 @@ from sklearn.base import BaseEstimator
 from discreet import fitted
 from discreet.ate import ATE
 from discreet.basis import MOST_CURVED_PAIRS, MOST_PAIRS, Basis, Size
-from discreet.bounds import Bounds
 from discreet.budget import Budget, Shares
-from discreet.columns import Float, Range
+from discreet.data._arrays import Float
+from discreet.data.bounds import Bounds
+from discreet.data.columns import Range
+from discreet.data.records import Records
 from discreet.effect_release import EffectRelease
 from discreet.effect_rounds import (
     Correction,
@@ -31,13 +33,12 @@ from discreet.effect_rounds import (
     outcome_round,
     treatment_question,
 )
-from discreet.errors import InvalidBudget, InvalidInput
+from discreet.exceptions import InvalidBudget, InvalidInput
 from discreet.fitted import Progress, after_count, count_first, look_through, open_gate, sample_note, trimmed
 from discreet.gate import Gate
 from discreet.guarantee import Neighbours
 from discreet.heterogeneity import Models
 from discreet.marginals import Column
-from discreet.records import Records
 from discreet.release import Release
 from discreet.rounds import Propensity
 from discreet.shrinkage import profile

@@ -124,7 +124,7 @@ def ate(
 ) -> None:
     """Estimate an average treatment effect and publish it."""
     from discreet.ate import ATE
-    from discreet.bounds import Bounds
+    from discreet.data.bounds import Bounds
 
     # Whatever can be refused is refused before any budget is spent.
     _check_level(alpha)
@@ -178,7 +178,7 @@ def plan_ate(
     neighbours: Relation = "replace-one",
 ) -> None:
     """Interval width, noise and detectable effect of 'discreet ate', from public numbers alone."""
-    from discreet.bounds import Bounds
+    from discreet.data.bounds import Bounds
     from discreet.planning import plan
 
     planned = plan(

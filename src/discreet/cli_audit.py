@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from discreet.console import check_extra, check_target, command, progress, show_table, writing
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 
 if TYPE_CHECKING:
     from discreet.audit import AuditResult
@@ -115,8 +115,8 @@ def _made(
     """The mechanism that is to be audited: in the attack's own setting, or on made-up bounds."""
     from discreet.audit.attacks import find_attack
     from discreet.audit.matrix import public_facts
-    from discreet.bounds import Bounds
     from discreet.budget import Budget
+    from discreet.data.bounds import Bounds
 
     if attack is not None:
         known = find_attack(attack)

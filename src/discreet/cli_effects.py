@@ -28,7 +28,7 @@ from discreet.console import (
     progress,
     writing,
 )
-from discreet.errors import UnsupportedRelease
+from discreet.exceptions import UnsupportedRelease
 
 if TYPE_CHECKING:
     from discreet.effect_release import EffectRelease
@@ -77,8 +77,8 @@ def cate(
     stratum: Stratum = None,
 ) -> None:
     """Estimate the effect as a function of covariates and publish it."""
-    from discreet.bounds import Bounds
     from discreet.cate import CATE
+    from discreet.data.bounds import Bounds
 
     # Whatever can be refused is refused before any budget is spent.
     check_target(out, "--out", replace=False)
@@ -127,8 +127,8 @@ def effect(
     """Effects for the rows of a file, from a release alone; this costs no privacy."""
     import numpy as np
 
+    from discreet.data.backends.files import read_covariates
     from discreet.effect_release import EffectRelease
-    from discreet.engines.files import read_covariates
     from discreet.pages import load_release
     from discreet.release import Release
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from discreet.console import check_target, command, console, ledger_file, writing
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 
 if TYPE_CHECKING:
     from discreet.ledger import Account, Ledger

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from discreet.console import command
-from discreet.errors import InvalidInput, MissingExtra
+from discreet.exceptions import InvalidInput, MissingExtra
 
 
 def add_serve(app: typer.Typer) -> None:

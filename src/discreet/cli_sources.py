@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 
 Source = Annotated[
     str,
@@ -33,9 +33,9 @@ def reading(
     if spark is None:
         yield source, rows | {"relation": table, "query": query}
         return
-    from discreet.bounds import Levels
-    from discreet.engines.spark_files import read, session
-    from discreet.where import conditions
+    from discreet.data.backends.spark.reader import read, session
+    from discreet.data.bounds import Levels
+    from discreet.data.filters import conditions
 
     bounds = estimator.bounds
     specs = {rows["treatment"]: bounds.arms, **dict(zip(bounds.names, bounds.columns, strict=True))}

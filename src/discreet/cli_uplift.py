@@ -26,7 +26,7 @@ from discreet.console import (
     show_table,
     writing,
 )
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 
 if TYPE_CHECKING:
     from discreet.uplift_release import UpliftRelease
@@ -79,8 +79,8 @@ def uplift(
     stratum: Stratum = None,
 ) -> None:
     """Estimate effects by segment and publish them."""
-    from discreet.bounds import Bounds
     from discreet.clusters import PrivateKMeans
+    from discreet.data.bounds import Bounds
     from discreet.uplift import Uplift, segments_in_words
 
     # Whatever can be refused is refused before any budget is spent.

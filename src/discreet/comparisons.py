@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 from discreet.plots import BLUE, GREEN, INK, MUTED, ORANGE, legend, new_figure, stack, tidy
 from discreet.release import Release
 

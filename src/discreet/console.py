@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
 import typer
 
-from discreet.errors import DiscreetError, InvalidInput
+from discreet.exceptions import DiscreetError, InvalidInput
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from discreet.bounds import Bounds
+    from discreet.data.bounds import Bounds
     from discreet.ledger import Ledger
 
 P = ParamSpec("P")
@@ -90,7 +90,7 @@ def of_rows(
     sample_by: str | None = None,
 ) -> dict[str, Any]:
     """What ``fit_table`` is told about rows."""
-    from discreet.where import in_words
+    from discreet.data.filters import in_words
 
     rows = {"where": in_words(where or []) or None, "unit": unit, "max_rows": max_rows, "workers": workers}
     return rows | ({} if sample_by is None else {"sample_by": sample_by})

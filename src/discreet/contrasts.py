@@ -9,9 +9,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from discreet.bounds import Bounds
-from discreet.columns import Float
-from discreet.formulas import E, Formula, Y, by_arm, number
+from discreet.data._arrays import Float
+from discreet.data.bounds import Bounds
+from discreet.data.expressions import E, Formula, Y, by_arm, number
 
 Kind = Literal["arms", "signed"]
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.special import erfcx, ndtr
 
-from discreet.errors import InvalidBudget
+from discreet.exceptions import InvalidBudget
 
 # Total variation that all discrete draws of one release may be away from rounded Gaussians; the gate checks it.
 SLACK = 1e-18

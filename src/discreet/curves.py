@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import ndtri
 
-from discreet.columns import Float
+from discreet.data._arrays import Float
 
 # A marginal more skewed than this is unrolled to normal scores first: products of long tails are all noise.
 _SKEWED = 1.0

@@ -13,12 +13,12 @@ from scipy.special import ndtri
 
 from discreet import demo_effects
 from discreet.ate import ATE
-from discreet.bounds import Bounds, Range
-from discreet.columns import Float
 from discreet.comparisons import Row, plot_splits, plot_widths
+from discreet.data._arrays import Float
+from discreet.data.bounds import Bounds, Range
 from discreet.datasets import draw
 from discreet.demo_effects import FILES, HOME, Effects
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 from discreet.release import Release
 from discreet.report import finding, guarantee_facts, guess, page, picture, save_report
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from discreet.bounds import Bounds
 from discreet.cate import CATE
-from discreet.columns import Float
+from discreet.data._arrays import Float
+from discreet.data.bounds import Bounds
+from discreet.data.frames import encoded
 from discreet.datasets import DESIGNS
 from discreet.effect_plots import gains_figure
 from discreet.effect_release import EffectRelease
-from discreet.frames import encoded
 from discreet.pages import save_page
 from discreet.plots import GREEN, effect_figure, segments_figure
 from discreet.report import picture

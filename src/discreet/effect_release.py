@@ -14,10 +14,10 @@ import numpy as np
 from scipy.special import ndtri
 
 from discreet.basis import Basis, Size, combine, evaluate
-from discreet.bounds import Bounds, Levels, Range
-from discreet.columns import Float
-from discreet.errors import InvalidInput, UnsupportedRelease
-from discreet.frames import table
+from discreet.data._arrays import Float
+from discreet.data.bounds import Bounds, Levels, Range
+from discreet.data.frames import table
+from discreet.exceptions import InvalidInput, UnsupportedRelease
 from discreet.guarantee import Guarantee
 from discreet.marginals import NARROWEST, Window, cells
 from discreet.plots import plot_effect

@@ -14,7 +14,8 @@ import numpy as np
 from scipy.special import logit
 
 from discreet.basis import ROOM
-from discreet.columns import Float
+from discreet.data._arrays import Float
+from discreet.data.records import Chunk
 from discreet.focus import Focus, allot
 from discreet.gate import Gate, Query
 from discreet.geometry import Ball
@@ -26,7 +27,6 @@ from discreet.heterogeneity import (
     prior_variance,
     single_blocks,
 )
-from discreet.records import Chunk
 from discreet.rounds import Propensity
 from discreet.spread import Spread
 from discreet.survey import Location, RowMap, Setting, measure_sides, read_sides, sides_question

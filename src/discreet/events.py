@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from discreet.errors import InvalidInput, UnsupportedRelease
+from discreet.exceptions import InvalidInput, UnsupportedRelease
 
 
 def write_plain(path: str | Path, plain: Mapping[str, Any]) -> None:

@@ -11,16 +11,17 @@ from math import sqrt
 from numbers import Real
 from typing import Any
 
-from discreet.bounds import Bounds
 from discreet.budget import Budget, Shares
+from discreet.data.backends import open_table
+from discreet.data.backends.base import Options
+from discreet.data.bounds import Bounds
+from discreet.data.records import ArrayRecords, Records, Unit
 from discreet.effect_release import EffectRelease
-from discreet.engines import Options, open_table
-from discreet.errors import InvalidInput, MissingBounds, NotFitted
+from discreet.exceptions import InvalidInput, MissingBounds, NotFitted
 from discreet.gate import Gate
 from discreet.geometry import Interval
 from discreet.guarantee import Guarantee
 from discreet.ledger.fits import on_ledger
-from discreet.records import ArrayRecords, Records, Unit
 from discreet.release import Release
 from discreet.uplift_release import UpliftRelease
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from discreet.basis import ROOM
-from discreet.columns import Float, IntArray
+from discreet.data._arrays import Float, IntArray
 
 # Shares of the norm below this part of the largest are not worth a column.
 _LEAST = 3e-3

@@ -16,19 +16,19 @@ import numpy as np
 
 from discreet.accounting import calibrate_mu, sets_slack_aside
 from discreet.audited import audit_of
-from discreet.bounds import Bounds
 from discreet.budget import Budget
-from discreet.columns import Float, IntArray
-from discreet.errors import BudgetExceeded, InvalidBudget, InvalidInput
+from discreet.data._arrays import Float, IntArray
+from discreet.data.bounds import Bounds
+from discreet.data.expressions import ByCell, number
+from discreet.data.partition import Partition
+from discreet.data.records import CHUNK_ROWS, Chunk, OnRows, Records
+from discreet.data.sampling import sample_of
 from discreet.events import Event, GaussianEvent, LaplaceEvent
-from discreet.formulas import ByCell, number
+from discreet.exceptions import BudgetExceeded, InvalidBudget, InvalidInput
 from discreet.geometry import Geometry, Interval
 from discreet.guarantee import Guarantee, Neighbours
 from discreet.lattice import Grid
 from discreet.noise import discrete_gaussian, discrete_laplace, drawing_is_seeded
-from discreet.partition import Partition
-from discreet.records import CHUNK_ROWS, Chunk, OnRows, Records
-from discreet.samples import sample_of
 from discreet.scales import CAPACITY_BITS, ROUNDING, capacity_bits, check_share, plan_noise, sd_of
 
 # Every record counts as one.

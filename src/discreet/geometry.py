@@ -12,9 +12,9 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from discreet.blocks import Blocks, Pairs
-from discreet.columns import Float, IntArray
-from discreet.errors import InvalidInput
-from discreet.formulas import Formula, number
+from discreet.data._arrays import Float, IntArray
+from discreet.data.expressions import Formula, number
+from discreet.exceptions import InvalidInput
 from discreet.guarantee import Neighbours
 from discreet.lattice import (
     LARGEST,

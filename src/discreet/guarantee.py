@@ -7,8 +7,8 @@ from typing import Any, Literal, get_args
 
 from discreet.accounting import Profile, profile_of
 from discreet.budget import Budget
-from discreet.errors import InvalidBudget, InvalidInput
 from discreet.events import ClaimedEvent, Event, ParallelEvent, event_from_dict
+from discreet.exceptions import InvalidBudget, InvalidInput
 
 Neighbours = Literal["replace-one", "add-remove"]
 Status = Literal["proved", "claimed", "test"]

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from discreet.basis import Basis
-from discreet.columns import Float, IntArray, Range
-from discreet.records import Chunk
+from discreet.data._arrays import Float, IntArray
+from discreet.data.columns import Range
+from discreet.data.records import Chunk
 from discreet.rounds import Propensity
 from discreet.shrinkage import Block, Shrunk, shrink
 from discreet.survey import Setting

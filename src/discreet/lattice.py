@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from discreet.columns import Float, IntArray
-from discreet.errors import InvalidInput
-from discreet.formulas import Formula
-from discreet.rooms import Room
+from discreet.data._arrays import Float, IntArray, Room
+from discreet.data.expressions import Formula
+from discreet.exceptions import InvalidInput
 
 # Numbers outside these would overflow or vanish when they are squared.
 SMALLEST, LARGEST = 1e-150, 1e150

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from discreet.columns import Float, IntArray, Levels, Range
+from discreet.data._arrays import Float, IntArray
+from discreet.data.columns import Levels, Range
 
 # Equal bins over a declared range; polynomials of low degree need no more.
 BINS = 24

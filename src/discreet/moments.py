@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from discreet.basis import Basis
-from discreet.columns import Float
+from discreet.data._arrays import Float
 from discreet.marginals import reference_points
 
 # Points of the public stand-in for the covariates.

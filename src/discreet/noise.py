@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.charging import charge_first
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 
 IntArray = NDArray[np.int64]
 

@@ -8,7 +8,7 @@ from typing import Any
 from discreet import effect_release, release, uplift_release
 from discreet.effect_release import EffectRelease
 from discreet.effect_report import render_effect, render_segments
-from discreet.errors import UnsupportedRelease
+from discreet.exceptions import UnsupportedRelease
 from discreet.publishing import read_json
 from discreet.release import Release
 from discreet.report import render

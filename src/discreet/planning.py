@@ -17,13 +17,13 @@ from scipy.special import ndtri
 from discreet.accounting import calibrate_mu
 from discreet.ate import KNOWN_DESIGN, MEANS, calibrations_for, observational
 from discreet.basis import Basis, choose_size
-from discreet.bounds import Bounds
 from discreet.budget import Budget, Shares
-from discreet.errors import InvalidBudget, InvalidInput, MissingBounds
+from discreet.data.bounds import Bounds
+from discreet.data.records import MIN_ROWS
+from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds
 from discreet.fitted import COUNT
 from discreet.geometry import Ball, Geometry, MeanSquare
 from discreet.guarantee import Neighbours
-from discreet.records import MIN_ROWS
 from discreet.scales import noise_sd
 
 Estimator = Literal["ate", "difference-in-means"]

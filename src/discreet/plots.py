@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from discreet.bounds import Bounds
-from discreet.errors import MissingExtra
+from discreet.data.bounds import Bounds
+from discreet.exceptions import MissingExtra
 from discreet.release import SOURCES, Release
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from discreet.errors import InvalidInput, UnsupportedRelease
 from discreet.events import ClaimedEvent, Event, GaussianEvent, LaplaceEvent, ParallelEvent
+from discreet.exceptions import InvalidInput, UnsupportedRelease
 from discreet.files import read_json as read_json
 from discreet.guarantee import Guarantee
 

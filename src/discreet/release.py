@@ -8,8 +8,8 @@ from html import escape
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from discreet.bounds import Bounds
-from discreet.errors import InvalidInput, UnsupportedRelease
+from discreet.data.bounds import Bounds
+from discreet.exceptions import InvalidInput, UnsupportedRelease
 from discreet.guarantee import Guarantee
 from discreet.intervals import Uncertainty
 from discreet.publishing import (

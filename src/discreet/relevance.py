@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.basis import Basis
-from discreet.columns import Float, IntArray
+from discreet.data._arrays import Float, IntArray
 
 Response = Callable[[Float], tuple[Float, Float]]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.bounds import Bounds, Range, Spec
+from discreet.data.bounds import Bounds, Range, Spec
 from discreet.guarantee import Guarantee
 from discreet.plots import release_figure, require, svg
 from discreet.release import SOURCES, Release

@@ -15,12 +15,12 @@ import numpy as np
 from scipy.special import expit, logit
 
 from discreet.basis import ROOM
-from discreet.columns import Float
+from discreet.data._arrays import Float
+from discreet.data.records import Chunk
 from discreet.focus import Belief, Focus, allot
 from discreet.gate import Gate, Query
 from discreet.geometry import Ball, Interval
 from discreet.moments import LOGIT_CAP
-from discreet.records import Chunk
 from discreet.relevance import Likeness, Moments, Posterior, weigh
 from discreet.scores import balancing_weight
 from discreet.spread import Factors

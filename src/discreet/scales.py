@@ -9,12 +9,12 @@ from functools import lru_cache
 import numpy as np
 
 from discreet.accounting import SLACK
-from discreet.errors import InvalidBudget, InvalidInput
+from discreet.data.records import Unit
+from discreet.exceptions import InvalidBudget, InvalidInput
 from discreet.geometry import ROOM, Geometry, Interval
 from discreet.guarantee import Neighbours
 from discreet.lattice import Grid
 from discreet.noise import MAX_SCALE, MIN_SCALE
-from discreet.records import Unit
 
 # Under add-remove the number of records is private, so that the grid is laid out for this many (docs/proofs/gate.md).
 CAPACITY_BITS = 27

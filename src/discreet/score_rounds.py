@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from discreet.columns import Float
+from discreet.data._arrays import Float
+from discreet.data.records import Chunk
 from discreet.gate import Gate, Query
 from discreet.geometry import MeanSquare
-from discreet.records import Chunk
 from discreet.rounds import Outcome
 from discreet.scores import aipw_score
 from discreet.spread import Factors

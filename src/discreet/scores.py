@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.columns import Float
+from discreet.data._arrays import Float
 
 
 def aipw_score(y: Float, t: Float, propensity: Float, prognosis: Float) -> Float:

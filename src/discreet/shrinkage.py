@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from discreet.columns import Float, IntArray
+from discreet.data._arrays import Float, IntArray
 
 # Prior variances that are tried, in units of the given one.
 BoolArray = npt.NDArray[np.bool_]

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import duckdb
 
-from discreet.bounds import _key
-from discreet.engines.files import SUFFIXES as _SUFFIXES
-from discreet.errors import InvalidInput
+from discreet.data.backends.files import SUFFIXES as _SUFFIXES
+from discreet.data.bounds import _key
+from discreet.exceptions import InvalidInput
 
 _HEAD = """\
 # Public facts about the records. Fill them in from what is known about the subject, and never by looking at the

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
-from discreet.columns import Float, IntArray
+from discreet.data._arrays import Float, IntArray
 
 # Length scales of smooth kernels, in lengths of the range; and that of one with kinks.
 _LENGTHS = (1.4, 0.7, 0.35)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtr, stdtr
 
-from discreet.columns import Float, IntArray
+from discreet.data._arrays import Float, IntArray
 
 # Half octaves below a public ceiling: sixteen factors of two are enough for any sensible declaration of bounds.
 BINS = 32

@@ -9,10 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from discreet.basis import Basis
-from discreet.columns import Float
 from discreet.curves import polynomials, unroll
+from discreet.data._arrays import Float, Room
 from discreet.marginals import into_windows
-from discreet.rooms import Room
 
 # Steps along a range.
 STEPS = 8192

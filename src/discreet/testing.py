@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.columns import IntArray
-from discreet.errors import InvalidInput
+from discreet.data._arrays import IntArray
+from discreet.exceptions import InvalidInput
 from discreet.gate import Gate, Released, Round, Watcher, _watchers
 from discreet.geometry import Geometry
 from discreet.noise import _generator, _seeded, drawing_is_seeded

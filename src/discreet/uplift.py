@@ -11,19 +11,19 @@ from sklearn.base import BaseEstimator
 
 from discreet import fitted
 from discreet.blocks import Blocks, Pairs
-from discreet.bounds import Bounds, Levels
 from discreet.budget import Budget, Shares
 from discreet.clusters import Clusters, PrivateKMeans, first_clusters, lloyd
-from discreet.columns import Float
 from discreet.contrasts import FEWEST, Kind, Look, Table, arm_numbers, kind_for, parts_for, signed_number
-from discreet.errors import InvalidInput
+from discreet.data._arrays import Float
+from discreet.data.bounds import Bounds, Levels
+from discreet.data.expressions import ByCell, Y, number
+from discreet.data.partition import By, Partition, column_places
+from discreet.data.records import Records
+from discreet.exceptions import InvalidInput
 from discreet.fitted import Progress, open_gate
-from discreet.formulas import ByCell, Y, number
 from discreet.gate import Gate, Query
 from discreet.geometry import Cells, Interval
 from discreet.guarantee import Neighbours
-from discreet.partition import By, Partition, column_places
-from discreet.records import Records
 from discreet.uplift_release import UpliftCurve, UpliftRelease
 
 DECLARED = Shares(mean=0.02, square=0.03, table=0.95)

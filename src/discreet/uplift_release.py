@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 import numpy as np
 from scipy.special import ndtri
 
-from discreet.bounds import Bounds
 from discreet.clusters import Clusters, partition_from
-from discreet.columns import Float
 from discreet.contrasts import Kind, Look, Means, Table, arm_means, signed_effects
+from discreet.data._arrays import Float
+from discreet.data.bounds import Bounds
+from discreet.data.frames import encoded
+from discreet.data.partition import Partition
 from discreet.effect_plots import plot_gains
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 from discreet.files import checked_fields, read_plain, write_plain
-from discreet.frames import encoded
 from discreet.guarantee import Guarantee
-from discreet.partition import Partition
 from discreet.plots import plot_segments
 from discreet.publishing import guarantee_words, listed, mechanism_words, plain_copy
 from discreet.release import StudyDesign

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from discreet.bounds import Bounds
 from discreet.cli import app
+from discreet.data.bounds import Bounds
 
 ATE = ["ate", "study.csv", "--outcome", "died", "--treatment", "treated", "--bounds", "bounds.toml", "--delta", "1e-6"]
 PAID = ["--ledger", "sqlite:///budget.db", "--dataset", "icu"]

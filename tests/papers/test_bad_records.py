@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from discreet import Bounds, gate
-from discreet.errors import DiscreetError
+from discreet.exceptions import DiscreetError
 from discreet.papers import PrivATE, PropensityIPTW, private_ci_formulas, propensity
 from discreet.papers.baselines import SubsampledDifference
 from discreet.papers.claims import UnprovedClaim

@@ -9,7 +9,7 @@ import pytest
 from discreet import Bounds, Budget, DifferenceInMeans
 from discreet.accounting import gdp_mu
 from discreet.datasets import private_ci_rct
-from discreet.errors import InvalidInput, MissingBounds
+from discreet.exceptions import InvalidInput, MissingBounds
 from discreet.papers import baselines
 from discreet.papers.baselines import SubsampledDifference, group_differences
 from discreet.papers.claims import UnprovedClaim

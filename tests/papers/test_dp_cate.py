@@ -11,6 +11,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.svm import SVC
 
 from discreet import Bounds, InvalidBudget, InvalidInput, MissingBounds, NotFitted
+from discreet.data.records import ArrayRecords
 from discreet.datasets import dp_cate
 from discreet.papers import DPCATE
 from discreet.papers.answers import AnswersRelease
@@ -19,7 +20,6 @@ from discreet.papers.dp_cate_formulas import Weight
 from discreet.papers.dp_cate_models import first_stage, predictor, second_stage
 from discreet.papers.gross_error import noise_factor
 from discreet.papers.rows import gather
-from discreet.records import ArrayRecords
 from discreet.testing import frozen_noise, seeded_noise
 
 STUDY = dp_cate(1, 500, 5)

@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from discreet import Bounds, InvalidBudget, InvalidInput, MissingBounds, NotFitted
+from discreet.data.records import ArrayRecords
 from discreet.datasets import dp_cate
 from discreet.papers import DPCATEFunction
 from discreet.papers.answers import AnswersRelease, FunctionRelease
@@ -21,7 +22,6 @@ from discreet.papers.dp_cate_kernel import kernel_of, noise_scale, second_stage
 from discreet.papers.losses import Loss, huber, loss_of, squares
 from discreet.papers.rkhs import GaussianKernel, Span, _Problem, regress
 from discreet.papers.rows import gather
-from discreet.records import ArrayRecords
 from discreet.testing import frozen_noise, seeded_noise
 
 STUDY = dp_cate(1, 600, 5)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet import Bounds, Budget, InvalidInput
-from discreet.columns import Levels, Range
+from discreet.data.columns import Levels, Range
 from discreet.papers.learners_additive import AdditiveLearner
 from discreet.papers.learners_base import Task
 from discreet.papers.learners_ebm import EBMLearner

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from discreet import Bounds, InvalidBudget, InvalidInput, MissingBounds, MissingExtra, NotFitted
+from discreet.data.records import Chunk
 from discreet.datasets import meta_learners
 from discreet.papers import DRLearner, RLearner, SLearner, TLearner, UnprovedClaim
 from discreet.papers.effects import LearnerRelease
 from discreet.papers.learners_stages import dr_outcome, folded_outcome, partition, r_outcome, sizes
-from discreet.records import Chunk
 from discreet.testing import frozen_noise, seeded_noise
 
 ALL = (SLearner, TLearner, DRLearner, RLearner)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 from discreet.papers import logistic
 
 RNG = np.random.default_rng(7)

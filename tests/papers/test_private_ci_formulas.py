@@ -11,6 +11,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.utils import check_random_state
 
 from discreet import Bounds
+from discreet.data.records import ArrayRecords
 from discreet.datasets import Study, private_ci
 from discreet.papers.gross_error import noise_factor
 from discreet.papers.nuisances import train
@@ -26,7 +27,6 @@ from discreet.papers.private_ci_formulas import (
 )
 from discreet.papers.private_ci_nuisances import preset
 from discreet.papers.rows import gather
-from discreet.records import ArrayRecords
 from discreet.reproduce.private_ci_runs import exact_statistics
 from discreet.testing import frozen_noise, seeded_noise
 from evidence.nonprivate import linear_nuisances, linear_scores

@@ -12,8 +12,8 @@ import discreet
 from discreet import Bounds
 from discreet.accounting import gdp_mu
 from discreet.datasets import propensity_scores
-from discreet.errors import DiscreetError, InvalidBudget, InvalidInput, MissingBounds, NotFitted, UnsupportedRelease
 from discreet.events import ClaimedEvent, ParallelEvent
+from discreet.exceptions import DiscreetError, InvalidBudget, InvalidInput, MissingBounds, NotFitted, UnsupportedRelease
 from discreet.papers import PropensityIPTW, UnprovedClaim, iptw, logistic
 from discreet.papers.point import PointRelease
 from discreet.papers.rows import Rows, into_unit_ball, split

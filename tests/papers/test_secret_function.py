@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from discreet import InvalidInput
-from discreet.errors import UnsupportedRelease
+from discreet.exceptions import UnsupportedRelease
 from discreet.papers import query_state
 from discreet.papers.query_state import SECRET, Journal
 from discreet.papers.rkhs import Function, GaussianKernel

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 from discreet import Bounds
+from discreet.data.frames import encoded
 from discreet.datasets import adum, criteo_shaped
-from discreet.errors import InvalidBudget, InvalidInput, MissingBounds, NotFitted
 from discreet.events import ClaimedEvent
-from discreet.frames import encoded
+from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds, NotFitted
 from discreet.papers import TwoModel, UnprovedClaim, functional, logistic
 from discreet.papers.two_model import joint_sensitivity, objective_budget
 from discreet.papers.two_model_release import TwoModelRelease, unit_features

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.blocks import Blocks, Pairs
-from discreet.bounds import Bounds
 from discreet.budget import Budget
+from discreet.data.bounds import Bounds
+from discreet.data.records import CHUNK_ROWS, Chunk
 from discreet.gate import Gate, Query
 from discreet.geometry import ROOM, Ball, Cells, Gram, Interval, MeanSquare
 from discreet.lattice import norm_bits
-from discreet.records import CHUNK_ROWS, Chunk
 from discreet.scales import CAPACITY_BITS, SUM_BITS
 from discreet.testing import frozen_noise, record_sums
 

@@ -9,7 +9,7 @@ import pytest
 
 from discreet import Bounds, Budget
 from discreet.audit.replay import Tape
-from discreet.columns import Levels, Range
+from discreet.data.columns import Levels, Range
 from discreet.papers import DRLearner, RLearner, TLearner, learners_additive, learners_linear, learners_smoothing
 from discreet.papers.learners_additive import AdditiveLearner
 from discreet.papers.learners_base import Task

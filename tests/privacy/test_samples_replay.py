@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from discreet import ATE, CATE, Bounds, fitted
 from discreet.budget import Budget
+from discreet.data.records import ArrayRecords
+from discreet.data.sampling import chosen
 from discreet.gate import Gate, Query
 from discreet.geometry import Ball, Cells, Gram, Interval, MeanSquare
-from discreet.records import ArrayRecords
-from discreet.samples import chosen
 from discreet.testing import frozen_noise, record_sums, seeded_noise, watched
 
 BOUNDS = Bounds(outcome=(0, 1), covariates={"x": (0, 1), "z": (-1, 1)}, propensity=(0.1, 0.9))

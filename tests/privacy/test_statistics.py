@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.accounting import gdp_mu
-from discreet.bounds import Bounds
 from discreet.budget import Budget
-from discreet.errors import InvalidInput
+from discreet.data.bounds import Bounds
+from discreet.exceptions import InvalidInput
 from discreet.gate import Gate, Query
 from discreet.geometry import Statistic
 from discreet.noise import MAX_SUM
@@ -91,7 +91,7 @@ def test_several_records_are_refused():
         n = 2
 
         def sum(self, kernel, on_rows=None):
-            from discreet.records import Chunk
+            from discreet.data.records import Chunk
 
             return kernel(Chunk(y=np.zeros(2), t=np.zeros(2), x=np.zeros((2, 1)), e=None))
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import ATE, CATE, Bounds, DifferenceInMeans, Uplift
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 from discreet.geometry import Ball, Blocks, Cells, Gram, Interval, MeanSquare, Pairs, Statistic
 from discreet.papers import ADUM
 from discreet.scales import CAPACITY_BITS, unit_grid

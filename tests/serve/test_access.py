@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 from discreet.serve import people
 from discreet.serve.app import ROUTERS, create_app
 from discreet.serve.clock import Clock

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
 
-from discreet.bounds import Bounds
-from discreet.errors import InvalidInput
+from discreet.data.bounds import Bounds
+from discreet.exceptions import InvalidInput
 from discreet.release import Release
 from discreet.serve import catalogue, explore, people, plans, sources
 from discreet.serve.audits import TABLE, summary

@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from discreet.budget import Budget
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 from discreet.release import Release
 from discreet.serve import budgets, catalogue, functions, jobs, releases, worker
 from discreet.serve.clock import Clock

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from discreet.audit.result import check_confidence
-from discreet.columns import Float
+from discreet.data._arrays import Float
 
 # Fewer runs on either data set cannot prove anything of interest at any level.
 MIN_TRIALS = 20

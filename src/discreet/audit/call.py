@@ -16,8 +16,8 @@ from discreet.audit.pairs import on_pair
 from discreet.audit.replaying import is_proved, replay, study_of
 from discreet.audit.result import AuditResult, check_confidence
 from discreet.budget import Budget
-from discreet.columns import Float
-from discreet.errors import InvalidInput
+from discreet.data._arrays import Float
+from discreet.exceptions import InvalidInput
 from discreet.guarantee import Neighbours
 from discreet.testing import seeded_noise
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet.audit.result import check_confidence
-from discreet.columns import Float
+from discreet.data._arrays import Float
 
 _PRECISION = 1e-3
 

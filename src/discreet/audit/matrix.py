@@ -9,7 +9,7 @@ from typing import Any
 
 from discreet.audit.mechanism import RELATIONS
 from discreet.audit.neighbours import KINDS, STEEP
-from discreet.bounds import Bounds, Levels, Range
+from discreet.data.bounds import Bounds, Levels, Range
 
 DESIGNS = {"observational": None, "trial": 0.4}
 OUTCOMES: dict[str, tuple[float, float]] = {"continuous": (-4.0, 10.0), "binary": (0.0, 1.0)}

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from discreet.audit.neighbours import Table
-from discreet.bounds import Bounds
 from discreet.budget import Budget
-from discreet.columns import Float
-from discreet.errors import InvalidInput
+from discreet.data._arrays import Float
+from discreet.data.bounds import Bounds
+from discreet.exceptions import InvalidInput
 from discreet.guarantee import Neighbours
 from discreet.papers.claims import UnprovedClaim
 

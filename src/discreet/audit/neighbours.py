@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.bounds import Bounds, Levels
+from discreet.data.bounds import Bounds, Levels
 from discreet.guarantee import Neighbours
 
 KINDS = ("ordinary", "concentrated", "lopsided", "tiny arm")

@@ -9,7 +9,7 @@ from discreet.audit.black_box import MIN_TRIALS
 from discreet.audit.mechanism import claimed_budget, fitted, fresh
 from discreet.audit.neighbours import Table
 from discreet.audit.result import AuditResult
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 
 
 def on_pair(estimator: Any, pair: tuple[Table, Table, str], run: Run) -> AuditResult:

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from discreet.audit.neighbours import Table
-from discreet.columns import Float, IntArray
-from discreet.errors import DiscreetError, InvalidInput
+from discreet.data._arrays import Float, IntArray
+from discreet.data.records import ArrayRecords
+from discreet.exceptions import DiscreetError, InvalidInput
 from discreet.gate import Gate, Released, Round
 from discreet.guarantee import Guarantee
 from discreet.papers.rows import Part, gather
-from discreet.records import ArrayRecords
 from discreet.testing import frozen_noise, seeded_noise, watched
 
 Fit = Callable[[Any], Any]

@@ -16,10 +16,10 @@ from discreet.audit.replay import Tape, Unlike, ratio, repeated, too_quiet
 from discreet.audit.result import AuditResult, Moved
 from discreet.audit.search import Pool
 from discreet.budget import Budget
-from discreet.columns import IntArray
 from discreet.conversions import gdp_epsilon
-from discreet.errors import DiscreetError, InvalidInput
+from discreet.data._arrays import IntArray
 from discreet.events import Event, GaussianEvent, LaplaceEvent, ParallelEvent
+from discreet.exceptions import DiscreetError, InvalidInput
 from discreet.gate import Round
 from discreet.publishing import leaves
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from discreet.budget import Budget
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 from discreet.guarantee import Neighbours, Status
 
 if TYPE_CHECKING:

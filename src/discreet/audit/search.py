@@ -13,11 +13,11 @@ import numpy as np
 
 from discreet.audit.neighbours import Record, extremes, mutant, random_record, table_of
 from discreet.audit.replay import Tape
-from discreet.bounds import Bounds
-from discreet.columns import Float
+from discreet.data._arrays import Float
+from discreet.data.bounds import Bounds
+from discreet.data.records import ArrayRecords, Chunk
 from discreet.gate import Round
 from discreet.guarantee import Neighbours
-from discreet.records import ArrayRecords, Chunk
 
 # Records that are drawn at random before the search begins, and children of the best pair of each round.
 RANDOM, CHILDREN = 24, 6

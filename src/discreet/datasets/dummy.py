@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from discreet.bounds import Bounds, Range
-from discreet.errors import InvalidInput
+from discreet.data.bounds import Bounds, Range
+from discreet.exceptions import InvalidInput
 
 # Decimals that values are rounded to, relative to the width of their range.
 _STEPS = 1_000

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from discreet.bounds import Bounds
+from discreet.data.bounds import Bounds
 from discreet.datasets.real import data_file
 from discreet.datasets.study import Float, Study
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 
 # Possible values in adults under intensive care. Units: beats and breaths a minute, mEq/l, millions per microlitre,
 # mg/dl, per cent of volume, years.

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from discreet.bounds import Bounds
+from discreet.data.bounds import Bounds
 from discreet.datasets.study import Study
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 
 # Wide enough that an outcome is practically never clipped.
 _REACH = 6.0

@@ -13,9 +13,9 @@ from typing import IO
 
 import numpy as np
 
-from discreet.bounds import Bounds
+from discreet.data.bounds import Bounds
 from discreet.datasets.study import Float, Study
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 
 RHC_FILE = Path("rhc") / "rhc_xty.csv.gz"
 NSW_FILE = Path("lalonde") / "nsw722.csv"

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.bounds import Bounds
+from discreet.data.bounds import Bounds
 from discreet.datasets.study import Float, Study
 from discreet.datasets.synthetic import DESIGNS, Design, Rng
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 
 # The covariance of setup E: products of the first six rows of a 12 by 12 matrix of uniform numbers, seed 1.
 _ROWS = np.random.RandomState(1).uniform(-1.0, 1.0, (12, 12))[:6]

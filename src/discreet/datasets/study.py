@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.bounds import Bounds
+from discreet.data.bounds import Bounds
 
 Float = NDArray[np.float64]
 

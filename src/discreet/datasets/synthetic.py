@@ -13,7 +13,7 @@ from functools import cache
 
 import numpy as np
 
-from discreet.bounds import Bounds
+from discreet.data.bounds import Bounds
 from discreet.datasets.study import Float, Study
 
 Rng = np.random.Generator

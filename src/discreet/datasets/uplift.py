@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from discreet.bounds import Bounds, Declared
+from discreet.data.bounds import Bounds, Declared
 from discreet.datasets.real import data_file
 from discreet.datasets.study import Float, Study
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 
 HILLSTROM_FILE = Path("hillstrom") / "hillstrom.csv.gz"
 CRITEO_FILE = Path("criteo") / "criteo-uplift-v2.1.csv.gz"

@@ -7,10 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from discreet.bounds import Bounds
+from discreet.data.bounds import Bounds
 from discreet.datasets.real import clipped, data_file
 from discreet.datasets.study import Float, Study
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 
 SOCIAL_PRESSURE_FILE = Path("social_pressure") / "social_pressure.csv.gz"
 # From voting age to the oldest that one meets; past elections as indicators; people of voting age in a household.

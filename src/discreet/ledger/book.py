@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from discreet.budget import Budget
-from discreet.errors import BudgetExceeded, InvalidInput, LedgerCorrupt, LedgerRefused
+from discreet.exceptions import BudgetExceeded, InvalidInput, LedgerCorrupt, LedgerRefused
 from discreet.guarantee import Neighbours
 from discreet.ledger.chain import START, Entry, Head, canonical, check, sha256
 from discreet.ledger.costs import Composition, Cost, Total, admits, within_quota

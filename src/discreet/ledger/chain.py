@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from discreet.errors import LedgerCorrupt
+from discreet.exceptions import LedgerCorrupt
 
 FIRST = "0" * 64
 

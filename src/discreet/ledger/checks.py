@@ -3,7 +3,7 @@
 from typing import Any
 
 from discreet.budget import Budget
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 
 _LONGEST = 200
 

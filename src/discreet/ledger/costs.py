@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 from discreet.accounting import RESERVE, SLACK, calibrate_mu, gdp_mu, sets_slack_aside
 from discreet.budget import Budget
 from discreet.conversions import lattice_delta
-from discreet.errors import InvalidBudget, InvalidInput
+from discreet.exceptions import InvalidBudget, InvalidInput
 
 Composition = Literal["either", "gaussian", "plain"]
 

@@ -13,7 +13,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from discreet.budget import Budget
-from discreet.errors import InvalidInput, LedgerCorrupt
+from discreet.exceptions import InvalidInput, LedgerCorrupt
 from discreet.guarantee import Guarantee, Neighbours
 from discreet.ledger import checks
 from discreet.ledger.accounts import Account

@@ -20,10 +20,10 @@ from typing import Any, TypeVar
 import narwhals as nw
 import numpy as np
 
-from discreet.bounds import Bounds
 from discreet.budget import Budget
 from discreet.charging import charged_by
-from discreet.errors import DiscreetError, InvalidInput
+from discreet.data.bounds import Bounds
+from discreet.exceptions import DiscreetError, InvalidInput
 from discreet.guarantee import Neighbours
 from discreet.ledger.chain import canonical
 from discreet.ledger.costs import Cost
@@ -262,7 +262,7 @@ def _contents(call: Mapping[str, Any], more: tuple[Any, ...]) -> Iterator[bytes]
 
 def _marks(text: str) -> Iterator[bytes]:
     """An address; of files, by the rules by which they are read, also how long they are and when they were changed."""
-    from discreet.engines.files import files_of
+    from discreet.data.backends.files import files_of
 
     yield text.encode()
     for path in () if "://" in text else files_of(text):

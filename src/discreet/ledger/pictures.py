@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from discreet.errors import MissingExtra
+from discreet.exceptions import MissingExtra
 from discreet.ledger.accounts import Account
 
 # Okabe and Ito's colours, which everyone can tell apart.

@@ -29,7 +29,7 @@ from sqlalchemy import (
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
-from discreet.errors import InvalidInput, LedgerCorrupt, LedgerUnavailable, MissingExtra
+from discreet.exceptions import InvalidInput, LedgerCorrupt, LedgerUnavailable, MissingExtra
 from discreet.ledger.chain import Entry, canonical, sha256
 
 # How long a writer waits for its turn, in seconds.

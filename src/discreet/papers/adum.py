@@ -21,13 +21,15 @@ from sklearn.base import BaseEstimator
 
 from discreet import fitted
 from discreet.blocks import Blocks
-from discreet.bounds import Bounds
 from discreet.budget import Budget
 from discreet.clusters import Clusters, PrivateKMeans, first_clusters, lloyd
-from discreet.columns import Float
-from discreet.errors import InvalidInput, NotFitted
+from discreet.data._arrays import Float
+from discreet.data.bounds import Bounds
+from discreet.data.expressions import ByCell, Y, number
+from discreet.data.partition import By, Partition
+from discreet.data.records import Chunk, Records
+from discreet.exceptions import InvalidInput, NotFitted
 from discreet.fitted import Progress
-from discreet.formulas import ByCell, Y, number
 from discreet.gate import Gate, Query
 from discreet.geometry import Cells
 from discreet.guarantee import Guarantee, Neighbours
@@ -36,8 +38,6 @@ from discreet.noise import published_laplace
 from discreet.papers.claims import claimed_guarantee, warn_of_claim
 from discreet.papers.rows import gather, in_own_unit
 from discreet.papers.segments import SegmentRelease
-from discreet.partition import By, Partition
-from discreet.records import Chunk, Records
 
 OutcomeBound = Literal["largest", "range"]
 Means = Literal["ratio", "clipped"]

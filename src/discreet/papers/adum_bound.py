@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 
 
 class Terms(NamedTuple):

@@ -13,15 +13,15 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from discreet.bounds import Bounds
-from discreet.columns import Float, IntArray
-from discreet.errors import InvalidInput
+from discreet.data._arrays import Float, IntArray
+from discreet.data.bounds import Bounds
+from discreet.data.records import ArrayRecords
+from discreet.exceptions import InvalidInput
 from discreet.papers.dp_cate import DPCATE
 from discreet.papers.gross_error import level_counts
 from discreet.papers.nuisances import design
 from discreet.papers.queries import encode_queries
 from discreet.papers.rows import gather
-from discreet.records import ArrayRecords
 
 Aggregate = Literal["covariates", "outcomes"]
 

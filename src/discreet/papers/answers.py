@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from discreet.bounds import Bounds
-from discreet.columns import Float
-from discreet.errors import InvalidInput
+from discreet.data._arrays import Float
+from discreet.data.bounds import Bounds
+from discreet.exceptions import InvalidInput
 from discreet.files import read_plain, write_plain
 from discreet.guarantee import Guarantee
 from discreet.papers import written

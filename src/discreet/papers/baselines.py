@@ -21,10 +21,10 @@ from scipy.special import ndtri
 from sklearn.base import BaseEstimator
 
 from discreet import fitted
-from discreet.bounds import Bounds
 from discreet.budget import Budget
-from discreet.columns import Float
-from discreet.errors import InvalidInput, MissingBounds
+from discreet.data._arrays import Float
+from discreet.data.bounds import Bounds
+from discreet.exceptions import InvalidInput, MissingBounds
 from discreet.gate import Gate, Query
 from discreet.geometry import MeanSquare
 from discreet.guarantee import Guarantee

@@ -23,10 +23,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from discreet import fitted
-from discreet.bounds import Bounds
 from discreet.budget import Budget
-from discreet.columns import Float
-from discreet.errors import InvalidBudget, InvalidInput, NotFitted
+from discreet.data._arrays import Float
+from discreet.data.bounds import Bounds
+from discreet.data.records import ArrayRecords, Chunk
+from discreet.exceptions import InvalidBudget, InvalidInput, NotFitted
 from discreet.guarantee import Guarantee, Neighbours
 from discreet.ledger.fits import on_ledger
 from discreet.noise import published_gaussian
@@ -56,7 +57,6 @@ from discreet.papers.nuisances import (
 )
 from discreet.papers.queries import encode_queries
 from discreet.papers.rows import gather, in_own_unit
-from discreet.records import ArrayRecords, Chunk
 
 Supremum = Literal["l-bfgs-b", "dense", "closed-form"]
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from discreet.bounds import Bounds
-from discreet.columns import Float
-from discreet.errors import InvalidInput
+from discreet.data._arrays import Float
+from discreet.data.bounds import Bounds
+from discreet.exceptions import InvalidInput
 from discreet.papers.nuisances import Nuisances
 
 _GRID = 1_001

@@ -26,10 +26,11 @@ from typing import Any, ClassVar, Literal, get_args
 from sklearn.base import BaseEstimator
 
 from discreet import fitted
-from discreet.bounds import Bounds
 from discreet.budget import Budget
-from discreet.columns import Float
-from discreet.errors import InvalidBudget, InvalidInput, NotFitted
+from discreet.data._arrays import Float
+from discreet.data.bounds import Bounds
+from discreet.data.records import MIN_ROWS, ArrayRecords, Chunk
+from discreet.exceptions import InvalidBudget, InvalidInput, NotFitted
 from discreet.gate import Gate, Query
 from discreet.geometry import Statistic
 from discreet.guarantee import Guarantee, Neighbours, parallel
@@ -53,7 +54,6 @@ from discreet.papers.nuisances import Nuisances, check_finite, check_row_wise, d
 from discreet.papers.queries import encode_queries
 from discreet.papers.rows import OneVector, Part, gather, take
 from discreet.papers.secret_function import SecretFunction
-from discreet.records import MIN_ROWS, ArrayRecords, Chunk
 
 Calibration = Literal["paper", "proved"]
 Split = Literal["public", "private"]

@@ -10,7 +10,8 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from discreet.errors import InvalidInput
+from discreet.data.records import Chunk
+from discreet.exceptions import InvalidInput
 from discreet.papers.dp_cate import known_propensity, rng_of
 from discreet.papers.dp_cate_formulas import Residual, extent, rho, weight_of, weighted_pseudo_outcome
 from discreet.papers.gross_error import dense, random_points
@@ -18,7 +19,6 @@ from discreet.papers.losses import Loss, check_loss, loss_of, squares
 from discreet.papers.nuisances import Nuisances, design
 from discreet.papers.rkhs import Function, GaussianKernel, Span, Stable, regress
 from discreet.papers.rows import in_own_unit
-from discreet.records import Chunk
 
 Scaling = Literal["lemma 3", "theorem 2", "unit"]
 Penalty = Literal["mean", "sum"]

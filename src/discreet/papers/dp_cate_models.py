@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from discreet.columns import Float
-from discreet.errors import InvalidInput
+from discreet.data._arrays import Float
+from discreet.exceptions import InvalidInput
 
 # "Optimized via Adam at a learning rate of 0.01 and batch size 128", ReLU activations.
 _TRAINING = {"activation": "relu", "solver": "adam", "learning_rate_init": 0.01, "batch_size": 128}

@@ -12,11 +12,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 from scipy.special import expit
 
-from discreet.bounds import Bounds
-from discreet.columns import Float, Range
-from discreet.errors import InvalidInput
+from discreet.data._arrays import Float
+from discreet.data.bounds import Bounds
+from discreet.data.columns import Range
+from discreet.data.frames import table
+from discreet.exceptions import InvalidInput
 from discreet.files import checked_fields, read_plain, write_plain
-from discreet.frames import table
 from discreet.guarantee import Guarantee
 
 FORMAT = "discreet-paper-effects"

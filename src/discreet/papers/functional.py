@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.bounds import Bounds, Range
-from discreet.columns import Float
-from discreet.frames import feature_rows
+from discreet.data._arrays import Float
+from discreet.data.bounds import Bounds, Range
+from discreet.data.frames import feature_rows
 
 # Section 6.1: what is added to the diagonal, in standard deviations of the noise.
 _RIDGE = 4.0

@@ -12,8 +12,8 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from discreet.columns import Float, IntArray
-from discreet.errors import InvalidInput
+from discreet.data._arrays import Float, IntArray
+from discreet.exceptions import InvalidInput
 
 Kernel: TypeAlias = Callable[[Float, Float], Float]
 

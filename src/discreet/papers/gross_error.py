@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from discreet.bounds import Bounds, Levels
-from discreet.columns import Float
+from discreet.data._arrays import Float
+from discreet.data.bounds import Bounds, Levels
 from discreet.papers.rows import in_own_unit
 
 Influence: TypeAlias = Callable[[Float, Float, Float], Float]

@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from discreet.engines import Options, open_table
-from discreet.errors import InvalidInput
+from discreet.data.backends import open_table
+from discreet.data.backends.base import Options
+from discreet.data.filters import Half
+from discreet.data.records import Chunk
+from discreet.exceptions import InvalidInput
 from discreet.fitted import Progress
 from discreet.papers.rows import gather, take
-from discreet.records import Chunk
-from discreet.where import Half
 
 
 class Halves(NamedTuple):

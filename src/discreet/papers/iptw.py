@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from discreet.columns import Float
+from discreet.data._arrays import Float
 
 _MOST_REACH = 700.0
 

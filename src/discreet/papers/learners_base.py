@@ -11,14 +11,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from discreet.bounds import Bounds, Levels, Range
 from discreet.budget import Budget
-from discreet.columns import Float, finite
-from discreet.errors import InvalidInput
+from discreet.data._arrays import Float
+from discreet.data.bounds import Bounds, Levels, Range
+from discreet.data.columns import finite
+from discreet.data.records import MIN_ROWS, Chunk
+from discreet.exceptions import InvalidInput
 from discreet.guarantee import Guarantee
 from discreet.papers.effects import ReleasedModel
 from discreet.papers.rows import Part
-from discreet.records import MIN_ROWS, Chunk
 
 PROOF = "learners.md"
 PUBLIC = ("the declared bounds", "the number of records of each part", "which record is in which part")

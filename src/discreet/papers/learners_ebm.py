@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from discreet.bounds import Levels
-from discreet.columns import Float
-from discreet.errors import InvalidInput, MissingExtra
+from discreet.data._arrays import Float
+from discreet.data.bounds import Levels
+from discreet.exceptions import InvalidInput, MissingExtra
 from discreet.noise import drawing_is_seeded, published_gaussian
 from discreet.papers.claims import claimed_guarantee
 from discreet.papers.effects import ReleasedModel, Term

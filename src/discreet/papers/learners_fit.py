@@ -10,10 +10,11 @@ from math import inf, nan
 from numbers import Real
 from typing import Any
 
-from discreet.bounds import Bounds
 from discreet.budget import Budget
-from discreet.columns import Float
-from discreet.errors import InvalidBudget, InvalidInput, MissingBounds, NotFitted
+from discreet.data._arrays import Float
+from discreet.data.bounds import Bounds
+from discreet.data.records import ArrayRecords
+from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds, NotFitted
 from discreet.fitted import Progress
 from discreet.guarantee import Guarantee
 from discreet.ledger.fits import on_ledger
@@ -23,7 +24,6 @@ from discreet.papers.learners_ebm import MEASURED
 from discreet.papers.learners_ebm import require as require_ebm
 from discreet.papers.learners_stages import BASES, Stages, check_ratios, overlap_of, partition
 from discreet.papers.rows import gather
-from discreet.records import ArrayRecords
 
 # Where the authors' code trims propensities.
 TRIM = 0.05

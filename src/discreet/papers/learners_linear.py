@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from discreet.bounds import Levels
 from discreet.budget import Shares
-from discreet.columns import Float
-from discreet.errors import InvalidInput
+from discreet.data._arrays import Float
+from discreet.data.bounds import Levels
+from discreet.data.records import Chunk
+from discreet.exceptions import InvalidInput
 from discreet.gate import Gate, Query
 from discreet.geometry import Ball, Gram, MeanSquare, Statistic
 from discreet.lattice import SAFE
@@ -22,7 +23,6 @@ from discreet.papers.effects import ReleasedModel, Term
 from discreet.papers.learners_base import PROOF, PUBLIC, Task, checked
 from discreet.papers.logistic import gradient_rounding, minimise, sensitivity
 from discreet.papers.rows import MOST_FEATURES, OneVector, into_unit_ball
-from discreet.records import Chunk
 
 SHARES = Shares(target=0.05, gram=0.25, moments=0.70)
 # Residuals are clipped at so many standard deviations of the target.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.columns import Float
+from discreet.data._arrays import Float
 
 # How far the shape of a range stays alike (its codes go from -1 to 1); prior variances in units of ``scale``, and how
 # likely each is taken to be: mostly a column adds little.

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from discreet.columns import Float
-from discreet.errors import InvalidInput
+from discreet.data._arrays import Float
+from discreet.exceptions import InvalidInput
 
 _STEPS = 200
 # Logistic loss: |slope| <= 1 and curvature <= 1/4 where norms are at most 1.

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.columns import Float
-from discreet.errors import InvalidInput
+from discreet.data._arrays import Float
+from discreet.exceptions import InvalidInput
 
 # L1 is rounded off at zero over this share of the residual's range: still convex, still with slopes of at most 1.
 _KNEE = 1e-3

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from discreet.bounds import Bounds
-from discreet.errors import InvalidInput
+from discreet.data.bounds import Bounds
+from discreet.exceptions import InvalidInput
 from discreet.files import read_plain, write_plain
 from discreet.guarantee import Guarantee
 from discreet.papers import written

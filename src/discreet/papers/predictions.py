@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.special import expit
 
-from discreet.columns import Float
-from discreet.errors import InvalidInput
+from discreet.data._arrays import Float
+from discreet.exceptions import InvalidInput
 
 Predict: TypeAlias = Callable[[Float], Float]
 """From features, one row for each point, to one number for each point."""

@@ -24,10 +24,11 @@ from typing import Any, ClassVar, Literal, get_args
 from sklearn.base import BaseEstimator
 
 from discreet import fitted
-from discreet.bounds import Bounds
 from discreet.budget import Budget
-from discreet.columns import Float
-from discreet.errors import InvalidBudget, InvalidInput
+from discreet.data._arrays import Float
+from discreet.data.bounds import Bounds
+from discreet.data.records import MIN_ROWS, Chunk, Records
+from discreet.exceptions import InvalidBudget, InvalidInput
 from discreet.fitted import Progress
 from discreet.gate import Gate, Query
 from discreet.geometry import MeanSquare
@@ -49,7 +50,6 @@ from discreet.papers.private_ci_formulas import (
 )
 from discreet.papers.private_ci_nuisances import preset
 from discreet.papers.rows import Part, gather, in_own_unit
-from discreet.records import MIN_ROWS, Chunk, Records
 from discreet.release import Release
 
 Calibration = Literal["published", "proved"]

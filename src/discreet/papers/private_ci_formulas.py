@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from discreet.bounds import Bounds
-from discreet.columns import Float
+from discreet.data._arrays import Float
+from discreet.data.bounds import Bounds
 from discreet.noise import published_gaussian
 from discreet.papers.gross_error import noise_factor, searched
 from discreet.papers.nuisances import Surfaces

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 
 
 def preset(name: str) -> tuple[Any, Any]:

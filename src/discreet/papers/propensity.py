@@ -20,10 +20,11 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from discreet.bounds import Bounds
 from discreet.budget import Budget
-from discreet.columns import Float
-from discreet.errors import InvalidBudget, InvalidInput, MissingBounds, NotFitted
+from discreet.data._arrays import Float
+from discreet.data.bounds import Bounds
+from discreet.data.records import Chunk
+from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds, NotFitted
 from discreet.gate import Gate, Query
 from discreet.geometry import Interval, Statistic
 from discreet.guarantee import Guarantee, parallel
@@ -45,7 +46,6 @@ from discreet.papers.rows import (
     norms,
     split,
 )
-from discreet.records import Chunk
 
 Protect = Literal["everyone", "propensity"]
 Perturbation = Literal["output", "objective"]

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from discreet.bounds import Bounds, Range
-from discreet.columns import Float, numbers
-from discreet.errors import InvalidInput
-from discreet.frames import table
+from discreet.data._arrays import Float
+from discreet.data.bounds import Bounds, Range
+from discreet.data.columns import numbers
+from discreet.data.frames import table
+from discreet.exceptions import InvalidInput
 
 
 def encode_queries(queries: Any, bounds: Bounds, name: str = "queries") -> Float:

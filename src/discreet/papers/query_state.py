@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from discreet.errors import InvalidInput, UnsupportedRelease
+from discreet.exceptions import InvalidInput, UnsupportedRelease
 
 FORMAT = "discreet-secret-query-state"
 VERSION = 1

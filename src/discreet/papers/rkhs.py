@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from discreet.columns import Float
-from discreet.errors import InvalidInput
+from discreet.data._arrays import Float
+from discreet.exceptions import InvalidInput
 from discreet.papers.losses import Loss
 from discreet.papers.rows import into_unit_ball
 

@@ -8,16 +8,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from discreet.bounds import Bounds, Range
 from discreet.charging import charge_first
-from discreet.columns import Float, IntArray
-from discreet.errors import InvalidInput
+from discreet.data._arrays import Float, IntArray
+from discreet.data.bounds import Bounds, Range
+from discreet.data.expressions import Formula
+from discreet.data.frames import encoded, feature_rows
+from discreet.data.partition import Partition
+from discreet.data.records import CHUNK_ROWS, MIN_ROWS, ArrayRecords, Chunk, Kernel, OnRows, Records, add_up
+from discreet.exceptions import InvalidInput
 from discreet.fitted import Progress
-from discreet.formulas import Formula
-from discreet.frames import encoded, feature_rows
 from discreet.lattice import SAFE
-from discreet.partition import Partition
-from discreet.records import CHUNK_ROWS, MIN_ROWS, ArrayRecords, Chunk, Kernel, OnRows, Records, add_up
 
 # The proof that no norm exceeds 1 needs these (docs/proofs/propensity.md).
 LEAST_RADIUS = 1e-100

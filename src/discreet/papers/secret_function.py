@@ -13,8 +13,8 @@ from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
-from discreet.columns import Float
-from discreet.errors import InvalidInput
+from discreet.data._arrays import Float
+from discreet.exceptions import InvalidInput
 from discreet.noise import drawing_is_seeded, published_gaussian
 from discreet.papers.gaussian_process import Block
 from discreet.papers.gaussian_process import Path as ProcessPath

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.bounds import Bounds
 from discreet.clusters import Clusters, partition_from
-from discreet.columns import Float
-from discreet.errors import InvalidInput
+from discreet.data._arrays import Float
+from discreet.data.bounds import Bounds
+from discreet.data.frames import encoded
+from discreet.data.partition import Partition
+from discreet.exceptions import InvalidInput
 from discreet.files import checked_fields, read_plain, write_plain
-from discreet.frames import encoded
 from discreet.guarantee import Guarantee
-from discreet.partition import Partition
 from discreet.plots import plot_segments
 
 if TYPE_CHECKING:

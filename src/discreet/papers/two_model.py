@@ -20,10 +20,11 @@ from sklearn.base import BaseEstimator
 
 from discreet import fitted
 from discreet.blocks import MOST_NUMBERS, Blocks
-from discreet.bounds import Bounds
 from discreet.budget import Budget
-from discreet.columns import Float
-from discreet.errors import InvalidInput, MissingBounds, NotFitted
+from discreet.data._arrays import Float
+from discreet.data.bounds import Bounds
+from discreet.data.records import Chunk, Records
+from discreet.exceptions import InvalidInput, MissingBounds, NotFitted
 from discreet.fitted import Progress
 from discreet.gate import Gate, Query
 from discreet.geometry import Statistic
@@ -42,7 +43,6 @@ from discreet.papers.functional import (
 from discreet.papers.logistic import minimise, sensitivity
 from discreet.papers.rows import MOST_FEATURES, OneVector, dimension, gather, in_own_unit
 from discreet.papers.two_model_release import TwoModelRelease, unit_features
-from discreet.records import Chunk, Records
 
 Model = Literal["polynomial", "logistic"]
 Perturbation = Literal["output", "objective"]

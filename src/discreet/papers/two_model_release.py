@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from discreet.bounds import Bounds
-from discreet.columns import Float
-from discreet.errors import InvalidInput
+from discreet.data._arrays import Float
+from discreet.data.bounds import Bounds
+from discreet.data.frames import encoded, feature_rows
+from discreet.exceptions import InvalidInput
 from discreet.files import checked_fields, read_plain, write_plain
-from discreet.frames import encoded, feature_rows
 from discreet.guarantee import Guarantee
 from discreet.papers.functional import monomials
 from discreet.papers.rows import into_unit_ball

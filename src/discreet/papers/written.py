@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, TypeVar
 
-from discreet.bounds import Bounds
+from discreet.data.bounds import Bounds
 from discreet.files import checked_fields
 from discreet.guarantee import Guarantee
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet.columns import Float
+from discreet.data._arrays import Float
 from discreet.datasets.uplift import HILLSTROM_FILE, adum
 from discreet.papers.adum import largest_outcome
 from discreet.papers.adum_bound import Smooth, best_cells

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from discreet.clusters import PrivateKMeans
-from discreet.columns import Float
+from discreet.data._arrays import Float
 from discreet.datasets import Study, adum, criteo_shaped, hillstrom
 from discreet.metrics import auuc, pehe
 from discreet.papers.adum import ADUM

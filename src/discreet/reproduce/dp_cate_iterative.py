@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from discreet.columns import Float
+from discreet.data._arrays import Float
 from discreet.papers.rkhs import Function, GaussianKernel
 from discreet.papers.secret_function import SecretFunction
 from discreet.plots import BLUE, MUTED, ORANGE

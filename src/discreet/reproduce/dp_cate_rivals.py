@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from discreet.cate import CATE
-from discreet.columns import Float
+from discreet.data._arrays import Float
 from discreet.datasets.study import Study
 from discreet.papers.anonymity import Aggregate, anonymised_effects
 from discreet.papers.claims import UnprovedClaim

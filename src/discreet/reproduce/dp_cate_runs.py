@@ -8,9 +8,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from discreet.bounds import Bounds
 from discreet.budget import Budget
-from discreet.columns import Float
+from discreet.data._arrays import Float
+from discreet.data.bounds import Bounds
+from discreet.data.records import ArrayRecords, Chunk
 from discreet.datasets import dp_cate, ihdp, rhc
 from discreet.noise import published_gaussian
 from discreet.papers.dp_cate import DPCATE
@@ -20,7 +21,6 @@ from discreet.papers.gross_error import noise_factor
 from discreet.papers.nuisances import Models, design
 from discreet.papers.queries import encode_queries
 from discreet.papers.rows import gather
-from discreet.records import ArrayRecords, Chunk
 from discreet.reproduce.noise_runs import noise_seed
 from discreet.reproduce.targets import FLAGSHIP_CELL, Row
 from discreet.testing import frozen_noise, seeded_noise

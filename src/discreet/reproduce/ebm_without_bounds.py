@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from discreet.columns import Float
+from discreet.data._arrays import Float
+from discreet.data.records import ArrayRecords
 from discreet.datasets.study import Study
 from discreet.papers.learners import RATIOS
 from discreet.papers.learners_ebm import require
@@ -21,7 +22,6 @@ from discreet.papers.learners_fit import TRIM
 from discreet.papers.learners_stages import dr_outcome, overlap_of, partition, r_outcome
 from discreet.papers.queries import encode_queries
 from discreet.papers.rows import gather, in_own_unit
-from discreet.records import ArrayRecords
 
 Predict = Callable[[Float], Float]
 

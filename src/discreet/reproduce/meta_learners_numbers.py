@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.columns import Float
+from discreet.data._arrays import Float
 from discreet.datasets.setups import SETUPS
 from discreet.reproduce.meta_learners_runs import (
     ADDITIVE,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from discreet.cate import CATE
-from discreet.columns import Float
+from discreet.data._arrays import Float
 from discreet.datasets import Study, meta_learners, social_pressure
 from discreet.papers.claims import UnprovedClaim
 from discreet.papers.effects import LearnerRelease

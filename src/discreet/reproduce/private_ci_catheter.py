@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from discreet.bounds import Bounds
-from discreet.columns import Float
+from discreet.data._arrays import Float
+from discreet.data.bounds import Bounds
+from discreet.data.records import Chunk
 from discreet.datasets import Study, rhc
 from discreet.papers.nuisances import train
 from discreet.papers.private_ci_formulas import influence, searched_sensitivity
 from discreet.papers.private_ci_nuisances import preset
-from discreet.records import Chunk
 from discreet.reproduce import private_ci_runs as runs
 from discreet.reproduce.private_ci_runs import OURS
 from discreet.reproduce.targets import Row

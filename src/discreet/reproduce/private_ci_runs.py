@@ -12,11 +12,12 @@ from sklearn.base import clone
 
 from discreet import fitted
 from discreet.ate import ATE
-from discreet.bounds import Bounds
 from discreet.budget import Budget
-from discreet.columns import Float
+from discreet.data._arrays import Float
+from discreet.data.bounds import Bounds
+from discreet.data.records import ArrayRecords
 from discreet.datasets import Study, private_ci, private_ci_rct, rhc
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 from discreet.papers import baselines
 from discreet.papers.claims import UnprovedClaim
 from discreet.papers.nuisances import Models, train
@@ -30,7 +31,6 @@ from discreet.papers.private_ci_formulas import (
     searched_sensitivity,
 )
 from discreet.papers.rows import gather
-from discreet.records import ArrayRecords
 from discreet.reproduce.noise_runs import noise_seed
 from discreet.reproduce.targets import FLAGSHIP_CELL, Row
 from discreet.testing import seeded_noise

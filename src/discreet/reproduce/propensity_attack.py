@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 from discreet.audit.closed_form import Law, least_epsilon
 from discreet.audit.result import rounded_down
-from discreet.columns import Float
+from discreet.data._arrays import Float
 from discreet.datasets import propensity_scores
 from discreet.papers.logistic import minimise, output_sd, sensitivity
 from discreet.plots import MUTED, ORANGE

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from discreet.ate import ATE
-from discreet.columns import Float
+from discreet.data._arrays import Float
 from discreet.datasets import Study, ihdp, nsw, propensity_scores
 from discreet.noise import published_gaussian
 from discreet.papers.iptw import bias, iptw, sign_error_bound, spread

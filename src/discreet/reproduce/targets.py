@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 
 if TYPE_CHECKING:
     from discreet.reproduce.pages import Page

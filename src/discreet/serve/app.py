@@ -16,7 +16,7 @@ from sqlalchemy.exc import DataError
 from starlette.exceptions import HTTPException
 
 from discreet import __version__
-from discreet.errors import DiscreetError
+from discreet.exceptions import DiscreetError
 from discreet.serve import api, api_curator, pages, pages_curator, pages_request
 from discreet.serve.door import Door
 from discreet.serve.refusals import Refusal

@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 from discreet.budget import Budget
-from discreet.errors import BudgetExceeded, DiscreetError, InvalidInput, LedgerRefused
+from discreet.exceptions import BudgetExceeded, DiscreetError, InvalidInput, LedgerRefused
 from discreet.ledger import Account, Cost
 from discreet.serve.catalogue import Dataset
 from discreet.serve.people import Identity

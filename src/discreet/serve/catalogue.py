@@ -9,10 +9,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from discreet.bounds import Bounds
-from discreet.errors import InvalidInput
+from discreet.data.bounds import Bounds
+from discreet.data.records import MIN_ROWS
+from discreet.exceptions import InvalidInput
 from discreet.guarantee import Neighbours
-from discreet.records import MIN_ROWS
 from discreet.serve import sources
 from discreet.serve.clock import Clock
 from discreet.serve.people import Identity, slug

@@ -8,9 +8,9 @@ from typing import Any
 import sqlalchemy as sa
 from pydantic import BaseModel, ConfigDict, Field
 
-from discreet.bounds import Bounds
 from discreet.budget import Budget
-from discreet.errors import DiscreetError, InvalidInput, LedgerCorrupt
+from discreet.data.bounds import Bounds
+from discreet.exceptions import DiscreetError, InvalidInput, LedgerCorrupt
 from discreet.ledger import Head
 from discreet.ledger.chain import canonical, sha256
 from discreet.serve import budgets, catalogue

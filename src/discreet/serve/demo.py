@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from discreet.bounds import Bounds
 from discreet.budget import Budget
+from discreet.data.bounds import Bounds
 from discreet.datasets import draw
 from discreet.demo import DATA, OUTCOME, TREATMENT, TRIAL, _table
 from discreet.demo_effects import HOME

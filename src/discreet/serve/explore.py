@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from discreet.bounds import Bounds, Levels
-from discreet.columns import Float
+from discreet.data._arrays import Float
+from discreet.data.bounds import Bounds, Levels
 from discreet.effect_release import EffectRelease
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 from discreet.papers.answers import AnswersRelease, FunctionRelease
 from discreet.serve import functions
 from discreet.serve.people import Identity

@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from discreet.bounds import Bounds, Range
-from discreet.errors import InvalidInput
+from discreet.data.bounds import Bounds, Range
+from discreet.exceptions import InvalidInput
 from discreet.serve.plans import Planned
 from discreet.serve.requests import Asked
 

@@ -16,7 +16,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 
 from discreet.datasets.dummy import dummy
-from discreet.errors import DiscreetError
+from discreet.exceptions import DiscreetError
 from discreet.serve import budgets, catalogue, forms, people, plans
 from discreet.serve.audits import summary
 from discreet.serve.door import COOKIE, SECURE_COOKIE

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, ValidationError
 
-from discreet.bounds import Bounds
-from discreet.errors import DiscreetError, InvalidInput
+from discreet.data.bounds import Bounds
+from discreet.exceptions import DiscreetError, InvalidInput
 from discreet.serve import budgets, catalogue, curating, people
 from discreet.serve.curating import Cap, NewDataset
 from discreet.serve.pages import download

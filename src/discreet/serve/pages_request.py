@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.datastructures import UploadFile
 
-from discreet.errors import DiscreetError
+from discreet.exceptions import DiscreetError
 from discreet.serve import budgets, catalogue, explore, forms, jobs, plans, releases
 from discreet.serve.pages import download, harmless, plain_json
 from discreet.serve.reading import described

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 import sqlalchemy as sa
 
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 from discreet.serve.clock import Clock
 from discreet.serve.refusals import Refusal
 from discreet.serve.schema import people, reading, sessions, tokens

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from discreet.bounds import Bounds
-from discreet.errors import InvalidInput
-from discreet.partition import Partition
+from discreet.data.bounds import Bounds
+from discreet.data.partition import Partition
+from discreet.exceptions import InvalidInput
 from discreet.planning import Plan, plan
 from discreet.serve.catalogue import Dataset
 from discreet.serve.requests import LEAST, MOST, Cut, Kind, chosen

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from discreet.errors import DiscreetError
+from discreet.exceptions import DiscreetError
 
 TEXTS: dict[str, tuple[int, str]] = {
     "sign-in": (401, "Sign in first: this address needs a token that is in force."),

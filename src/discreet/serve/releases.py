@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from discreet import effect_release, release, uplift_release
 from discreet.effect_release import EffectRelease
-from discreet.errors import InvalidInput, UnsupportedRelease
+from discreet.exceptions import InvalidInput, UnsupportedRelease
 from discreet.papers import answers as paper_answers
 from discreet.papers.answers import AnswersRelease, FunctionRelease
 from discreet.release import Release

@@ -11,10 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from discreet import fitted
 from discreet.ate import ATE, DifferenceInMeans
-from discreet.bounds import Bounds
 from discreet.cate import CATE
-from discreet.errors import InvalidInput
-from discreet.partition import Partition
+from discreet.data.bounds import Bounds
+from discreet.data.partition import Partition
+from discreet.exceptions import InvalidInput
 from discreet.serve.catalogue import Dataset
 from discreet.serve.refusals import Refusal
 from discreet.uplift import MOST_SEGMENTS, Uplift

@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from discreet.errors import InvalidInput, MissingExtra
+from discreet.exceptions import InvalidInput, MissingExtra
 from discreet.ledger.store import make_private
 
 VERSION = 1

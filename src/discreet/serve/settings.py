@@ -6,7 +6,7 @@ import json
 import os
 from dataclasses import asdict, dataclass
 
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 
 VARIABLE = "DISCREET_SERVE"
 

@@ -16,11 +16,12 @@ import numpy as np
 import pyarrow as pa
 import sqlalchemy as sa
 
-from discreet.bounds import Bounds, Levels
-from discreet.engines import Options, open_table
-from discreet.engines.files import files_of, read_csv, read_parquet
-from discreet.errors import InvalidInput
-from discreet.records import ArrayRecords
+from discreet.data.backends import open_table
+from discreet.data.backends.base import Options
+from discreet.data.backends.files import files_of, read_csv, read_parquet
+from discreet.data.bounds import Bounds, Levels
+from discreet.data.records import ArrayRecords
+from discreet.exceptions import InvalidInput
 
 _DATABASE = re.compile(r"(sqlite|postgresql(\+psycopg)?)://")
 _SQLITE = "sqlite:///"

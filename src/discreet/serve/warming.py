@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import FastAPI
 
-from discreet.errors import DiscreetError
+from discreet.exceptions import DiscreetError
 from discreet.serve import budgets, catalogue, plans
 from discreet.serve.audits import summary
 from discreet.serve.service import Service

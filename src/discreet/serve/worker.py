@@ -10,7 +10,7 @@ import time
 import warnings
 from typing import Any
 
-from discreet.errors import BudgetExceeded, DiscreetError
+from discreet.exceptions import BudgetExceeded, DiscreetError
 from discreet.serve import budgets, catalogue, functions, jobs, releases, sources
 from discreet.serve.people import new_id
 from discreet.serve.pictures import drawn

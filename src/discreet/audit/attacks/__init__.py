@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from discreet.audit.attacks import adum, dp_cate, ebm, floats, functional, private_ci, propensity
 from discreet.audit.attacks.base import Attack, Run
-from discreet.errors import InvalidInput
+from discreet.exceptions import InvalidInput
 
 ATTACKS: dict[str, Attack] = {
     attack.name: attack

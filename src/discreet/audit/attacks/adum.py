@@ -13,8 +13,8 @@ from discreet.audit.attacks.base import Attack, Run, by_black_box, judged, with_
 from discreet.audit.mechanism import claimed_budget, fitted
 from discreet.audit.neighbours import Table
 from discreet.audit.result import AuditResult
-from discreet.bounds import Bounds
 from discreet.budget import Budget
+from discreet.data.bounds import Bounds
 from discreet.papers.adum import ADUM
 from discreet.testing import frozen_noise
 

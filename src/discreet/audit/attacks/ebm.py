@@ -16,7 +16,7 @@ from discreet.audit.attacks.base import Attack, Run, by_black_box, with_parts
 from discreet.audit.mechanism import Mechanism
 from discreet.audit.result import AuditResult
 from discreet.budget import Budget
-from discreet.columns import Float
+from discreet.data._arrays import Float
 from discreet.noise import published_gaussian
 from discreet.papers.learners_ebm import require
 

@@ -17,7 +17,7 @@ from discreet.audit.black_box import bounds_of
 from discreet.audit.mechanism import Mechanism
 from discreet.audit.result import AuditResult
 from discreet.budget import Budget
-from discreet.columns import Float
+from discreet.data._arrays import Float
 from discreet.noise import published_laplace
 from discreet.testing import seeded_noise
 

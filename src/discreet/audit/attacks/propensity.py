@@ -14,9 +14,9 @@ from discreet.audit.closed_form import shift_epsilon
 from discreet.audit.mechanism import claimed_budget, fitted
 from discreet.audit.neighbours import Table
 from discreet.audit.result import AuditResult
-from discreet.bounds import Bounds
 from discreet.budget import Budget
-from discreet.columns import Float
+from discreet.data._arrays import Float
+from discreet.data.bounds import Bounds
 from discreet.datasets import propensity_scores
 from discreet.papers.logistic import minimise, output_sd
 from discreet.papers.propensity import PropensityIPTW

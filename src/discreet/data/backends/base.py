@@ -1,0 +1,302 @@
+"""Records of any engine: the engine runs sweeps, and this adds what all of them owe to privacy.
+
+Nothing is released from a part of the rows: every pass has to see as many rows as the first one, with the same
+checksum, and a unit may have no more rows than was declared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from discreet.data._arrays import IntArray
+from discreet.data.backends.scan import Columns, Sweep, Tally
+from discreet.data.bounds import Bounds
+from discreet.data.expressions import Formula
+from discreet.data.partition import Partition
+from discreet.data.records import Kernel, OnRows, Records, Unit, check_arms
+from discreet.data.sampling import KEPT_NUMBERS, Sample, each_of, nothing, together
+from discreet.exceptions import InvalidInput, SourceFailed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What an engine may be told beside the table: a table or query of a connection, and how many processes."""
+
+    relation: str | None = None
+    query: str | None = None
+    workers: int | None = None
+
+
+CHANGED = "The records changed while they were being read: keep the source fixed and start again."
+AT_ODDS = (
+    "The engine leaves out records of its own sums that can be used: the table changed while it was being read, or the "
+    "engine reads it in two ways; keep it fixed and start again, or give it as a frame."
+)
+_SPENT = "Nothing came of this pass; what earlier rounds spent stays spent."
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """Counts and sums by cell and arm, as an engine found them.
+
+    Parameters
+    ----------
+    counts
+        Whole numbers of shape (cells, 2), in any integer type.
+    sums
+        The same for each formula.
+    usable
+        Whether every row could be used. Where not, or where rows are missing, a sweep says why.
+    """
+
+    counts: IntArray
+    sums: tuple[IntArray, ...]
+    usable: bool
+
+
+def unusable() -> Groups:
+    """What is found where some row cannot be used: a sweep then says why."""
+    return Groups(np.zeros((1, 2), dtype=np.int64), (), usable=False)
+
+
+class Source(Protocol):
+    """What an engine has to offer. A source reads the same rows each time, in any order, and keeps no result.
+
+    One that is sure of the former, because it reads one state or refuses another, has an attribute ``fixed`` that is
+    True; of others more is asked, so that rows which change are noticed.
+    """
+
+    def run(self, sweep: Sweep, on_rows: OnRows | None = None) -> Tally:
+        """One pass over all rows: the sweep's tallies of all batches, added up. Batches may be read anywhere.
+
+        A table that cannot be read to its end raises `InvalidInput` (a sentence without data); never a part's tally.
+        """
+        ...
+
+    def count(self, columns: Columns) -> int | None:
+        """Number of rows that are meant, if that is known without a pass over them; None otherwise."""
+        ...
+
+    def group(self, columns: Columns, partition: Partition | None, formulas: Sequence[Formula]) -> Groups | None:
+        """Counts and sums by cell and arm where the engine adds up by itself; None where it cannot."""
+        ...
+
+    def most_rows(self, columns: Columns) -> int:
+        """Most rows, of those that are meant, that share one value of ``columns.unit.column``.
+
+        0 if there are none. A value that is missing raises `InvalidInput` with `missing_unit`.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of whatever the passes needed."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class TableRecords:
+    """Records of a source (see `discreet.data.records.Records`).
+
+    They are checked in the first pass, which is the first round's where the number of rows is known beforehand.
+    """
+
+    columns: Columns
+    source: Source
+    public: tuple[str, ...] = ()
+    _n: int = field(default=0, init=False)
+    _first: Tally | None = field(default=None, init=False, repr=False)
+    _grouped: tuple[Partition | None, IntArray] | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        known = None if self._hashed else self.source.count(self.columns)
+        if known is None or known == 0:
+            # Where nothing says how many rows there are, they are counted, and checked on the way.
+            self._check(self.source.run(Sweep(self.columns)))
+        else:
+            self._n = known
+        self._check_units()
+
+    @property
+    def n(self) -> int:
+        """Number of rows that are meant."""
+        return self._n
+
+    @property
+    def bounds(self) -> Bounds:
+        """What was declared about them."""
+        return self.columns.bounds
+
+    @property
+    def unit(self) -> Unit | None:
+        """Whose rows they are."""
+        return self.columns.unit
+
+    def sum(self, kernel: Kernel, on_rows: OnRows | None = None) -> IntArray:
+        """Add up ``kernel(chunk)``, an int64 array; ``on_rows`` is told the number of rows just finished."""
+        sums = self.swept(Sweep(self.columns, kernel), on_rows).sums
+        if sums is None:
+            raise SourceFailed(f"{CHANGED} {_SPENT}")
+        return sums
+
+    def sample(self, part: float, rows: float, on_rows: OnRows | None = None) -> Records | None:
+        """About so large a part of the records, chosen by a column; None where none was named.
+
+        They are kept in memory, unless they are many (``rows``, which must be public or released), or only sums may
+        leave the machines that have the rows.
+        """
+        if self.columns.sample_by is None:
+            return None
+        if getattr(self.source, "remote", False) or rows * (self.bounds.p + 6) > KEPT_NUMBERS:
+            return _SweptSample(self, part)
+        kept = together(self.swept(Sweep(self.columns, part=part), on_rows).sample)
+        return Sample(n=self.n, bounds=self.bounds, unit=each_of(self.unit), kept=kept)
+
+    def swept(self, sweep: Sweep, on_rows: OnRows | None = None) -> Tally:
+        """One pass over all rows, which has to see what the first one saw."""
+        fresh = self._fresh
+        try:
+            tally = self.source.run(sweep, on_rows)
+            self._check(tally)
+            if fresh and not self._fixed:
+                # These are the rows that the checksum holds to from now on: were they those whose units were counted?
+                self._check_units()
+        except InvalidInput as refusal:
+            if fresh:
+                raise
+            raise SourceFailed(f"{refusal} {_SPENT}") from None
+        return tally
+
+    def group_sums(
+        self, partition: Partition | None, formulas: Sequence[Formula], on_rows: OnRows | None = None
+    ) -> IntArray | None:
+        """Counts and sums by cell and arm, if the engine adds up by itself: see `Records`."""
+        fresh = self._fresh
+        if self._hashed:
+            return None
+        try:
+            groups = self.source.group(self.columns, partition, formulas)
+            if groups is None:
+                return None
+            if not groups.usable or int(groups.counts.sum()) < self._n:
+                # A sweep finds the same rows and says what is wrong with them. It never adds up instead: whether it did
+                # would hang on single records, and the diameter holds for one way of adding up, not for either.
+                self._check(self.source.run(Sweep(self.columns)))
+                raise InvalidInput(AT_ODDS)
+            self._check_groups(partition, groups)
+            if not self._fixed:
+                # No checksum says that these rows are the ones whose units were counted.
+                self._check_units()
+        except InvalidInput as refusal:
+            if fresh:
+                raise
+            raise SourceFailed(f"{refusal} {_SPENT}") from None
+        if on_rows is not None:
+            on_rows(self.n)
+        return np.stack([groups.counts, *groups.sums]).astype(np.int64)
+
+    def close(self) -> None:
+        """Let go of whatever the passes needed."""
+        self.source.close()
+
+    @property
+    def ordered(self) -> bool:
+        """Whether rows come in the order of the table itself, each time: only files have one."""
+        return getattr(self.source, "ordered", False)
+
+    @property
+    def _fixed(self) -> bool:
+        """Whether the source itself sees to it that all passes see the same rows, or are refused."""
+        return getattr(self.source, "fixed", False)
+
+    @property
+    def _hashed(self) -> bool:
+        """Whether only a sweep can tell which rows are meant."""
+        return any(condition.half is not None for condition in self.columns.where)
+
+    @property
+    def _fresh(self) -> bool:
+        """Whether no round can have spent anything yet."""
+        return self._first is None and self._grouped is None
+
+    def _check(self, tally: Tally) -> None:
+        if tally.refusal is not None:
+            raise InvalidInput(tally.refusal)
+        if self._first is None:
+            check_arms(tally.rows, tally.treated)
+            if self._n not in (0, tally.rows) or self._arms not in (None, tally.treated):
+                raise InvalidInput(CHANGED)
+            self._n, self._first = tally.rows, tally
+        elif (tally.rows, tally.treated, tally.checksum) != (self._n, self._first.treated, self._first.checksum):
+            raise InvalidInput(CHANGED)
+
+    def _check_units(self) -> None:
+        if self.unit is not None and self.source.most_rows(self.columns) > self.unit.max_rows:
+            raise too_many_rows(self.unit)
+
+    def _check_groups(self, partition: Partition | None, groups: Groups) -> None:
+        control, treated = (int(arm) for arm in groups.counts.sum(axis=0))
+        check_arms(control + treated, treated)
+        known = self._first.treated if self._first is not None else self._arms
+        if control + treated != self._n or known not in (None, treated):
+            raise InvalidInput(CHANGED)
+        before = None if self._grouped is None or self._grouped[0] != partition else self._grouped[1]
+        if before is not None and not np.array_equal(before, groups.counts):
+            raise InvalidInput(CHANGED)
+        self._grouped = partition, groups.counts
+
+    @property
+    def _arms(self) -> int | None:
+        return None if self._grouped is None else int(self._grouped[1][:, 1].sum())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _SweptSample:
+    """Records of a sample, which every pass looks for among all of them."""
+
+    table: TableRecords
+    part: float
+    public: tuple[str, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """Number of rows that the sample is taken from: how many it has is private."""
+        return self.table.n
+
+    @property
+    def bounds(self) -> Bounds:
+        """What was declared about them."""
+        return self.table.bounds
+
+    @property
+    def unit(self) -> Unit:
+        """Whose rows they are."""
+        return each_of(self.table.unit)
+
+    def sum(self, kernel: Kernel, on_rows: OnRows | None = None) -> IntArray:
+        """Add up ``kernel(chunk)`` over the sample; ``on_rows`` is told of all rows."""
+        sums = self.table.swept(Sweep(self.table.columns, kernel, self.part), on_rows).sums
+        return nothing(kernel, self.bounds) if sums is None else sums
+
+    def group_sums(
+        self, partition: Partition | None, formulas: Sequence[Formula], on_rows: OnRows | None = None
+    ) -> None:
+        """Only a sweep can tell which rows are meant."""
+
+
+def missing_unit(column: str) -> InvalidInput:
+    """The refusal of a unit column with missing values."""
+    return InvalidInput(
+        f"column {column!r} has missing values, but says whose row it is: fill or leave out those rows."
+    )
+
+
+def too_many_rows(unit: Unit) -> InvalidInput:
+    """The refusal of a unit with more rows than declared."""
+    return InvalidInput(
+        f"max_rows: a value of column {unit.column!r} has more rows than the {unit.max_rows} declared: declare more, "
+        "or keep fewer rows of each unit."
+    )

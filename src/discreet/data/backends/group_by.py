@@ -1,0 +1,335 @@
+"""Counts and sums by cell and arm in an engine's own words, bit for bit what NumPy computes from encoded chunks.
+
+Cells are found by comparing raw values with thresholds. Encoding a range is monotone in floating point as well, so that
+a record's encoded value reaches an edge exactly if its raw value reaches the smallest number that is encoded so.
+Dividing by a width is monotone too: where it steps at these very numbers, it takes the comparisons' place.
+What cannot be used makes a record's cell NULL, and is then refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from discreet.data._arrays import Float
+from discreet.data.backends.scan import Columns
+from discreet.data.bounds import Levels, Range
+from discreet.data.expressions import Formula
+from discreet.data.filters import Condition
+from discreet.data.partition import Cut, Partition
+
+T = TypeVar("T")
+
+
+class Words(Protocol[T]):
+    """What an engine has to say; T is its kind of expression. Numbers are float64, and casts and NULL are explicit."""
+
+    def number(self, column: str) -> T:
+        """A column as float64, NULL where it is missing."""
+        ...
+
+    def text(self, column: str) -> T:
+        """A column as text, NULL where it is missing."""
+        ...
+
+    def usable(self, column: str) -> T | None:
+        """Whether a numeric column's value fits into float64 (2**53); None where its type says so."""
+        ...
+
+    def constant(self, value: float | str) -> T:
+        """A float64 number to the last bit, or a text."""
+        ...
+
+    def whole(self, value: int) -> T:
+        """A small integer."""
+        ...
+
+    def arithmetic(self, sign: str, left: T, right: T) -> T:
+        """+, -, * or / of two numbers."""
+        ...
+
+    def compare(self, sign: str, left: T, right: T) -> T:
+        """<, <=, >= or = of two numbers, or = of two texts; not met where either is NULL.
+
+        NaN is larger than every number and infinity, as DuckDB, PostgreSQL and polars have it.
+        """
+        ...
+
+    def finite(self, value: T) -> T:
+        """Whether a number is neither missing nor NaN nor infinite."""
+        ...
+
+    def missing(self, value: T, *, text: bool) -> T:
+        """Whether a value is NULL, or a number is NaN."""
+        ...
+
+    def present(self, value: T) -> T:
+        """Whether a number is neither NULL nor NaN."""
+        ...
+
+    def every(self, conditions: Sequence[T]) -> T:
+        """Whether all conditions are met."""
+        ...
+
+    def some(self, conditions: Sequence[T]) -> T:
+        """Whether any condition is met."""
+        ...
+
+    def choose(self, cases: Sequence[tuple[T, T]], otherwise: T | None = None) -> T:
+        """The value of the first case whose condition is met; ``otherwise``, or NULL, where none is."""
+        ...
+
+    def clip(self, value: T, low: float, high: float) -> T:
+        """A number that is not NaN held between two others; NULL may become anything."""
+        ...
+
+    def rint(self, value: T) -> T:
+        """The nearest whole number, of two the even one; below 2**51."""
+        ...
+
+    def floor(self, value: T, plus: int) -> T | None:
+        """The next whole number below, and a small one; NULL for NaN and infinity. None where comparing does."""
+        ...
+
+    @property
+    def nothing(self) -> T:
+        """NULL."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Named(Generic[T]):
+    """Expressions of the rows of a table."""
+
+    key: T
+    """twice the cell, and one more where treated; NULL where the row cannot be used"""
+    arm: T
+    """0 or 1"""
+    y: T
+    """the outcome in its own unit, filled where it is missing; NULL where it cannot be used"""
+    e: T | None
+    """the known probability, where it is a column"""
+
+
+def described(columns: Columns, partition: Partition | None, words: Words[T]) -> Named[T]:
+    """Cell, arm, outcome and probability of every row."""
+    bounds, checks = columns.bounds, []
+    arm = _level(columns.treatment, bounds.arms, (0, 1), words)
+    key = words.arithmetic("+", words.arithmetic("*", _cell(columns, partition, words), words.whole(2)), arm)
+    e: T | None = None
+    if isinstance(columns.propensity, str):
+        e = words.number(columns.propensity)
+        low, high = (words.constant(end) for end in bounds.propensity)
+        checks += [words.finite(e), words.compare(">=", e, low), words.compare("<=", e, high)]
+    if (check := words.usable(columns.outcome)) is not None:
+        checks.append(check)
+    if checks:
+        key = words.choose([(words.every(checks), key)])
+    y = words.number(columns.outcome)
+    outcomes = [(words.finite(y), y)]
+    if bounds.outcome_fill is not None:
+        outcomes.append((words.missing(y, text=False), words.constant(bounds.outcome_fill)))
+    return Named(key, arm, words.choose(outcomes), e)
+
+
+def said(formula: Formula, named: Named[T], words: Words[T], columns: Columns) -> T:
+    """A formula of rows whose cell, arm, outcome and probability are ``named``."""
+    args = [said(arg, named, words, columns) for arg in formula.args]
+    match formula.op:
+        case "y":
+            return encoded(named.y, columns.bounds.outcome_range, words)
+        case "e":
+            return named.e if named.e is not None else words.constant(_given(columns))
+        case "number":
+            return words.constant(formula.numbers[0])
+        case "clip":
+            return words.clip(args[0], *formula.numbers)
+        case "rint":
+            return words.rint(args[0])
+        case "arm":
+            treated = words.compare("=", named.arm, words.whole(1))
+            return words.choose([(treated, args[1])], args[0])
+        case sign:
+            return words.arithmetic(_SIGNS[sign], args[0], args[1])
+
+
+_SIGNS = {"plus": "+", "minus": "-", "times": "*", "over": "/"}
+
+
+def meant(conditions: Sequence[Condition], words: Words[T]) -> list[T]:
+    """What the rows that are meant have to meet, as far as an engine can say it: hashes are taken in sweeps."""
+    made = []
+    for condition in conditions:
+        if condition.half is not None:
+            continue
+        value = words.text(condition.column) if condition.is_text else words.number(condition.column)
+        if condition.values:
+            equal = words.some([words.compare("=", value, words.constant(each)) for each in condition.values])
+            made.append(equal if condition.is_text else words.every([equal, words.present(value)]))
+            continue
+        ends = [(">=", condition.low), ("<=", condition.high)]
+        parts = [words.compare(sign, value, words.constant(end)) for sign, end in ends if end is not None]
+        # Some engines take NaN for the largest number of all.
+        made.append(words.every([*parts, words.present(value)]))
+    return made
+
+
+@lru_cache(maxsize=256)
+def thresholds(cut: Cut, spec: Range) -> tuple[float, ...]:
+    """Smallest raw numbers that belong to the second part, the third and so on."""
+    if not cut.edges:
+        return ()
+    edges = spec.encode(np.array(cut.edges, dtype=np.float64))
+    # Floats in the order of integers: bisect between the lowest and the highest number there is.
+    low = np.full(len(edges), _ordered(-np.finfo(np.float64).max))
+    high = np.full(len(edges), _ordered(np.finfo(np.float64).max))
+    while np.any(low < high):
+        # Halved one by one: the sum of two such integers may not fit.
+        middle = (low >> 1) + (high >> 1) + (low & high & 1)
+        reached = spec.encode(_float(middle)) >= edges
+        high = np.where(reached, middle, high)
+        low = np.where(reached, low, np.minimum(middle + 1, high))
+    return tuple(_float(high).tolist())
+
+
+class Steps(NamedTuple):
+    """``floor((x - origin) / width) + first`` is the part of every x from ``low`` to less than ``high``."""
+
+    low: float
+    high: float
+    origin: float
+    width: float
+    first: int
+
+
+def equal_steps(cut: Cut, spec: Range) -> Steps | None:
+    """How to divide instead of compare; None where that would be wrong for a single number, as edges are rounded.
+
+    Differences, quotients and floors keep order, so that only the numbers around each threshold have to be tried.
+    """
+    edges, width = np.array(thresholds(cut, spec)), (spec.high - spec.low) / cut.count
+    # Next to the high end the quotient may be rounded up.
+    low, high = spec.low, spec.high - width / 2**40
+    if not len(edges) or width == 0.0 or not low < edges[0] <= edges[-1] < high:
+        return None
+    tried = np.concatenate([edges, np.nextafter(edges, -np.inf), [low, high]])
+    parts = np.searchsorted(edges, tried, side="right")
+    for origin, first in [(low, 0), (spec.middle, cut.count // 2)]:
+        if np.array_equal(np.floor((tried - origin) / width) + first, parts):
+            return Steps(low, high, origin, width, first)
+    return None
+
+
+def _ordered(value: float) -> int:
+    bits = int(np.array(value).view(np.int64))
+    return bits if bits >= 0 else -(bits & 0x7FFF_FFFF_FFFF_FFFF)
+
+
+def _float(ordered: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Float:
+    size = np.abs(ordered).view(np.float64)
+    return np.where(ordered < 0, -size, size)
+
+
+def _cell(columns: Columns, partition: Partition | None, words: Words[T]) -> T:
+    cell: T | None = None
+    for cut in () if partition is None else partition.cuts:
+        part = part_of(cut, columns, words)
+        cell = (
+            part if cell is None else words.arithmetic("+", words.arithmetic("*", cell, words.whole(cut.count)), part)
+        )
+    return words.whole(0) if cell is None else cell
+
+
+def part_of(cut: Cut, columns: Columns, words: Words[T]) -> T:
+    """Which part of a cut a row is in; NULL where that cannot be said."""
+    spec, name = columns.bounds.columns[cut.column], columns.covariates[cut.column]
+    if isinstance(spec, Levels):
+        return _level(name, spec, cut.groups or (), words)
+    x, edges = words.number(name), thresholds(cut, spec)
+    otherwise = words.nothing
+    if spec.fill is not None:
+        part = int(cut.parts(spec.encode(np.array([spec.fill])), spec)[0])
+        otherwise = words.choose([(words.missing(x, text=False), words.whole(part))])
+    # Asked outright: engines that know the least and the largest number of a column drop comparisons that all numbers
+    # meet, and let NaN pass with them.
+    fits = [] if (check := words.usable(name)) is None else [check]
+    if spec.fill is None and (found := stepped(x, cut, spec, fits, otherwise, words)) is not None:
+        return found
+    found = tree(x, edges, [words.whole(k) for k in range(cut.count)], words)
+    return words.choose([(words.every([words.finite(x), *fits]), found)], otherwise)
+
+
+def stepped(x: T, cut: Cut, spec: Range, fits: Sequence[T], otherwise: T, words: Words[T]) -> T | None:
+    """Which part of a range a number is in, by division; None where only comparisons tell."""
+    if (steps := equal_steps(cut, spec)) is None:
+        return None
+    apart = x if steps.origin == 0.0 else words.arithmetic("-", x, words.constant(steps.origin))
+    # NaN is caught here as well, should a comparison have let it pass.
+    part = words.floor(words.arithmetic("/", apart, words.constant(steps.width)), steps.first)
+    if part is None:
+        return None
+    low, high = words.constant(steps.low), words.constant(steps.high)
+    usable = [words.finite(x), *fits]
+    return words.choose(
+        [
+            (words.every([words.compare(">=", x, low), words.compare("<", x, high), *fits]), part),
+            (words.every([words.compare("<", x, low), *usable]), words.whole(0)),
+            (words.every([words.compare(">=", x, high), *usable]), words.whole(cut.count - 1)),
+        ],
+        otherwise,
+    )
+
+
+def tree(x: T, edges: Sequence[float], leaves: Sequence[T], words: Words[T]) -> T:
+    """The leaf between whose edges a number is, a leaf holding its lower edge."""
+    if not edges:
+        return leaves[0]
+    half = len(edges) // 2
+    below = words.compare("<", x, words.constant(edges[half]))
+    first, rest = (
+        tree(x, edges[:half], leaves[: half + 1], words),
+        tree(x, edges[half + 1 :], leaves[half + 1 :], words),
+    )
+    return words.choose([(below, first)], rest)
+
+
+def _level(name: str, spec: Levels, groups: Sequence[int], words: Words[T]) -> T:
+    value = words.text(name) if spec.is_text else words.number(name)
+    cases = [
+        (words.compare("=", value, words.constant(level if isinstance(level, str) else float(level))), group)
+        for level, group in zip(spec.levels, groups, strict=True)
+    ]
+    otherwise = words.nothing
+    absent = words.missing(value, text=spec.is_text)
+    if spec.other is not None:
+        # What is missing is no other level, and neither is a number that float64 cannot tell from its neighbours.
+        other, check = words.whole(groups[spec.levels.index(spec.other)]), None if spec.is_text else words.usable(name)
+        otherwise = words.choose([(absent, words.nothing)], other if check is None else words.choose([(check, other)]))
+    if spec.fill is not None:
+        otherwise = words.choose([(absent, words.whole(groups[spec.levels.index(spec.fill)]))], otherwise)
+    return words.choose([(condition, words.whole(group)) for condition, group in cases], otherwise)
+
+
+def encoded(y: T, spec: Range, words: Words[T]) -> T:
+    """`Range.encode` step by step."""
+    inside, half = words.clip(y, spec.low, spec.high), spec.high / 2 - spec.low / 2
+    apart = inside if spec.middle == 0.0 else words.arithmetic("-", inside, words.constant(spec.middle))
+    if math.frexp(half)[0] == 0.5:
+        # A power of two: the same bits, and most engines divide slowly.
+        scaled = words.arithmetic("*", apart, words.constant(1.0 / half))
+    else:
+        scaled = words.arithmetic("/", apart, words.constant(half))
+    # Rounding keeps order: if the ends stay inside, so does everything between them.
+    if (spec.high - spec.middle) / half <= 1.0 and (spec.low - spec.middle) / half >= -1.0:
+        return scaled
+    return words.clip(scaled, -1.0, 1.0)
+
+
+def _given(columns: Columns) -> float:
+    assert isinstance(columns.propensity, float), "a formula uses a probability that these records do not have"
+    return columns.propensity

@@ -1,0 +1,295 @@
+"""One pass over a table, wherever its rows are: Arrow batches in, one tally of integers out.
+
+An engine hands batches to a `Sweep` (which cloudpickle can send to other processes) and adds up what comes back.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.data._arrays import IntArray
+from discreet.data.bounds import Bounds, Levels
+from discreet.data.filters import Where
+from discreet.data.records import CHUNK_ROWS, Chunk, Kernel, Names, OnRows, Unit, added, chunks, hold
+from discreet.data.sampling import sampled, whole
+from discreet.exceptions import InvalidInput
+
+# A multiple of the chunk length, so that only the last chunk of a batch is short.
+BATCH_ROWS = 16 * CHUNK_ROWS
+# Odd numbers that make a checksum feel which column a value stands in.
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+_SEVEN = np.uint64(7)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """Which columns of a table play which part, and what is declared about them.
+
+    Parameters
+    ----------
+    bounds
+        Public facts about the records.
+    outcome, treatment, covariates
+        Their columns; covariates in the order of the bounds.
+    propensity
+        Known probability of treatment, or its column.
+    where
+        Which rows are meant.
+    unit
+        Whose rows they are, where one unit may have several.
+    sample_by
+        A column of whole numbers by which a sample may be chosen.
+    """
+
+    bounds: Bounds
+    outcome: str
+    treatment: str
+    covariates: tuple[str, ...]
+    propensity: str | float | None = None
+    where: Where = ()
+    unit: Unit | None = None
+    sample_by: str | None = None
+
+    @property
+    def wanted(self) -> dict[str, bool]:
+        """The columns to read, in order, and whether they must hold text rather than numbers."""
+        wanted = {self.outcome: False, self.treatment: self.bounds.arms.is_text}
+        for name, spec in zip(self.covariates, self.bounds.columns, strict=True):
+            wanted[name] = isinstance(spec, Levels) and spec.is_text
+        if isinstance(self.propensity, str):
+            wanted[self.propensity] = False
+        if self.sample_by is not None and wanted.setdefault(self.sample_by, False):
+            raise InvalidInput(f"sample_by must name a column of whole numbers, and {self.sample_by!r} holds text.")
+        for condition in self.where:
+            if wanted.setdefault(condition.column, condition.is_text) != condition.is_text:
+                raise InvalidInput(
+                    f"where[{condition.column!r}] does not fit what the bounds declare of that column: write numbers "
+                    "for numbers and text for text."
+                )
+        return wanted
+
+    @property
+    def names(self) -> Names:
+        """What errors call the columns."""
+        return Names(
+            named(self.outcome),
+            named(self.treatment),
+            tuple(map(named, self.covariates)),
+            named(self.propensity) if isinstance(self.propensity, str) else "propensity",
+            "sample_by" if self.sample_by is None else named(self.sample_by),
+        )
+
+    def chunks(self, batch: Any) -> Iterator[Chunk]:
+        """Clip and encode those rows of a batch that are meant; its columns are ``wanted``, in that order."""
+        places = {name: j for j, name in enumerate(self.wanted)}
+        for condition in self.where:
+            mask = condition.mask(batch.column(places[condition.column]))
+            if not mask.all():
+                # Conditions are met one after the other, so that each sees the rows that are left.
+                batch = batch.filter(pa.array(mask))
+        if not batch.num_rows:
+            return
+        p, bounds, names = self.bounds.p, self.bounds, self.names
+        y, t, *x = (batch.column(j) for j in range(2 + p))
+        e: Any = self.propensity
+        if isinstance(e, str):
+            e = batch.column(places[e])
+        elif e is not None:
+            e = np.broadcast_to(np.float64(e), batch.num_rows)
+        k = None if self.sample_by is None else batch.column(places[self.sample_by])
+        yield from chunks(hold(y, t, x, e, k, bounds=bounds, names=names), bounds, names)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tally:
+    """What one pass over some of the rows found.
+
+    Parameters
+    ----------
+    rows, treated
+        How many rows are meant, and how many of them are treated.
+    checksum
+        Depends on every encoded value and not on the order of rows: modulo 2**64.
+    sums
+        The kernel's, if there was one and any row.
+    refusal
+        Why the rows cannot be used: a sentence without data. The other numbers then mean nothing.
+    sample
+        Rows of a sample, where they were to be kept.
+    """
+
+    rows: int = 0
+    treated: int = 0
+    checksum: int = 0
+    sums: IntArray | None = None
+    refusal: str | None = None
+    sample: tuple[Chunk, ...] = field(default=(), repr=False)
+
+    def __add__(self, other: Tally) -> Tally:
+        sums = self.sums if other.sums is None else added(self.sums, other.sums)
+        return Tally(
+            self.rows + other.rows,
+            self.treated + other.treated,
+            (self.checksum + other.checksum) % 2**64,
+            sums,
+            self.refusal or other.refusal,
+            self.sample + other.sample,
+        )
+
+
+def total(tallies: Iterable[Tally]) -> Tally:
+    """All tallies together."""
+    return reduce(Tally.__add__, tallies, Tally())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sweep:
+    """What to do with every row: check it, count it, and add up what a kernel makes of it (if there is one).
+
+    With a ``part`` the kernel sees that part of the rows, chosen by ``columns.sample_by``; without a kernel they are
+    kept.
+    """
+
+    columns: Columns
+    kernel: Kernel | None = None
+    part: float | None = None
+
+    def __call__(self, batches: Iterable[Any], on_rows: OnRows | None = None) -> Tally:
+        """Tally of some batches, whose columns are ``columns.wanted`` in that order.
+
+        Rows that cannot be used do not raise, so that their refusal comes home from other processes as well.
+        """
+        rows = treated = checksum = 0
+        sums: IntArray | None = None
+        kept: list[Chunk] = []
+
+        def checked() -> Iterator[Chunk]:
+            nonlocal rows, treated, checksum
+            for batch in batches:
+                for chunk in self.columns.chunks(batch):
+                    yield chunk
+                    rows += len(chunk.t)
+                    treated += int(chunk.t.sum())
+                    checksum = (checksum + _checksum(chunk)) % 2**64
+                    if on_rows is not None:
+                        on_rows(len(chunk.t))
+
+        try:
+            for chunk in checked() if self.part is None else sampled(checked(), self.part):
+                if self.kernel is not None:
+                    sums = added(sums, self.kernel(chunk if self.part is None else whole(chunk)))
+                elif self.part is not None:
+                    kept.append(chunk)
+        except InvalidInput as refusal:
+            return Tally(refusal=str(refusal))
+        return Tally(rows, treated, checksum, sums, sample=tuple(kept))
+
+
+def _checksum(chunk: Chunk) -> int:
+    mixed = chunk.y.view(np.uint64) * _ODD
+    term = np.empty_like(mixed)
+    for column in (chunk.t, *chunk.x.T, *(each for each in (chunk.e, chunk.k) if each is not None)):
+        # Wraps around, as is meant; rows are mixed one by one, so that it matters what stands beside what.
+        mixed += np.right_shift(np.ascontiguousarray(column).view(np.uint64), _SEVEN, out=term)
+        mixed *= _ODD
+    mixed ^= mixed >> np.uint64(29)
+    return int(mixed.sum(dtype=np.uint64))
+
+
+def named(name: str) -> str:
+    """What errors call a column."""
+    return f"column {name!r}"
+
+
+def in_order(covariates: Sequence[str] | None, bounds: Bounds) -> tuple[str, ...]:
+    """The covariates' columns in the order of the bounds."""
+    from discreet.data.frames import match_names
+
+    if isinstance(covariates, str):
+        raise InvalidInput("covariates takes a list of column names: put the name in a list.")
+    if covariates is None and bounds.named:
+        return bounds.names
+    if covariates is None and bounds.p:
+        raise InvalidInput("covariates must list the columns, in order: the bounds give their covariates no names.")
+    given = tuple(covariates or ())
+    if bounds.named:
+        match_names(given, bounds.names, "covariates")
+        return bounds.names
+    if len(given) != bounds.p:
+        raise InvalidInput(
+            f"covariates names {len(given)} columns, but the bounds declare {bounds.p}: name each of them."
+        )
+    return given
+
+
+# Shorter tables are done before a second process has started.
+MANY_ROWS = 5_000_000
+_USUAL_WORKERS, _MOST_WORKERS = 8, 64
+
+
+class Part(Protocol):
+    """Rows that one process can read by itself; it has to be picklable."""
+
+    @property
+    def rows(self) -> int:
+        """How many there are, whether they are meant or not."""
+        ...
+
+    def batches(self, columns: Iterable[str]) -> Iterator[Any]:
+        """Arrow batches of the wanted columns, in their order."""
+        ...
+
+
+def workers_for(asked: int | None, rows: int) -> int:
+    """How many processes read a table: as many as asked for, or two and more from a few million rows on."""
+    if asked is not None:
+        if isinstance(asked, bool) or not isinstance(asked, int) or not 1 <= asked <= _MOST_WORKERS:
+            raise InvalidInput(f"workers must be a whole number from 1 to {_MOST_WORKERS}: 1 reads in this process.")
+        return asked
+    return min(os.cpu_count() or 1, _USUAL_WORKERS) if rows > MANY_ROWS else 1
+
+
+def run_parts(sweep: Sweep, parts: Sequence[Part], workers: int, on_rows: OnRows | None) -> Tally:
+    """One sweep over all parts."""
+    if workers == 1 or len(parts) == 1:
+        return sweep((batch for part in parts for batch in part.batches(sweep.columns.wanted)), on_rows)
+    import cloudpickle
+    from joblib import Parallel, delayed
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+    sent = cloudpickle.dumps(sweep)
+    # Nothing is memory-mapped: a sweep comes as bytes, and no file with anything about records is left behind.
+    pool = Parallel(
+        n_jobs=min(workers, len(parts)), backend="loky", return_as="generator_unordered", batch_size=1, max_nbytes=None
+    )
+    tallies = []
+    try:
+        for tally in pool(delayed(_run)(sent, part) for part in parts):
+            tallies.append(tally)
+            if on_rows is not None and tally.rows:
+                on_rows(tally.rows)
+            if tally.refusal is not None:
+                break
+    except (TerminatedWorkerError, OSError):
+        raise InvalidInput(
+            "A process that read the table ended early: there may be too little memory; try workers=1."
+        ) from None
+    if len(tallies) < len(parts) and not any(tally.refusal for tally in tallies):
+        raise InvalidInput("Some parts of the table were not read: try workers=1.")
+    return total(tallies)
+
+
+def _run(sent: bytes, part: Part) -> Tally:
+    import cloudpickle
+    from threadpoolctl import threadpool_limits
+
+    sweep: Sweep = cloudpickle.loads(sent)
+    with threadpool_limits(1):
+        return sweep(part.batches(sweep.columns.wanted))

@@ -1,0 +1,44 @@
+"""Spark jobs that tell how far they are, and that end when whoever waits for them does."""
+
+from __future__ import annotations
+
+import uuid
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Any
+
+from pyspark import inheritable_thread_target
+
+from discreet.data.records import OnRows
+
+# Seconds between two looks at what is done.
+_OFTEN = 0.2
+
+
+def run_told(parts: Any, context: Any, done: Any, on_rows: OnRows) -> tuple[Any, int]:
+    """The rows of a frame as an Arrow table, and how many rows ``on_rows`` was told of.
+
+    Spark's workers add to ``done`` what each finished partition had. The job has a thread of its own, so that this one
+    may tell, and be interrupted: the job is then cancelled.
+    """
+    group = f"discreet {uuid.uuid4()}"
+
+    def job() -> Any:
+        context.setJobGroup(group, "one pass over a table", interruptOnCancel=True)
+        return parts.toArrow()
+
+    told = 0
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(inheritable_thread_target(parts.sparkSession)(job))
+        try:
+            while not wait([running], timeout=_OFTEN).done:
+                told += _tell(done.value - told, on_rows)
+        except BaseException:
+            context.cancelJobGroup(group)
+            raise
+        return running.result(), told
+
+
+def _tell(more: int, on_rows: OnRows) -> int:
+    if more > 0:
+        on_rows(more)
+    return max(more, 0)

@@ -1,0 +1,206 @@
+"""Spark frames: sweeps run on the workers that have the rows, counts and sums by cell in Spark SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+from warnings import catch_warnings, filterwarnings
+
+import numpy as np
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from discreet import __version__
+from discreet.data.backends.base import Groups, missing_unit, unusable
+from discreet.data.backends.group_by import Named, described, meant, said
+from discreet.data.backends.scan import Columns, Sweep, Tally, named, total
+from discreet.data.backends.spark.dialect import WIDE, SparkWords, place
+from discreet.data.backends.spark.progress import run_told
+from discreet.data.backends.sql import groups
+from discreet.data.backends.value_counts import counted
+from discreet.data.expressions import Formula
+from discreet.data.partition import Partition
+from discreet.data.records import OnRows
+from discreet.exceptions import InvalidInput
+
+_NARROW = {"tinyint", "smallint", "int", "float", "double", "boolean"}
+_TEXT = {"string", "char", "varchar"}
+_UNIT = {"tinyint", "smallint", "int", "bigint", "string", "char", "varchar"}
+# What a partition yields: its tally.
+_SCHEMA = "rows bigint, treated bigint, checksum binary, shape array<bigint>, sums binary, refusal string"
+_ARROW = pa.schema(
+    [
+        ("rows", pa.int64()),
+        ("treated", pa.int64()),
+        ("checksum", pa.binary()),
+        ("shape", pa.list_(pa.int64())),
+        ("sums", pa.binary()),
+        ("refusal", pa.string()),
+    ]
+)
+
+
+def source(table: Any, columns: Columns, options: Any) -> SparkSource:
+    """A frame of Spark, which each pass runs again."""
+    if options.relation is not None or options.query is not None:
+        raise InvalidInput("relation and query are for connections: a Spark frame is a query already.")
+    if not hasattr(table, "mapInArrow"):
+        raise InvalidInput("table must be a DataFrame of Spark SQL: convert it, for example by to_spark().")
+    if table.isStreaming:
+        raise InvalidInput("table is a stream, which has no end: write it down and give what was written.")
+    with watched():
+        # Spark Connect does not show its plans; there the checksum of every pass has to do.
+        plan = getattr(table, "_jdf", None)
+        if plan is not None and not plan.queryExecution().analyzed().deterministic():
+            raise InvalidInput(
+                "table is a query with chance in it (rand, shuffle, monotonically_increasing_id), so that each pass "
+                "would see other rows: write its result down and give that."
+            )
+        return _checked(table, columns)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparkSource:
+    """Rows of a frame. Its columns are called by their places, because Spark's names have rules of their own."""
+
+    remote: ClassVar[bool] = True
+    frame: DataFrame
+    types: dict[str, str]
+
+    def run(self, sweep: Sweep, on_rows: OnRows | None = None) -> Tally:
+        """One pass in one job, each partition on a worker; one row of integers per partition comes back.
+
+        A partition that has to be read again, because its worker died, counts once: Spark takes one result of each.
+        """
+        words = SparkWords(self.types)
+        chosen = [words.text(name) if text else words.column(name) for name, text in sweep.columns.wanted.items()]
+        rows = self._meant(sweep.columns).select(*chosen)
+        # Spark Connect has no accumulators: there, rows are told of when all are done.
+        context = None if on_rows is None else getattr(self.frame.sparkSession, "_sc", None)
+        done = None if context is None else context.accumulator(0)
+        with watched():
+            parts = rows.mapInArrow(partial(_partition, sweep, __version__, done), _SCHEMA)
+            if context is None or done is None or on_rows is None:
+                table, told = parts.toArrow(), 0
+            else:
+                table, told = run_told(parts, context, done, on_rows)
+            found = total(_tally(part) for part in table.to_pylist())
+        if on_rows is not None and found.rows > told:
+            on_rows(found.rows - told)
+        return found
+
+    def count(self, columns: Columns) -> int:
+        """Number of rows that are meant."""
+        with watched():
+            return int(self._meant(columns).count())
+
+    def group(self, columns: Columns, partition: Partition | None, formulas: Sequence[Formula]) -> Groups:
+        """Counts and sums by cell and arm, in Spark SQL."""
+        low, high = columns.bounds.propensity
+        known = columns.propensity
+        if isinstance(known, float) and not low <= known <= high:
+            return unusable()
+        words = SparkWords(self.types)
+        count = counted(columns, partition, words)
+        with watched():
+            if count is not None:
+                rows = self.frame.where(words.every(count.conditions))
+                return count.groups(rows.groupBy(*count.keys).agg(F.count(F.lit(1))).collect(), formulas, columns)
+            row = described(columns, partition, words)
+            inner = {"k": row.key, "a": row.arm, "y": row.y} | ({} if row.e is None else {"e": row.e})
+            outer = Named(F.col("k"), F.col("a"), F.col("y"), None if row.e is None else F.col("e"))
+            sums = [F.sum(said(each, outer, words, columns).cast("bigint")) for each in formulas]
+            rows = self._meant(columns).select(*(value.alias(name) for name, value in inner.items()))
+            found = rows.groupBy("k").agg(F.count(F.lit(1)), F.count("y"), *sums).collect()
+        return groups(found, 1 if partition is None else partition.count, len(formulas))
+
+    def most_rows(self, columns: Columns) -> int:
+        """Most rows of one unit."""
+        assert columns.unit is not None
+        unit = SparkWords(self.types).column(columns.unit.column)
+        with watched():
+            counted = self._meant(columns).groupBy(unit.alias("u")).agg(F.count(F.lit(1)).alias("c"))
+            most, absent = counted.agg(F.max("c"), F.count(F.when(F.col("u").isNull(), 1))).collect()[0]
+        if absent:
+            raise missing_unit(columns.unit.column)
+        return int(most or 0)
+
+    def close(self) -> None:
+        """The session is the caller's."""
+
+    def _meant(self, columns: Columns) -> DataFrame:
+        words = SparkWords(self.types)
+        conditions = meant(columns.where, words)
+        return self.frame.where(words.every(conditions)) if conditions else self.frame
+
+
+def _partition(sweep: Sweep, version: str, done: Any, batches: Iterable[Any]) -> Iterator[Any]:
+    """What a worker does: it has to be the same discreet, because sums are the same to the last bit."""
+    if version != __version__:
+        words = f"Spark's workers have discreet {__version__}, and not {version}: install the same everywhere."
+        found = Tally(refusal=words)
+    else:
+        found = sweep(batches)
+    if done is not None:
+        done.add(found.rows)
+    sums = found.sums
+    row = {
+        "rows": [found.rows],
+        "treated": [found.treated],
+        "checksum": [found.checksum.to_bytes(8, "little")],
+        "shape": [None if sums is None else list(sums.shape)],
+        "sums": [None if sums is None else sums.astype("<i8").tobytes()],
+        "refusal": [found.refusal],
+    }
+    yield pa.RecordBatch.from_pydict(row, schema=_ARROW)
+
+
+def _tally(part: dict[str, Any]) -> Tally:
+    sums = None
+    if part["sums"] is not None:
+        sums = np.frombuffer(part["sums"], dtype="<i8").reshape(part["shape"]).astype(np.int64)
+    checksum = int.from_bytes(part["checksum"], "little")
+    return Tally(part["rows"], part["treated"], checksum, sums, part["refusal"])
+
+
+@contextmanager
+def watched() -> Iterator[None]:
+    """Turn Spark's errors, which may quote values, into a sentence that does not."""
+    try:
+        with catch_warnings():
+            # Spark does not know the latest pandas yet; nothing here goes through pandas.
+            filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+            yield
+    except (PySparkException, Py4JError, pa.ArrowException, OSError):
+        raise InvalidInput(
+            "Spark could not read the table to its end: see Spark's own log, which may quote records, and check that "
+            f"its workers reach the data and have discreet {__version__} installed."
+        ) from None
+
+
+def _checked(table: DataFrame, columns: Columns) -> SparkSource:
+    fields = [(field.name, field.dataType.simpleString().split("(")[0]) for field in table.schema.fields]
+    types = dict(fields)
+    wanted = columns.wanted
+    unit = [] if columns.unit is None else [columns.unit.column]
+    missing = ", ".join(repr(name) for name in [*wanted, *unit] if name not in types)
+    if missing:
+        raise InvalidInput(f"table has no column {missing}: it has {', '.join(map(repr, types))}.")
+    if len(types) < len(fields):
+        raise InvalidInput("table has two columns with the same name: rename one.")
+    for name, text in wanted.items():
+        if types[name] not in (_TEXT if text else _NARROW | WIDE):
+            needed = "text like its declared levels" if text else "numbers"
+            raise InvalidInput(f"{named(name)} must hold {needed}, but its type is {types[name]}: convert it.")
+    for name in unit:
+        if types[name] not in _UNIT:
+            raise InvalidInput(
+                f"{named(name)} must hold whole numbers or text, as it says whose row it is: convert it."
+            )
+    return SparkSource(table.toDF(*map(place, range(len(fields)))), types)

@@ -1,0 +1,306 @@
+"""Public facts about the records: declared by a person, never read off the data."""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from discreet.data._arrays import Level
+from discreet.data.columns import Levels, Range, finite, is_data
+from discreet.exceptions import InvalidInput, MissingBounds
+
+__all__ = ["Bounds", "Level", "Levels", "Range"]
+
+Spec: TypeAlias = Range | Levels
+Declared: TypeAlias = Spec | tuple[float, float] | list[str] | list[int] | list[float] | list[bool] | list[Level]
+
+
+@dataclass(frozen=True, slots=True)
+class _Named(Mapping[str, Spec]):
+    """Covariates by name: a dictionary that cannot change, so that bounds stay facts."""
+
+    items_: tuple[tuple[str, Spec], ...]
+
+    def __getitem__(self, name: str) -> Spec:
+        return dict(self.items_)[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, _ in self.items_)
+
+    def __len__(self) -> int:
+        return len(self.items_)
+
+    def __repr__(self) -> str:
+        return repr(dict(self.items_))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """Outcome range, covariate ranges and levels, and overlap.
+
+    Values outside a range are clipped to it, so a guess that is too narrow costs accuracy and never privacy.
+
+    Parameters
+    ----------
+    outcome : (low, high)
+        Range of the outcome.
+    covariates : dict or list, optional
+        For each column a pair ``(low, high)``, a list of levels, a `Range` or a `Levels`. A dictionary names the
+        columns; a list declares them by position.
+    propensity : (low, high), default (0.05, 0.95)
+        Smallest and largest probability of treatment.
+    treatment : (control, treated), optional
+        The two labels of the treatment column, if they are not 0 and 1 or booleans.
+    outcome_fill : float, optional
+        What a missing outcome counts as. Without it, missing outcomes are refused.
+
+    Privacy
+    -------
+    Everything here is public and appears in releases. Bounds computed from the records would leak them.
+    """
+
+    # The default exists so that a forgotten outcome is MissingBounds, which says what to do, and no TypeError.
+    outcome: tuple[float, float] = None  # type: ignore[assignment]
+    covariates: Mapping[str, Declared] | Sequence[Declared] | None = None
+    propensity: tuple[float, float] = (0.05, 0.95)
+    treatment: tuple[Level, Level] | None = None
+    outcome_fill: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.outcome is None:
+            raise MissingBounds(
+                "Bounds needs outcome=(low, high), the outcome's range: declare it, do not compute it from the data."
+            )
+        with _naming("outcome"):
+            outcome = Range(*_pair(self.outcome), fill=self.outcome_fill)
+        with _naming("propensity"):
+            low, high = (finite(end, "each end") for end in _pair(self.propensity))
+            if not 1e-6 <= low < high <= 1 - 1e-6:
+                raise InvalidInput(
+                    "It needs 0 < low < high < 1, a millionth from either end: use (0.05, 0.95) if you are not sure."
+                )
+        treatment = self.treatment
+        if treatment is not None:
+            if is_data(treatment) or not isinstance(treatment, tuple | list) or len(treatment) != 2:
+                raise InvalidInput("treatment=(control, treated) takes two labels: name the control label first.")
+            with _naming("treatment"):
+                object.__setattr__(self, "treatment", Levels(tuple(treatment)).levels)
+        object.__setattr__(self, "outcome", (outcome.low, outcome.high))
+        object.__setattr__(self, "outcome_fill", outcome.fill)
+        object.__setattr__(self, "propensity", (low, high))
+        object.__setattr__(self, "covariates", _covariates(self.covariates))
+
+    @property
+    def named(self) -> bool:
+        """Whether covariates are declared by name rather than by position."""
+        return isinstance(self.covariates, _Named)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the covariates; ``x0``, ``x1``, ... if they are declared by position."""
+        if isinstance(self.covariates, _Named):
+            return tuple(self.covariates)
+        return tuple(f"x{j}" for j in range(self.p))
+
+    @property
+    def columns(self) -> tuple[Spec, ...]:
+        """What each covariate is declared to hold, in the order of ``names``."""
+        specs: Any = self.covariates
+        return tuple(specs.values()) if self.named else specs
+
+    @property
+    def p(self) -> int:
+        """Number of covariates."""
+        return len(self.covariates or ())
+
+    @property
+    def outcome_range(self) -> Range:
+        """The outcome as a column."""
+        return Range(*self.outcome, fill=self.outcome_fill)
+
+    @property
+    def outcome_width(self) -> float:
+        """Length of the outcome's range."""
+        return self.outcome_range.width
+
+    @property
+    def outcome_middle(self) -> float:
+        """Centre of the outcome's range."""
+        return self.outcome_range.middle
+
+    @property
+    def arms(self) -> Levels:
+        """The treatment as a column of two levels, control first."""
+        return Levels(self.treatment or (0, 1))
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready dictionary."""
+        out: dict[str, Any] = {
+            "outcome": _spec_to_dict(self.outcome_range),
+            "propensity": {"low": self.propensity[0], "high": self.propensity[1]},
+        }
+        if self.treatment is not None:
+            out["treatment"] = {"control": self.treatment[0], "treated": self.treatment[1]}
+        if not self.named:
+            out["covariates"] = [_spec_to_dict(spec) for spec in self.columns]
+        elif self.p:
+            out["covariates"] = {name: _spec_to_dict(spec) for name, spec in zip(self.names, self.columns, strict=True)}
+        return out
+
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any]) -> "Bounds":
+        """Bounds from what ``to_dict`` wrote; keys that it does not know are refused by name."""
+        facts = _table("The bounds", facts, {"outcome", "propensity", "treatment", "covariates"})
+        given: dict[str, Any] = {}
+        if "outcome" in facts:
+            outcome = _table("outcome", facts["outcome"], {"low", "high", "fill"}, {"low", "high"})
+            given |= {"outcome": (outcome["low"], outcome["high"]), "outcome_fill": outcome.get("fill")}
+        for key, first, second in (("propensity", "low", "high"), ("treatment", "control", "treated")):
+            if key in facts:
+                pair = _table(key, facts[key], {first, second}, {first, second})
+                given[key] = (pair[first], pair[second])
+        covariates = facts.get("covariates", {})
+        if isinstance(covariates, list):
+            given["covariates"] = [_spec_from_dict(f"covariate {j}", spec) for j, spec in enumerate(covariates)]
+        else:
+            covariates = _table("covariates", covariates)
+            given["covariates"] = {
+                name: _spec_from_dict(f"covariate {name!r}", spec) for name, spec in covariates.items()
+            }
+        return cls(**given)
+
+    def to_toml(self) -> str:
+        """The text of a bounds file."""
+        facts = self.to_dict()
+        covariates = facts.pop("covariates", {})
+        lines = [f"{key} = {_toml(value)}" for key, value in facts.items()]
+        if covariates == []:
+            lines.append("covariates = []")
+        for name in covariates:
+            head, spec = (f"[covariates.{_key(name)}]", covariates[name]) if self.named else ("[[covariates]]", name)
+            lines += ["", head, *(f"{key} = {_toml(value)}" for key, value in spec.items())]
+        return "\n".join(lines) + "\n"
+
+    @classmethod
+    def from_toml(cls, text: str) -> "Bounds":
+        """Bounds from the text of a bounds file."""
+        try:
+            facts = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise InvalidInput(f"The bounds are not valid TOML: {error}.") from None
+        return cls.from_dict(facts)
+
+    def save(self, path: str | Path) -> None:
+        """Write a bounds file."""
+        Path(path).write_bytes(self.to_toml().encode())
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Bounds":
+        """Read a bounds file."""
+        try:
+            text = Path(path).read_bytes().decode()
+        except FileNotFoundError:
+            raise InvalidInput(f"There is no bounds file {str(path)!r}: check the path.") from None
+        except UnicodeDecodeError:
+            raise InvalidInput(f"The bounds file {str(path)!r} is not UTF-8 text: save it as TOML.") from None
+        return cls.from_toml(text)
+
+
+@contextmanager
+def _naming(argument: str) -> Iterator[None]:
+    """Say which argument a refusal is about."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise InvalidInput(f"{argument}: {error}") from None
+
+
+def _pair(value: object) -> tuple[Any, Any]:
+    if is_data(value):
+        raise InvalidInput("Bounds are two numbers, not data: declare them, do not compute them from the records.")
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise InvalidInput(
+            "Bounds are a pair (low, high) of numbers: declare them, do not compute them from the records."
+        )
+    return value[0], value[1]
+
+
+def _covariates(declared: object) -> _Named | tuple[Spec, ...]:
+    if declared is None:
+        return _Named(())
+    if isinstance(declared, Mapping):
+        for name in declared:
+            if not isinstance(name, str) or not name:
+                raise InvalidInput("covariates must be named by text: name each column, or give a list of bounds.")
+        return _Named(tuple((name, _spec(f"covariate {name!r}", spec)) for name, spec in declared.items()))
+    if is_data(declared) or not isinstance(declared, list | tuple):
+        raise InvalidInput(
+            "covariates takes a dictionary from names to bounds, or a list of bounds, not data: "
+            "declare them, do not compute them from the records."
+        )
+    return tuple(_spec(f"covariate {j}", spec) for j, spec in enumerate(declared))
+
+
+def _spec(argument: str, declared: object) -> Spec:
+    if isinstance(declared, Range | Levels):
+        return declared
+    with _naming(argument):
+        if isinstance(declared, list):
+            return Levels(tuple(declared))
+        if isinstance(declared, tuple) and any(isinstance(end, str) for end in declared):
+            raise InvalidInput("A tuple is a range of numbers: write levels as a list.")
+        return Range(*_pair(declared))
+
+
+def _spec_to_dict(spec: Spec) -> dict[str, Any]:
+    if isinstance(spec, Range):
+        out: dict[str, Any] = {"low": spec.low, "high": spec.high}
+    else:
+        out = {"levels": list(spec.levels)}
+        if spec.other is not None:
+            out["other"] = spec.other
+    if spec.fill is not None:
+        out["fill"] = spec.fill
+    return out
+
+
+def _spec_from_dict(what: str, facts: object) -> Spec:
+    with_levels = isinstance(facts, Mapping) and "levels" in facts
+    needed = {"levels"} if with_levels else {"low", "high"}
+    facts = _table(what, facts, needed | ({"other", "fill"} if with_levels else {"fill"}), needed)
+    with _naming(what):
+        return Levels(**facts) if with_levels else Range(**facts)
+
+
+def _table(what: str, facts: object, known: set[str] | None = None, needed: set[str] | None = None) -> dict[str, Any]:
+    """The facts as a dictionary, if it has the needed keys and no unknown ones."""
+    if not isinstance(facts, Mapping):
+        raise InvalidInput(f"{what} must be a table of keys and values: compare it with a file written by Bounds.save.")
+    for key in facts:
+        if known is not None and key not in known:
+            raise InvalidInput(f"{what} has an unknown key {key!r}: use {', '.join(sorted(known))}.")
+    for key in sorted(needed or ()):
+        if key not in facts:
+            raise InvalidInput(f"{what} lacks the key {key!r}: add it.")
+    return dict(facts)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_key(key)} = {_toml(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_toml(item) for item in value) + "]"
+    if isinstance(value, str):
+        # JSON and TOML strings differ in one character: TOML wants DEL escaped too.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, bool):
+        return str(value).lower()
+    return repr(value)
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch("[A-Za-z0-9_-]+", name) else _toml(name)

@@ -1,0 +1,342 @@
+"""Records: a source of rows that can be summed over, and nothing else.
+
+Whatever the source, rows pass the same two steps: `hold` settles what kind of values each column has, and `chunks`
+clips and encodes a few thousand rows at a time.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+
+from discreet.data._arrays import Codes, Float, IntArray, Values
+from discreet.data.bounds import Bounds, Levels
+from discreet.data.columns import arrow, numbers, plain, too_large
+from discreet.data.expressions import Formula
+from discreet.data.frames import table, vector
+from discreet.data.partition import Partition
+from discreet.exceptions import InvalidInput, MissingBounds
+
+__all__ = ["CHUNK_ROWS", "MIN_ROWS", "ArrayRecords", "Chunk", "Float", "IntArray", "Kernel", "Records", "Unit"]
+
+# Exact integer sums in float64 rely on this limit: docs/proofs/ and gate.py count its bits.
+CHUNK_ROWS = 4_096
+# Fewer records than this cannot support an estimate at any budget.
+MIN_ROWS = 10
+# Encoded chunks of tables up to this many numbers (64 MB) are kept from pass to pass; larger ones are encoded anew.
+KEPT_NUMBERS = 8_000_000
+# Whole numbers up to here are told apart by float64.
+_EXACT = 2.0**53
+# A unit with more rows than this would drown everything in noise.
+_MOST_ROWS = 1_000_000
+
+
+class Chunk(NamedTuple):
+    """A few thousand records (at most ``CHUNK_ROWS``), already clipped and encoded."""
+
+    y: Float
+    """(m,) outcome, mapped onto [-1, 1]"""
+    t: Float
+    """(m,) 0.0 for control, 1.0 for treated"""
+    x: Float
+    """(m, p) covariates: ranges mapped onto [-1, 1], levels as their position 0, 1, ..."""
+    e: Float | None
+    """(m,) known probability of treatment, inside its bounds; None if it has to be estimated"""
+    k: Float | None = None
+    """(m,) whole numbers by which a sample may be chosen; None if there are none"""
+
+
+Kernel: TypeAlias = Callable[[Chunk], IntArray]
+OnRows: TypeAlias = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Whose records they are, where one person may have several: up to ``max_rows`` rows share a column's value."""
+
+    column: str
+    max_rows: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.column, str) or not self.column:
+            raise InvalidInput("unit must be the name of a column that says whose record it is: name it.")
+        rows: object = self.max_rows
+        if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= _MOST_ROWS:
+            raise InvalidInput(
+                f"max_rows must be a whole number from 1 to {_MOST_ROWS:,}, the most rows that one unit has: declare "
+                "it, do not count it."
+            )
+
+    def __str__(self) -> str:
+        return f"one {self.column} with at most {self.max_rows} row{'s' if self.max_rows > 1 else ''}"
+
+
+class Records(Protocol):
+    """What an estimator may know about records: how many there are, their public bounds, and sums over them."""
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        ...
+
+    @property
+    def bounds(self) -> Bounds:
+        """What was declared about them."""
+        ...
+
+    @property
+    def unit(self) -> Unit | None:
+        """Whose rows they are, where it is not one record each."""
+        ...
+
+    @property
+    def public(self) -> tuple[str, ...]:
+        """What is public about how the records were chosen, one phrase each."""
+        ...
+
+    def sum(self, kernel: Kernel, on_rows: OnRows | None = None) -> IntArray:
+        """Add up ``kernel(chunk)``, an int64 array; ``on_rows`` is told the number of rows just finished.
+
+        A kernel is a pure function that cloudpickle can send elsewhere; the order of chunks is the source's own.
+        """
+        ...
+
+    def group_sums(
+        self, partition: Partition | None, formulas: Sequence[Formula], on_rows: OnRows | None = None
+    ) -> IntArray | None:
+        """Counts and sums by cell and arm, where the source itself can add up; None where it cannot, and `sum` must.
+
+        Shape (1 + formulas, cells, 2): numbers of records first, then the sum of each formula, whose values are whole
+        numbers. Cells without records are zero; there are as many as the partition declares.
+        """
+        ...
+
+
+# Neither class below compares or prints its columns: they are the records themselves.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Held:
+    """Columns whose kind is settled: numbers as they were handed over, treatment and levels as small integers."""
+
+    y: Values
+    t: Codes
+    x: tuple[Values, ...]
+    e: Values | None
+    k: Values | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ArrayRecords:
+    """Records in memory: NumPy arrays, lists, pandas, polars and PyArrow.
+
+    Numeric columns are referred to, not copied; columns of levels are held as small integers.
+    """
+
+    n: int
+    bounds: Bounds
+    held: Held = field(repr=False)
+    kept: list[Chunk] = field(default_factory=list, repr=False)
+    unit: Unit | None = None
+    public: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        Y: Any,
+        T: Any,
+        X: Any = None,
+        *,
+        bounds: Bounds,
+        propensity: Any = None,
+        unit: Unit | None = None,
+        public: tuple[str, ...] = (),
+        sample_by: Any = None,
+    ) -> "ArrayRecords":
+        """Check everything once, at the door.
+
+        Parameters
+        ----------
+        Y, T : array-like, series or frame of one column
+            Outcome and treatment.
+        X : array-like or frame, optional
+            Covariates. A frame is matched by name if the bounds name the covariates, and by position otherwise.
+        bounds : Bounds
+            Public facts about the records.
+        propensity : float or array-like, optional
+            Probability of treatment where it is known by design.
+        unit, public
+            What is known of how the records were chosen: see `Records`.
+        sample_by : array-like, optional
+            A whole number for each record, by which a sample may be chosen.
+        """
+        if not isinstance(bounds, Bounds):
+            raise MissingBounds("Records need bounds=Bounds(outcome=(low, high), ...): declare them.")
+        y, t, x = vector(Y, "Y"), vector(T, "T"), table(X, bounds)
+        e = propensity
+        if isinstance(e, Real):
+            e = np.broadcast_to(np.float64(e), len(y))
+        elif e is not None:
+            e = vector(e, "propensity")
+        k = None if sample_by is None else vector(sample_by, "sample_by")
+        given = {"T": [t], "X": x, "propensity": [] if e is None else [e], "sample_by": [] if k is None else [k]}
+        for name, columns in given.items():
+            if any(len(column) != len(y) for column in columns):
+                raise InvalidInput(f"{name} and Y must have one entry per record each: align their lengths.")
+        held = hold(y, t, x, e, k, bounds=bounds, names=_names(bounds))
+        records = cls(n=len(y), bounds=bounds, held=held, unit=unit, public=public)
+        admit(records._chunks())
+        return records
+
+    def sum(self, kernel: Kernel, on_rows: OnRows | None = None) -> IntArray:
+        """Add up ``kernel(chunk)``, an int64 array; ``on_rows`` is told the number of rows just finished."""
+        return add_up(self._chunks(), kernel, on_rows, n=self.n)
+
+    def group_sums(
+        self, partition: Partition | None, formulas: Sequence[Formula], on_rows: OnRows | None = None
+    ) -> None:
+        """Arrays have no engine of their own: `sum` adds up."""
+
+    def _chunks(self) -> Iterable[Chunk]:
+        if not self.kept:
+            made = chunks(self.held, self.bounds, _names(self.bounds))
+            if self.n * (self.bounds.p + 3) > KEPT_NUMBERS:
+                return made
+            self.kept.extend(made)
+        return self.kept
+
+
+class Names(NamedTuple):
+    """What errors call the columns."""
+
+    y: str
+    t: str
+    x: tuple[str, ...]
+    e: str
+    k: str = "sample_by"
+
+
+def hold(
+    y: Values, t: Values, x: Sequence[Values], e: Values, k: Values | None = None, *, bounds: Bounds, names: Names
+) -> Held:
+    """Settle the kind of each column, once for all passes."""
+    return Held(
+        y=_settled(y, names.y),
+        t=_arms(t, bounds.arms, names.t),
+        x=tuple(
+            spec.codes(column, name) if isinstance(spec, Levels) else _settled(column, name)
+            for spec, column, name in zip(bounds.columns, x, names.x, strict=True)
+        ),
+        e=None if e is None else _settled(e, names.e),
+        k=None if k is None else _settled(k, names.k),
+    )
+
+
+def chunks(held: Held, bounds: Bounds, names: Names) -> Iterator[Chunk]:
+    """Clip and encode ``CHUNK_ROWS`` rows at a time; values that have no place in the bounds are refused."""
+    outcome, columns = bounds.outcome_range, list(zip(bounds.columns, held.x, names.x, strict=True))
+    for start in range(0, len(held.t), CHUNK_ROWS):
+        rows = slice(start, start + CHUNK_ROWS)
+        t = held.t[rows].astype(np.float64)
+        # One covariate after the other lies in memory, so that each is encoded in one sweep.
+        x = np.empty((len(columns), len(t)))
+        for (spec, column, name), out in zip(columns, x, strict=True):
+            if isinstance(spec, Levels):
+                out[:] = column[rows]
+            else:
+                spec.encode(column[rows], name, out)
+        e, k = _known(held.e, rows, bounds, names.e), _keys(held.k, rows, names.k)
+        yield Chunk(y=outcome.encode(held.y[rows], names.y), t=t, x=x.T, e=e, k=k)
+
+
+def admit(source: Iterable[Chunk]) -> int:
+    """Read everything once, so that whatever is unusable is refused before any budget is spent; count the records."""
+    n = treated = 0
+    for chunk in source:
+        n += len(chunk.t)
+        treated += int(chunk.t.sum())
+    check_arms(n, treated)
+    return n
+
+
+def add_up(source: Iterable[Chunk], kernel: Kernel, on_rows: OnRows | None, *, n: int) -> IntArray:
+    """The sum of ``kernel`` over all chunks, in int64, where the order of addition cannot matter."""
+    total: IntArray | None = None
+    seen = 0
+    for chunk in source:
+        total = added(total, kernel(chunk))
+        seen += len(chunk.t)
+        if on_rows is not None:
+            on_rows(len(chunk.t))
+    # Bounds on sums were worked out from n, so a source that has changed since must not get through.
+    if total is None or seen != n:
+        raise InvalidInput("The records changed while they were being read: keep the source fixed and start again.")
+    return total
+
+
+def added(total: IntArray | None, part: object) -> IntArray:
+    """The total with one more part, which a kernel returned."""
+    if not isinstance(part, np.ndarray) or part.dtype != np.int64 or part.size == 0:
+        raise TypeError("A kernel must return a non-empty int64 array.")
+    if total is None:
+        return part.copy()
+    if part.shape != total.shape:
+        raise TypeError("A kernel must return arrays of one shape.")
+    total += part
+    return total
+
+
+def check_arms(n: int, treated: int) -> None:
+    """Refuse what no estimate can be made of."""
+    if n < MIN_ROWS:
+        raise InvalidInput(f"There are fewer than {MIN_ROWS} records, too few for any estimate: bring more.")
+    if treated in (0, n):
+        raise InvalidInput("One arm is empty: an effect needs treated and control records.")
+
+
+def _known(e: Values | None, rows: slice, bounds: Bounds, name: str) -> Float | None:
+    if e is None:
+        return None
+    low, high = bounds.propensity
+    known = numbers(e[rows], name)
+    if not np.all((low <= known) & (known <= high)):
+        raise InvalidInput(outside_overlap(name))
+    return known
+
+
+def _keys(k: Values | None, rows: slice, name: str) -> Float | None:
+    if k is None:
+        return None
+    keys = numbers(k[rows], name)
+    if np.any(np.abs(keys) > _EXACT):
+        raise InvalidInput(too_large(name))
+    # Written so that NaN is refused too.
+    if not np.array_equal(np.rint(keys), keys):
+        raise InvalidInput(
+            f"{name} must hold a whole number for every record, as a sample is chosen by it: fill or number them."
+        )
+    return keys
+
+
+def outside_overlap(name: str) -> str:
+    """The refusal of a known probability that contradicts the bounds."""
+    return f"{name} must lie inside the declared Bounds(propensity=(low, high)): widen them, or check it."
+
+
+def _arms(values: Values, arms: Levels, name: str) -> Codes:
+    try:
+        return arms.codes(values, name)
+    except InvalidInput:
+        raise InvalidInput(
+            f"{name} must hold 0 or 1 (or booleans, or the two labels in Bounds(treatment=(control, treated))) "
+            "in every record: recode it, and leave out records without a treatment."
+        ) from None
+
+
+def _settled(values: Values, name: str) -> Values:
+    # Python objects are turned into an array of one type here, rather than again in every pass.
+    return plain(arrow(values, name) if isinstance(values, np.ndarray) and values.dtype.kind == "O" else values)
+
+
+def _names(bounds: Bounds) -> Names:
+    return Names("Y", "T", tuple(f"column {name!r} of X" for name in bounds.names), "propensity")

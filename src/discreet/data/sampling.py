@@ -1,0 +1,168 @@
+"""Samples and parts of records, chosen by a hash: the same on every engine and in any order.
+
+Whether a record belongs to one depends on that record alone, so that a question about a sample is a question about
+all records whose map is zero outside it. Proof: docs/proofs/gate.md, lemma 15.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from discreet.data._arrays import Float, IntArray, Values
+from discreet.data.bounds import Bounds
+from discreet.data.columns import arrow
+from discreet.data.expressions import Formula
+from discreet.data.partition import Partition
+from discreet.data.records import CHUNK_ROWS, ArrayRecords, Chunk, Kernel, OnRows, Records, Unit, added
+from discreet.exceptions import InvalidInput
+
+# Samples up to this many float32 numbers (192 MB) are kept in memory; outcomes, arms and probabilities count double.
+KEPT_NUMBERS = 48_000_000
+# Of SplitMix64, which spreads consecutive numbers evenly.
+_STEP, _FIRST, _SECOND = (np.uint64(odd) for odd in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+
+
+def chosen(keys: Float, part: float) -> npt.NDArray[np.bool_]:
+    """Whether each whole number belongs to a sample of so large a part."""
+    mixed = keys.astype(np.int64).view(np.uint64) + _STEP
+    mixed ^= mixed >> np.uint64(30)
+    mixed *= _FIRST
+    mixed ^= mixed >> np.uint64(27)
+    mixed *= _SECOND
+    mixed ^= mixed >> np.uint64(31)
+    return np.asarray(mixed < np.uint64(min(int(part * 2.0**64), 2**64 - 1)))
+
+
+def sampled(source: Iterable[Chunk], part: float) -> Iterator[Chunk]:
+    """The records of a sample, put together to chunks of the usual length; `whole` makes them fit for kernels."""
+    waiting: list[Chunk] = []
+    rows = 0
+    for chunk in source:
+        assert chunk.k is not None
+        some = _some(chunk, chosen(chunk.k, part))
+        if rows + len(some.t) > CHUNK_ROWS:
+            yield _joined(waiting)
+            waiting, rows = [], 0
+        waiting.append(some)
+        rows += len(some.t)
+    if rows:
+        yield _joined(waiting)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Sample:
+    """Records of a sample, in memory. Their number is private: gates treat each record as a unit that may be empty.
+
+    Covariates are rounded to float32, as those of every sample are: models do not need more, and memory is short.
+    """
+
+    n: int
+    bounds: Bounds
+    unit: Unit
+    public: tuple[str, ...] = ()
+    kept: tuple[Chunk, ...] = field(repr=False)
+
+    def sum(self, kernel: Kernel, on_rows: OnRows | None = None) -> IntArray:
+        """Add up ``kernel(chunk)``, an int64 array. Nobody is told how many rows there are."""
+        total = nothing(kernel, self.bounds)
+        for chunk in self.kept:
+            total = added(total, kernel(whole(chunk)))
+        return total
+
+    def group_sums(
+        self, partition: Partition | None, formulas: Sequence[Formula], on_rows: OnRows | None = None
+    ) -> None:
+        """Rows in memory have no engine of their own: `sum` adds up."""
+
+
+def sample_of(records: Records, part: float, rows: float, on_rows: OnRows | None = None) -> Records | None:
+    """About so large a part of the records; None where no column says which.
+
+    ``rows`` is about how many there will be: a public or released number, as how they are kept hangs on it.
+    """
+    if isinstance(records, ArrayRecords):
+        if records.held.k is None:
+            return None
+        kept = tuple(sampled(records._chunks(), part))
+        return Sample(n=records.n, bounds=records.bounds, unit=each_of(records.unit), kept=kept)
+    make = getattr(records, "sample", None)
+    found: Records | None = None if make is None else make(part, rows, on_rows)
+    return found
+
+
+def each_of(unit: Unit | None) -> Unit:
+    """Whose rows those of a sample are: a unit has as many as before, or none."""
+    return Unit("record", 1) if unit is None else unit
+
+
+def together(parts: Sequence[Chunk]) -> tuple[Chunk, ...]:
+    """The same rows in as few chunks as they need."""
+    if not parts:
+        return ()
+    whole = _joined(parts)
+    starts = range(0, len(whole.t), CHUNK_ROWS)
+    # Copies, so that each lies together in memory.
+    return tuple(_some(whole, np.arange(start, min(start + CHUNK_ROWS, len(whole.t)))) for start in starts)
+
+
+def nothing(kernel: Kernel, bounds: Bounds) -> IntArray:
+    """What a kernel adds up to where there are no records: as many zeros as it has numbers for a made-up one."""
+    return 0 * kernel(Chunk(np.zeros(1), np.zeros(1), np.zeros((1, bounds.p)), np.full(1, bounds.propensity[0])))
+
+
+def _some(chunk: Chunk, which: npt.NDArray[np.bool_] | IntArray) -> Chunk:
+    # One covariate after the other stays in memory.
+    e = None if chunk.e is None else chunk.e[which]
+    x: Any = chunk.x.T[:, which].astype(np.float32).T
+    return Chunk(chunk.y[which], chunk.t[which], x, e)
+
+
+def whole(chunk: Chunk) -> Chunk:
+    """A chunk of a sample as kernels want it."""
+    return chunk._replace(x=chunk.x.T.astype(np.float64).T)
+
+
+def _joined(parts: Sequence[Chunk]) -> Chunk:
+    e = [part.e for part in parts if part.e is not None]
+    return Chunk(
+        np.concatenate([part.y for part in parts]),
+        np.concatenate([part.t for part in parts]),
+        np.concatenate([part.x.T for part in parts], axis=1).T,
+        np.concatenate(e) if e else None,
+    )
+
+
+def part_numbers(units: Values, name: str, *, key: int, parts: int) -> IntArray:
+    """The part of each unit, from 0 on: BLAKE2b of its name under a key, so that nothing else matters.
+
+    Whole numbers are hashed as they are written, so that 7, 7.0 and "7" are one unit.
+    """
+    found = arrow(units, name)
+    found = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+    if found.null_count:
+        raise InvalidInput(f"{name} has missing values, but says which part a record is in: leave out those rows.")
+    coded = found.dictionary_encode()
+    of = np.array([_part(_written(value, name), key, parts) for value in coded.dictionary.to_pylist()], dtype=np.int64)
+    return of[coded.indices.to_numpy(zero_copy_only=False)] if len(of) else np.empty(0, dtype=np.int64)
+
+
+def _written(value: Any, name: str) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float) and not value.is_integer():
+        raise InvalidInput(f"{name} must hold whole numbers or text, as it says which part a record is in: convert it.")
+    return str(int(value))
+
+
+def _part(name: str, key: int, parts: int) -> int:
+    keyed = key.to_bytes(16, "little", signed=True)
+    digest = hashlib.blake2b(name.encode(), digest_size=8, key=keyed, person=b"discreet split").digest()
+    # 64 bits for a handful of parts: they are even to within one in 2**60.
+    return int.from_bytes(digest, "little") % parts
