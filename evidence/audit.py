@@ -23,7 +23,7 @@ from discreet.audit.black_box import most_epsilon
 from discreet.audit.call import PROVED_CONFIDENCE
 from discreet.audit.matrix import Configuration
 from discreet.audit.result import AuditResult, Moved, rounded_down
-from discreet.audited import AUDIT_VERSION
+from discreet.privacy.guarantee import AUDIT_VERSION
 from discreet.reproduce.cache import LIBRARIES
 from discreet.reproduce.pages import axes, grid
 from evidence import audit_runs

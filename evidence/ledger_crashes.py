@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 import discreet
-from discreet import Bounds, DifferenceInMeans, Ledger, noise
+from discreet import Bounds, DifferenceInMeans, Ledger
 from discreet.ledger.fits import wanted_by
+from discreet.privacy import noise
 
 BOUNDS = Bounds(outcome=(0, 1))
 _WATCHED = str(Path(discreet.__file__).parent)

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.signal import fftconvolve
 
-from discreet import accounting
-from discreet.accounting import (
+from discreet.exceptions import InvalidInput
+from discreet.privacy import accountant as accounting
+from discreet.privacy.accountant import (
     SLACK,
     ClaimedEvent,
     GaussianEvent,
@@ -24,7 +25,6 @@ from discreet.accounting import (
     profile_of,
     sequential_profile,
 )
-from discreet.exceptions import InvalidInput
 
 GRID = 2.0**50
 EPSILONS = [0.0, 0.1, 0.5, 1.0, 2.0]

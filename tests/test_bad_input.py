@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 from discreet import ATE, Bounds, DifferenceInMeans, Levels, Range, Release
-from discreet import gate as gate_module
 from discreet.datasets import draw
 from discreet.exceptions import DiscreetError, InvalidBudget, InvalidInput, MissingBounds, NotFitted, UnsupportedRelease
+from discreet.privacy import gate as gate_module
 from discreet.testing import seeded_noise
 
 N = 60

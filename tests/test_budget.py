@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.budget import Budget, Shares
 from discreet.exceptions import InvalidBudget
+from discreet.privacy.budget import Budget, Shares
 
 positive = st.floats(1e-6, 1e6)
 

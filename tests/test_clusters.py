@@ -8,8 +8,8 @@ from discreet.clusters import Clusters, first_clusters, lloyd, nearest
 from discreet.data.frames import encoded
 from discreet.data.records import ArrayRecords
 from discreet.exceptions import InvalidInput
-from discreet.gate import Gate
 from discreet.papers import PrivateKMeans
+from discreet.privacy.gate import Gate
 from discreet.testing import frozen_noise, seeded_noise
 
 BOUNDS = Bounds(outcome=(0, 1), covariates=[(-1, 1), (-1, 1), ["a", "b", "c"]])

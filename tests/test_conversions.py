@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from discreet.accounting import (
+from discreet.exceptions import InvalidBudget
+from discreet.privacy.accountant import (
     SLACK,
     calibrate_mu,
     gdp_delta,
@@ -17,8 +18,7 @@ from discreet.accounting import (
     zcdp_epsilon,
     zcdp_mu,
 )
-from discreet.conversions import lattice_delta
-from discreet.exceptions import InvalidBudget
+from discreet.privacy.conversions import lattice_delta
 
 epsilons = st.floats(-6, 7).map(lambda exponent: 10**exponent)
 deltas = st.floats(-300, math.log10(0.5)).map(lambda exponent: 10**exponent)

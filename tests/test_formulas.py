@@ -8,16 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.blocks import Blocks, Pairs
-from discreet.budget import Budget
 from discreet.data.backends import open_table
 from discreet.data.backends.group_by import equal_steps, thresholds
 from discreet.data.bounds import Bounds, Range
 from discreet.data.expressions import ByCell, E, Y, by_arm, number
 from discreet.data.partition import Partition
 from discreet.data.records import Chunk
-from discreet.gate import Gate, Query, Sums
-from discreet.geometry import Cells, Interval
+from discreet.privacy.budget import Budget
+from discreet.privacy.gate import Gate, Sums
+from discreet.privacy.query import Query
+from discreet.privacy.sensitivity.sets import Cells, Interval
+from discreet.privacy.sensitivity.table import Blocks, Pairs
 from discreet.testing import frozen_noise, record_sums
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)

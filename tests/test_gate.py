@@ -5,15 +5,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet import gate as gate_module
-from discreet.accounting import SLACK, calibrate_mu, lattice_slack, sets_slack_aside
-from discreet.budget import Budget
 from discreet.data.bounds import Bounds
 from discreet.data.records import CHUNK_ROWS, ArrayRecords, Chunk
 from discreet.exceptions import BudgetExceeded, InvalidBudget, InvalidInput
-from discreet.gate import Gate, Query
-from discreet.geometry import Ball, Cells, Gram, Interval, MeanSquare
-from discreet.scales import CAPACITY_BITS, noise_sd
+from discreet.privacy import gate as gate_module
+from discreet.privacy.accountant import SLACK, calibrate_mu, lattice_slack, sets_slack_aside
+from discreet.privacy.budget import Budget
+from discreet.privacy.calibration import CAPACITY_BITS, noise_sd
+from discreet.privacy.gate import Gate
+from discreet.privacy.query import Query
+from discreet.privacy.sensitivity.sets import Ball, Cells, Gram, Interval, MeanSquare
 from discreet.testing import frozen_noise, record_sums, seeded_noise
 
 N = 5_000

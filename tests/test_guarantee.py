@@ -7,10 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.accounting import ClaimedEvent, GaussianEvent, LaplaceEvent, ParallelEvent, calibrate_mu, gdp_epsilon
-from discreet.budget import Budget
 from discreet.exceptions import InvalidBudget, InvalidInput
-from discreet.guarantee import Guarantee, parallel, sequential
+from discreet.privacy.accountant import (
+    ClaimedEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    ParallelEvent,
+    calibrate_mu,
+    gdp_epsilon,
+)
+from discreet.privacy.budget import Budget
+from discreet.privacy.guarantee import Guarantee, parallel, sequential
 
 GRID = 2.0**45
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.exceptions import InvalidInput
-from discreet.noise import (
+from discreet.privacy.noise import (
     MAX_SUM,
     discrete_gaussian,
     discrete_laplace,

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet import ATE, Bounds, DifferenceInMeans, gate, plan
+from discreet import ATE, Bounds, DifferenceInMeans, plan
 from discreet.data import records
 from discreet.datasets import draw
 from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds
+from discreet.privacy import gate
 from discreet.testing import seeded_noise
 
 BOUNDS = Bounds(outcome=(0, 10), covariates={"age": (18, 95), "sex": ["f", "m"], "bp": (40, 220)})

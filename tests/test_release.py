@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.accounting import calibrate_mu
 from discreet.data.bounds import Bounds
-from discreet.events import ClaimedEvent, GaussianEvent, LaplaceEvent, ParallelEvent
 from discreet.exceptions import InvalidBudget, InvalidInput, UnsupportedRelease
-from discreet.guarantee import Guarantee
 from discreet.intervals import Uncertainty
+from discreet.privacy.accountant import calibrate_mu
+from discreet.privacy.events import ClaimedEvent, GaussianEvent, LaplaceEvent, ParallelEvent
+from discreet.privacy.guarantee import Guarantee
 from discreet.release import Release
 
 SHARES = {"location": 0.1, "moments": 0.5, "score": 0.4}

@@ -8,12 +8,12 @@ import pytest
 from scipy.special import ndtr
 from test_release import a_guarantee, a_release
 
-from discreet.accounting import calibrate_mu
 from discreet.data.bounds import Bounds, Levels, Range
-from discreet.events import ClaimedEvent, LaplaceEvent
 from discreet.exceptions import MissingExtra
 from discreet.intervals import Uncertainty
 from discreet.plots import release_figure
+from discreet.privacy.accountant import calibrate_mu
+from discreet.privacy.events import ClaimedEvent, LaplaceEvent
 from discreet.report import finding, guess, render, save_report
 
 VOID = {"meta", "br", "img", "input", "link", "hr", "path", "use"}

@@ -16,7 +16,7 @@ from discreet.data.bounds import Range
 from discreet.data.records import CHUNK_ROWS, ArrayRecords
 from discreet.data.sampling import chosen, sample_of
 from discreet.exceptions import InvalidInput, SourceFailed
-from discreet.gate import Gate
+from discreet.privacy.gate import Gate
 from discreet.testing import record_sums, seeded_noise, watched
 
 NUMBERED = study().assign(id=np.random.default_rng(1).permutation(6_000) * 3 - 5_000)
@@ -165,7 +165,7 @@ def _arrays() -> tuple[Any, Any, Any]:
 
 
 def ate_budget() -> Any:
-    from discreet.budget import Budget
+    from discreet.privacy.budget import Budget
 
     return Budget(epsilon=1.0, delta=1e-6)
 

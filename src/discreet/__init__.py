@@ -10,12 +10,12 @@ _HOME = {
     "ATE": "ate",
     "CATE": "cate",
     "Bounds": "data.bounds",
-    "Budget": "budget",
+    "Budget": "privacy.budget",
     "BudgetExceeded": "exceptions",
     "DifferenceInMeans": "ate",
     "DiscreetError": "exceptions",
     "EffectRelease": "effect_release",
-    "Guarantee": "guarantee",
+    "Guarantee": "privacy.guarantee",
     "InvalidBudget": "exceptions",
     "InvalidInput": "exceptions",
     "Ledger": "ledger",
@@ -29,7 +29,7 @@ _HOME = {
     "PrivateKMeans": "clusters",
     "Range": "data.columns",
     "Release": "release",
-    "Shares": "budget",
+    "Shares": "privacy.budget",
     "UnsupportedRelease": "exceptions",
     "Uplift": "uplift",
     "UpliftRelease": "uplift_release",
@@ -71,7 +71,6 @@ __all__ = [
 if TYPE_CHECKING:
     from discreet.ate import ATE, DifferenceInMeans
     from discreet.audit import audit
-    from discreet.budget import Budget, Shares
     from discreet.cate import CATE
     from discreet.clusters import PrivateKMeans
     from discreet.data.bounds import Bounds
@@ -90,9 +89,10 @@ if TYPE_CHECKING:
         NotFitted,
         UnsupportedRelease,
     )
-    from discreet.guarantee import Guarantee
     from discreet.ledger import Ledger
     from discreet.planning import plan
+    from discreet.privacy.budget import Budget, Shares
+    from discreet.privacy.guarantee import Guarantee
     from discreet.release import Release
     from discreet.uplift import Uplift
     from discreet.uplift_release import UpliftRelease

@@ -11,15 +11,15 @@ from sklearn.base import BaseEstimator
 
 from discreet import fitted
 from discreet.basis import Basis, Size, choose_size
-from discreet.budget import Budget, Shares
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import Chunk, Records
 from discreet.exceptions import InvalidBudget
 from discreet.fitted import Progress, after_count, count_first, look_through, open_gate, sample_note, trimmed
-from discreet.gate import Gate
-from discreet.guarantee import Neighbours
 from discreet.intervals import Uncertainty
+from discreet.privacy.budget import Budget, Shares
+from discreet.privacy.gate import Gate
+from discreet.privacy.guarantee import Neighbours
 from discreet.release import Release
 from discreet.rounds import (
     Remainder,

@@ -14,7 +14,6 @@ from sklearn.base import BaseEstimator
 from discreet import fitted
 from discreet.ate import ATE
 from discreet.basis import MOST_CURVED_PAIRS, MOST_PAIRS, Basis, Size
-from discreet.budget import Budget, Shares
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.columns import Range
@@ -35,10 +34,11 @@ from discreet.effect_rounds import (
 )
 from discreet.exceptions import InvalidBudget, InvalidInput
 from discreet.fitted import Progress, after_count, count_first, look_through, open_gate, sample_note, trimmed
-from discreet.gate import Gate
-from discreet.guarantee import Neighbours
 from discreet.heterogeneity import Models
 from discreet.marginals import Column
+from discreet.privacy.budget import Budget, Shares
+from discreet.privacy.gate import Gate
+from discreet.privacy.guarantee import Neighbours
 from discreet.release import Release
 from discreet.rounds import Propensity
 from discreet.shrinkage import profile

@@ -115,8 +115,8 @@ def _made(
     """The mechanism that is to be audited: in the attack's own setting, or on made-up bounds."""
     from discreet.audit.attacks import find_attack
     from discreet.audit.matrix import public_facts
-    from discreet.budget import Budget
     from discreet.data.bounds import Bounds
+    from discreet.privacy.budget import Budget
 
     if attack is not None:
         known = find_attack(attack)

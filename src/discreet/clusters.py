@@ -17,15 +17,16 @@ from typing import Any
 
 import numpy as np
 
-from discreet.blocks import Blocks
 from discreet.data._arrays import Float, IntArray
 from discreet.data.bounds import Bounds, Levels, Range
 from discreet.data.frames import feature_rows
 from discreet.data.partition import Partition, column_places
 from discreet.data.records import Chunk
 from discreet.exceptions import InvalidInput
-from discreet.gate import Gate, Query
-from discreet.geometry import Cells
+from discreet.privacy.gate import Gate
+from discreet.privacy.query import Query
+from discreet.privacy.sensitivity.sets import Cells
+from discreet.privacy.sensitivity.table import Blocks
 
 # Places that are tried for a centre before all are moved closer together, and by how much.
 _ATTEMPTS = 100

@@ -18,9 +18,9 @@ from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds, Levels, Range
 from discreet.data.frames import table
 from discreet.exceptions import InvalidInput, UnsupportedRelease
-from discreet.guarantee import Guarantee
 from discreet.marginals import NARROWEST, Window, cells
 from discreet.plots import plot_effect
+from discreet.privacy.guarantee import Guarantee
 from discreet.publishing import columns, fields_of, guarantee_words, listed, mechanism_words, plain_copy, read_json
 from discreet.release import StudyDesign
 

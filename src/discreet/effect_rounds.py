@@ -17,8 +17,6 @@ from discreet.basis import ROOM
 from discreet.data._arrays import Float
 from discreet.data.records import Chunk
 from discreet.focus import Focus, allot
-from discreet.gate import Gate, Query
-from discreet.geometry import Ball
 from discreet.heterogeneity import (
     Information,
     Models,
@@ -27,6 +25,9 @@ from discreet.heterogeneity import (
     prior_variance,
     single_blocks,
 )
+from discreet.privacy.gate import Gate
+from discreet.privacy.query import Query
+from discreet.privacy.sensitivity.sets import Ball
 from discreet.rounds import Propensity
 from discreet.spread import Spread
 from discreet.survey import Location, RowMap, Setting, measure_sides, read_sides, sides_question

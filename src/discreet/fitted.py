@@ -11,17 +11,17 @@ from math import sqrt
 from numbers import Real
 from typing import Any
 
-from discreet.budget import Budget, Shares
 from discreet.data.backends import open_table
 from discreet.data.backends.base import Options
 from discreet.data.bounds import Bounds
 from discreet.data.records import ArrayRecords, Records, Unit
 from discreet.effect_release import EffectRelease
 from discreet.exceptions import InvalidInput, MissingBounds, NotFitted
-from discreet.gate import Gate
-from discreet.geometry import Interval
-from discreet.guarantee import Guarantee
 from discreet.ledger.fits import on_ledger
+from discreet.privacy.budget import Budget, Shares
+from discreet.privacy.gate import Gate
+from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.sensitivity.sets import Interval
 from discreet.release import Release
 from discreet.uplift_release import UpliftRelease
 

@@ -14,17 +14,17 @@ from typing import Any, Literal, get_args
 import numpy as np
 from scipy.special import ndtri
 
-from discreet.accounting import calibrate_mu
 from discreet.ate import KNOWN_DESIGN, MEANS, calibrations_for, observational
 from discreet.basis import Basis, choose_size
-from discreet.budget import Budget, Shares
 from discreet.data.bounds import Bounds
 from discreet.data.records import MIN_ROWS
 from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds
 from discreet.fitted import COUNT
-from discreet.geometry import Ball, Geometry, MeanSquare
-from discreet.guarantee import Neighbours
-from discreet.scales import noise_sd
+from discreet.privacy.accountant import calibrate_mu
+from discreet.privacy.budget import Budget, Shares
+from discreet.privacy.calibration import noise_sd
+from discreet.privacy.guarantee import Neighbours
+from discreet.privacy.sensitivity.sets import Ball, Geometry, MeanSquare
 
 Estimator = Literal["ate", "difference-in-means"]
 # Scores and residuals are clipped at about this many standard deviations.

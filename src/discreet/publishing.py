@@ -5,10 +5,10 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from discreet.events import ClaimedEvent, Event, GaussianEvent, LaplaceEvent, ParallelEvent
 from discreet.exceptions import InvalidInput, UnsupportedRelease
 from discreet.files import read_json as read_json
-from discreet.guarantee import Guarantee
+from discreet.privacy.events import ClaimedEvent, Event, GaussianEvent, LaplaceEvent, ParallelEvent
+from discreet.privacy.guarantee import Guarantee
 
 RELATION = {
     "replace-one": "neighbouring data sets differ in the content of one record",

@@ -10,8 +10,8 @@ from typing import Any, Literal, get_args
 
 from discreet.data.bounds import Bounds
 from discreet.exceptions import InvalidInput, UnsupportedRelease
-from discreet.guarantee import Guarantee
 from discreet.intervals import Uncertainty
+from discreet.privacy.guarantee import Guarantee
 from discreet.publishing import (
     SUMS,
     columns,

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.data.bounds import Bounds, Range, Spec
-from discreet.guarantee import Guarantee
 from discreet.plots import release_figure, require, svg
+from discreet.privacy.guarantee import Guarantee
 from discreet.release import SOURCES, Release
 
 if TYPE_CHECKING:

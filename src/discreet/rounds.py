@@ -18,9 +18,10 @@ from discreet.basis import ROOM
 from discreet.data._arrays import Float
 from discreet.data.records import Chunk
 from discreet.focus import Belief, Focus, allot
-from discreet.gate import Gate, Query
-from discreet.geometry import Ball, Interval
 from discreet.moments import LOGIT_CAP
+from discreet.privacy.gate import Gate
+from discreet.privacy.query import Query
+from discreet.privacy.sensitivity.sets import Ball, Interval
 from discreet.relevance import Likeness, Moments, Posterior, weigh
 from discreet.scores import balancing_weight
 from discreet.spread import Factors

@@ -11,8 +11,9 @@ import numpy as np
 
 from discreet.data._arrays import Float
 from discreet.data.records import Chunk
-from discreet.gate import Gate, Query
-from discreet.geometry import MeanSquare
+from discreet.privacy.gate import Gate
+from discreet.privacy.query import Query
+from discreet.privacy.sensitivity.sets import MeanSquare
 from discreet.rounds import Outcome
 from discreet.scores import aipw_score
 from discreet.spread import Factors

@@ -16,10 +16,11 @@ from discreet.data._arrays import Float, IntArray, Room
 from discreet.data.columns import Range
 from discreet.data.records import CHUNK_ROWS, Chunk
 from discreet.focus import Focus
-from discreet.gate import Gate, Query
-from discreet.geometry import Ball, Cells, Gram, Interval, MeanSquare
 from discreet.marginals import Column, cell_numbers, cells, clean_marginals, clean_windows, find_windows, into_windows
 from discreet.moments import Reference, SteadyGram
+from discreet.privacy.gate import Gate
+from discreet.privacy.query import Query
+from discreet.privacy.sensitivity.sets import Ball, Cells, Gram, Interval, MeanSquare
 from discreet.spread import BINS, Factors, Spread, bin_numbers
 
 # Features of up to this many numbers (128 MB) are kept.

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from discreet.data._arrays import IntArray
 from discreet.exceptions import InvalidInput
-from discreet.gate import Gate, Released, Round, Watcher, _watchers
-from discreet.geometry import Geometry
-from discreet.noise import _generator, _seeded, drawing_is_seeded
+from discreet.privacy.gate import Gate, Watcher, _watchers
+from discreet.privacy.noise import _generator, _seeded, drawing_is_seeded
+from discreet.privacy.query import Released, Round
+from discreet.privacy.sensitivity.sets import Geometry
 
 
 def seeded_noise(seed: int) -> AbstractContextManager[None]:

@@ -10,8 +10,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from discreet import fitted
-from discreet.blocks import Blocks, Pairs
-from discreet.budget import Budget, Shares
 from discreet.clusters import Clusters, PrivateKMeans, first_clusters, lloyd
 from discreet.contrasts import FEWEST, Kind, Look, Table, arm_numbers, kind_for, parts_for, signed_number
 from discreet.data._arrays import Float
@@ -21,9 +19,12 @@ from discreet.data.partition import By, Partition, column_places
 from discreet.data.records import Records
 from discreet.exceptions import InvalidInput
 from discreet.fitted import Progress, open_gate
-from discreet.gate import Gate, Query
-from discreet.geometry import Cells, Interval
-from discreet.guarantee import Neighbours
+from discreet.privacy.budget import Budget, Shares
+from discreet.privacy.gate import Gate
+from discreet.privacy.guarantee import Neighbours
+from discreet.privacy.query import Query
+from discreet.privacy.sensitivity.sets import Cells, Interval
+from discreet.privacy.sensitivity.table import Blocks, Pairs
 from discreet.uplift_release import UpliftCurve, UpliftRelease
 
 DECLARED = Shares(mean=0.02, square=0.03, table=0.95)

@@ -20,8 +20,8 @@ from discreet.data.partition import Partition
 from discreet.effect_plots import plot_gains
 from discreet.exceptions import InvalidInput
 from discreet.files import checked_fields, read_plain, write_plain
-from discreet.guarantee import Guarantee
 from discreet.plots import plot_segments
+from discreet.privacy.guarantee import Guarantee
 from discreet.publishing import guarantee_words, listed, mechanism_words, plain_copy
 from discreet.release import StudyDesign
 from discreet.smoothing import Factor, Posterior, posterior

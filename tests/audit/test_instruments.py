@@ -9,9 +9,9 @@ from discreet.audit import canaries
 from discreet.audit.attacks.floats import reachable
 from discreet.audit.black_box import bounds_of, clopper_pearson, most_epsilon, tell_apart
 from discreet.audit.closed_form import Censored, Law, least_delta, least_epsilon, shift_epsilon
-from discreet.conversions import gdp_delta, gdp_epsilon
 from discreet.exceptions import InvalidInput
-from discreet.noise import published_laplace
+from discreet.privacy.conversions import gdp_delta, gdp_epsilon
+from discreet.privacy.noise import published_laplace
 from discreet.testing import seeded_noise
 
 

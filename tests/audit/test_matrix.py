@@ -5,7 +5,7 @@ import pytest
 from discreet.audit.matrix import matrix
 from discreet.audit.replay import Tape
 from discreet.audit.replaying import replay
-from discreet.audited import COVERED
+from discreet.privacy.guarantee import COVERED
 from discreet.publishing import leaves
 
 CONFIGURATIONS = matrix()

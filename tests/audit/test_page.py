@@ -7,7 +7,7 @@ import pytest
 
 from discreet.audit.attacks import ATTACKS
 from discreet.audit.matrix import matrix
-from discreet.audited import AUDIT_VERSION
+from discreet.privacy.guarantee import AUDIT_VERSION
 from evidence.planted import PLANTED
 from evidence.quotes import QUOTED, WARNINGS, stale
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from discreet import ATE, CATE, Bounds, Budget, DifferenceInMeans, InvalidBudget, Uplift
-from discreet.accounting import calibrate_mu, gdp_delta, lattice_slack
 from discreet.ledger.costs import MOST_REQUESTS, Cost, Total, admits, gaussian_limit, pure_mu, within_quota
+from discreet.privacy.accountant import calibrate_mu, gdp_delta, lattice_slack
 from discreet.testing import seeded_noise
 
 CAP = Budget(epsilon=2, delta=1e-5)

@@ -10,14 +10,15 @@ import pandas as pd
 import pytest
 
 import discreet
-from discreet import ATE, Bounds, BudgetExceeded, InvalidInput, Ledger, LedgerCorrupt, LedgerRefused, noise, papers
+from discreet import ATE, Bounds, BudgetExceeded, InvalidInput, Ledger, LedgerCorrupt, LedgerRefused, papers
 from discreet.audit.matrix import matrix
 from discreet.audit.mechanism import fitted as fit_to
 from discreet.audit.neighbours import base
 from discreet.audit.replaying import study_of
-from discreet.charging import charge_first, charged_by
 from discreet.ledger import Cost
 from discreet.ledger.fits import wanted_by
+from discreet.privacy import noise
+from discreet.privacy.noise import charge_first, charged_by
 from discreet.testing import seeded_noise
 
 BOUNDS = Bounds(outcome=(0, 1), covariates={"age": (0, 1), "bp": (0, 1)}, propensity=(0.1, 0.9))

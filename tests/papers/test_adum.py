@@ -9,10 +9,10 @@ from sklearn.base import clone
 
 from discreet import Bounds
 from discreet.datasets import adum, criteo_shaped
-from discreet.events import ClaimedEvent, LaplaceEvent
 from discreet.exceptions import DiscreetError, InvalidBudget, InvalidInput, MissingBounds, NotFitted, UnsupportedRelease
 from discreet.papers import ADUM, PrivateKMeans, UnprovedClaim
 from discreet.papers.segments import SegmentRelease
+from discreet.privacy.events import ClaimedEvent, LaplaceEvent
 from discreet.testing import frozen_noise, seeded_noise
 
 STUDY = adum(3_000, 0)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from discreet.gate import Released
 from discreet.papers.averages import average
+from discreet.privacy.query import Released
 
 
 def test_mean_and_uncertainty_by_hand():

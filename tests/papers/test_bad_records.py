@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from discreet import Bounds, gate
+from discreet import Bounds
 from discreet.exceptions import DiscreetError
 from discreet.papers import PrivATE, PropensityIPTW, private_ci_formulas, propensity
 from discreet.papers.baselines import SubsampledDifference
 from discreet.papers.claims import UnprovedClaim
+from discreet.privacy import gate
 
 LINEAR = {"model_regression": LinearRegression(), "model_propensity": LogisticRegression()}
 PUBLISHED = "published_gaussian"

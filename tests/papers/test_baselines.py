@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from discreet import Bounds, Budget, DifferenceInMeans
-from discreet.accounting import gdp_mu
 from discreet.datasets import private_ci_rct
 from discreet.exceptions import InvalidInput, MissingBounds
 from discreet.papers import baselines
@@ -15,6 +14,7 @@ from discreet.papers.baselines import SubsampledDifference, group_differences
 from discreet.papers.claims import UnprovedClaim
 from discreet.papers.private_ci_formulas import Exact
 from discreet.papers.rows import Rows
+from discreet.privacy.accountant import gdp_mu
 from discreet.testing import frozen_noise, record_sums, seeded_noise
 
 EXACT = Exact(n=400, tau=1.5, sigma2=4.0, gamma=3.0)

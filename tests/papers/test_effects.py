@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from discreet import Bounds, InvalidInput, UnsupportedRelease
-from discreet.events import ClaimedEvent
-from discreet.guarantee import Guarantee
 from discreet.papers.effects import LearnerRelease, ReleasedModel, Term
+from discreet.privacy.events import ClaimedEvent
+from discreet.privacy.guarantee import Guarantee
 
 BOUNDS = Bounds(outcome=(0, 1), covariates={"age": (20, 60), "sex": ["f", "m"]})
 GUARANTEE = Guarantee(

@@ -10,13 +10,13 @@ import pytest
 
 import discreet
 from discreet import Bounds
-from discreet.accounting import gdp_mu
 from discreet.datasets import propensity_scores
-from discreet.events import ClaimedEvent, ParallelEvent
 from discreet.exceptions import DiscreetError, InvalidBudget, InvalidInput, MissingBounds, NotFitted, UnsupportedRelease
 from discreet.papers import PropensityIPTW, UnprovedClaim, iptw, logistic
 from discreet.papers.point import PointRelease
 from discreet.papers.rows import Rows, into_unit_ball, split
+from discreet.privacy.accountant import gdp_mu
+from discreet.privacy.events import ClaimedEvent, ParallelEvent
 from discreet.testing import frozen_noise, seeded_noise
 
 STUDY = propensity_scores(2.0, 0)

@@ -11,11 +11,11 @@ from scipy.special import expit
 from discreet import Bounds
 from discreet.data.frames import encoded
 from discreet.datasets import adum, criteo_shaped
-from discreet.events import ClaimedEvent
 from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds, NotFitted
 from discreet.papers import TwoModel, UnprovedClaim, functional, logistic
 from discreet.papers.two_model import joint_sensitivity, objective_budget
 from discreet.papers.two_model_release import TwoModelRelease, unit_features
+from discreet.privacy.events import ClaimedEvent
 from discreet.testing import frozen_noise, seeded_noise
 
 STUDY = adum(3_000, 0, frequency=np.pi)

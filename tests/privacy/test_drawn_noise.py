@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from discreet import ATE, CATE, DifferenceInMeans
-from discreet import gate as gate_module
 from discreet.datasets import draw
+from discreet.privacy import gate as gate_module
 
 
 @pytest.mark.parametrize("estimator", [ATE, CATE, DifferenceInMeans])

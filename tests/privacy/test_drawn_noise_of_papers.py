@@ -5,9 +5,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from discreet import Bounds
-from discreet import gate as gate_module
 from discreet.datasets import adum, draw
-from discreet.events import GaussianEvent, ParallelEvent
 from discreet.papers import (
     ADUM,
     DPCATEFunction,
@@ -20,6 +18,8 @@ from discreet.papers import (
     TwoModel,
     baselines,
 )
+from discreet.privacy import gate as gate_module
+from discreet.privacy.events import GaussianEvent, ParallelEvent
 
 STUDY = draw("correlated", 600, 5)
 BINARY = Bounds(outcome=(0, 1), covariates=STUDY.bounds.columns, propensity=STUDY.bounds.propensity)

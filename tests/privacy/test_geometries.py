@@ -8,14 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.blocks import Blocks, Pairs
-from discreet.budget import Budget
 from discreet.data.bounds import Bounds
 from discreet.data.records import CHUNK_ROWS, Chunk
-from discreet.gate import Gate, Query
-from discreet.geometry import ROOM, Ball, Cells, Gram, Interval, MeanSquare
-from discreet.lattice import norm_bits
-from discreet.scales import CAPACITY_BITS, SUM_BITS
+from discreet.privacy.budget import Budget
+from discreet.privacy.calibration import CAPACITY_BITS, SUM_BITS
+from discreet.privacy.gate import Gate
+from discreet.privacy.query import Query
+from discreet.privacy.sensitivity.fixed_point import norm_bits
+from discreet.privacy.sensitivity.sets import ROOM, Ball, Cells, Gram, Interval, MeanSquare
+from discreet.privacy.sensitivity.table import Blocks, Pairs
 from discreet.testing import frozen_noise, record_sums
 
 BOUNDS = Bounds(outcome=(0, 1))

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from discreet import ATE, CATE, Bounds, DifferenceInMeans, moments, shrinkage
 from discreet.audit.replay import Tape, Unlike
-from discreet.geometry import Ball, Cells, Gram, Interval, MeanSquare
-from discreet.scales import plan_noise
+from discreet.privacy.calibration import plan_noise
+from discreet.privacy.sensitivity.sets import Ball, Cells, Gram, Interval, MeanSquare
 from discreet.testing import seeded_noise
 
 RELATIONS = ["replace-one", "add-remove"]

@@ -7,11 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import ATE, CATE, Bounds, fitted
-from discreet.budget import Budget
 from discreet.data.records import ArrayRecords
 from discreet.data.sampling import chosen
-from discreet.gate import Gate, Query
-from discreet.geometry import Ball, Cells, Gram, Interval, MeanSquare
+from discreet.privacy.budget import Budget
+from discreet.privacy.gate import Gate
+from discreet.privacy.query import Query
+from discreet.privacy.sensitivity.sets import Ball, Cells, Gram, Interval, MeanSquare
 from discreet.testing import frozen_noise, record_sums, seeded_noise, watched
 
 BOUNDS = Bounds(outcome=(0, 1), covariates={"x": (0, 1), "z": (-1, 1)}, propensity=(0.1, 0.9))

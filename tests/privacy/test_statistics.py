@@ -8,14 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.accounting import gdp_mu
-from discreet.budget import Budget
 from discreet.data.bounds import Bounds
 from discreet.exceptions import InvalidInput
-from discreet.gate import Gate, Query
-from discreet.geometry import Statistic
-from discreet.noise import MAX_SUM
 from discreet.papers.rows import OneVector
+from discreet.privacy.accountant import gdp_mu
+from discreet.privacy.budget import Budget
+from discreet.privacy.gate import Gate
+from discreet.privacy.noise import MAX_SUM
+from discreet.privacy.query import Query
+from discreet.privacy.sensitivity.sets import Statistic
 from discreet.testing import frozen_noise, record_sums, seeded_noise
 
 BOUNDS = Bounds(outcome=(0, 1))

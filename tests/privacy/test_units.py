@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from discreet import ATE, CATE, Bounds, DifferenceInMeans, Uplift
 from discreet.exceptions import InvalidInput
-from discreet.geometry import Ball, Blocks, Cells, Gram, Interval, MeanSquare, Pairs, Statistic
 from discreet.papers import ADUM
-from discreet.scales import CAPACITY_BITS, unit_grid
+from discreet.privacy.calibration import CAPACITY_BITS, unit_grid
+from discreet.privacy.sensitivity.sets import Ball, Blocks, Cells, Gram, Interval, MeanSquare, Pairs, Statistic
 from discreet.testing import record_sums, seeded_noise
 
 GEOMETRIES = [

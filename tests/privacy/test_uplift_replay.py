@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from discreet import Bounds, PrivateKMeans, Uplift
-from discreet import gate as gate_module
 from discreet.audit.replay import Tape
-from discreet.blocks import Pairs
 from discreet.datasets import adum
-from discreet.scales import plan_noise
+from discreet.privacy import gate as gate_module
+from discreet.privacy.calibration import plan_noise
+from discreet.privacy.sensitivity.table import Pairs
 from discreet.testing import seeded_noise
 
 BOUNDS = Bounds(outcome=(-4, 10), covariates=[(-3, 3), ["a", "b", "c"]], propensity=(0.2, 0.7))

@@ -7,9 +7,9 @@ import pyarrow.parquet as pq
 import pytest
 from fastapi.testclient import TestClient
 
-from discreet.budget import Budget
 from discreet.datasets import draw
 from discreet.demo import _table
+from discreet.privacy.budget import Budget
 from discreet.serve import curating, people
 from discreet.serve.app import create_app
 from discreet.serve.demo import BOUNDS

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
 
-from discreet.budget import Budget
 from discreet.exceptions import InvalidInput
+from discreet.privacy.budget import Budget
 from discreet.release import Release
 from discreet.serve import budgets, catalogue, functions, jobs, releases, worker
 from discreet.serve.clock import Clock

@@ -15,10 +15,10 @@ from discreet.audit.neighbours import PLACE, Table, base, extremes
 from discreet.audit.pairs import on_pair
 from discreet.audit.replaying import is_proved, replay, study_of
 from discreet.audit.result import AuditResult, check_confidence
-from discreet.budget import Budget
 from discreet.data._arrays import Float
 from discreet.exceptions import InvalidInput
-from discreet.guarantee import Neighbours
+from discreet.privacy.budget import Budget
+from discreet.privacy.guarantee import Neighbours
 from discreet.testing import seeded_noise
 
 # Runs on each data set, where none are asked for.

@@ -15,8 +15,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
-from discreet.conversions import gdp_epsilon
 from discreet.data._arrays import Float
+from discreet.privacy.conversions import gdp_epsilon
 
 _THRESHOLDS = 4_001
 

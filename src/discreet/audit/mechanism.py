@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from discreet.audit.neighbours import Table
-from discreet.budget import Budget
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.exceptions import InvalidInput
-from discreet.guarantee import Neighbours
 from discreet.papers.claims import UnprovedClaim
+from discreet.privacy.budget import Budget
+from discreet.privacy.guarantee import Neighbours
 
 RELATIONS: tuple[Neighbours, ...] = ("replace-one", "add-remove")
 # Parts of a release file that are public, or follow from public numbers.

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from discreet.data.bounds import Bounds, Levels
-from discreet.guarantee import Neighbours
+from discreet.privacy.guarantee import Neighbours
 
 KINDS = ("ordinary", "concentrated", "lopsided", "tiny arm")
 # One more, for models of treatment and outcome that go from end to end, each along a covariate of its own.

@@ -20,9 +20,10 @@ from discreet.audit.neighbours import Table
 from discreet.data._arrays import Float, IntArray
 from discreet.data.records import ArrayRecords
 from discreet.exceptions import DiscreetError, InvalidInput
-from discreet.gate import Gate, Released, Round
-from discreet.guarantee import Guarantee
 from discreet.papers.rows import Part, gather
+from discreet.privacy.gate import Gate
+from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.query import Released, Round
 from discreet.testing import frozen_noise, seeded_noise, watched
 
 Fit = Callable[[Any], Any]

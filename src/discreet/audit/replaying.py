@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from discreet.accounting import profile_of
 from discreet.audit.mechanism import bounds_of, claimed_budget, fitted, fresh, name_of
 from discreet.audit.neighbours import KINDS, PLACE, Record, Table, base, extremes, random_record, unwelcome
 from discreet.audit.replay import Tape, Unlike, ratio, repeated, too_quiet
 from discreet.audit.result import AuditResult, Moved
 from discreet.audit.search import Pool
-from discreet.budget import Budget
-from discreet.conversions import gdp_epsilon
 from discreet.data._arrays import IntArray
-from discreet.events import Event, GaussianEvent, LaplaceEvent, ParallelEvent
 from discreet.exceptions import DiscreetError, InvalidInput
-from discreet.gate import Round
+from discreet.privacy.accountant import profile_of
+from discreet.privacy.budget import Budget
+from discreet.privacy.conversions import gdp_epsilon
+from discreet.privacy.events import Event, GaussianEvent, LaplaceEvent, ParallelEvent
+from discreet.privacy.query import Round
 from discreet.publishing import leaves
 
 Progress = Callable[[str, int, int], None]

@@ -11,9 +11,9 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from discreet.budget import Budget
 from discreet.exceptions import InvalidInput
-from discreet.guarantee import Neighbours, Status
+from discreet.privacy.budget import Budget
+from discreet.privacy.guarantee import Neighbours, Status
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

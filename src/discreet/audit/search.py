@@ -16,8 +16,8 @@ from discreet.audit.replay import Tape
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import ArrayRecords, Chunk
-from discreet.gate import Round
-from discreet.guarantee import Neighbours
+from discreet.privacy.guarantee import Neighbours
+from discreet.privacy.query import Round
 
 # Records that are drawn at random before the search begins, and children of the best pair of each round.
 RANDOM, CHILDREN = 24, 6

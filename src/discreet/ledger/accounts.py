@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.accounting import ClaimedEvent, Event, GaussianEvent, event_from_dict, profile_of
-from discreet.budget import Budget
-from discreet.guarantee import Neighbours
 from discreet.ledger.book import DataSet, Proposal, Request
 from discreet.ledger.costs import Composition, Cost, Total, admits, gaussian_limit, plain_limit, within_quota
+from discreet.privacy.accountant import ClaimedEvent, Event, GaussianEvent, event_from_dict, profile_of
+from discreet.privacy.budget import Budget
+from discreet.privacy.guarantee import Neighbours
 
 # Composing distributions takes a tenth of a second each: beyond this many the plain sum is all that is said.
 _MOST_EVENTS = 60

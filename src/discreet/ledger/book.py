@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from discreet.budget import Budget
 from discreet.exceptions import BudgetExceeded, InvalidInput, LedgerCorrupt, LedgerRefused
-from discreet.guarantee import Neighbours
 from discreet.ledger.chain import START, Entry, Head, canonical, check, sha256
 from discreet.ledger.costs import Composition, Cost, Total, admits, within_quota
+from discreet.privacy.budget import Budget
+from discreet.privacy.guarantee import Neighbours
 
 State = Literal["reserved", "charged", "settled", "failed", "cancelled"]
 

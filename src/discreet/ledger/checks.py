@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from discreet.budget import Budget
 from discreet.exceptions import InvalidInput
+from discreet.privacy.budget import Budget
 
 _LONGEST = 200
 

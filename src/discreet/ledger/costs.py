@@ -11,10 +11,10 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
-from discreet.accounting import RESERVE, SLACK, calibrate_mu, gdp_mu, sets_slack_aside
-from discreet.budget import Budget
-from discreet.conversions import lattice_delta
 from discreet.exceptions import InvalidBudget, InvalidInput
+from discreet.privacy.accountant import RESERVE, SLACK, calibrate_mu, gdp_mu, sets_slack_aside
+from discreet.privacy.budget import Budget
+from discreet.privacy.conversions import lattice_delta
 
 Composition = Literal["either", "gaussian", "plain"]
 

@@ -12,14 +12,14 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
-from discreet.budget import Budget
 from discreet.exceptions import InvalidInput, LedgerCorrupt
-from discreet.guarantee import Guarantee, Neighbours
 from discreet.ledger import checks
 from discreet.ledger.accounts import Account
 from discreet.ledger.book import Book, Proposal, Request, State
 from discreet.ledger.chain import Entry, Head, canonical, follow, sha256, verify_entries
 from discreet.ledger.costs import Cost, check_composition
+from discreet.privacy.budget import Budget
+from discreet.privacy.guarantee import Guarantee, Neighbours
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

@@ -1,9 +1,9 @@
 """How a fit pays: reserved before records are read, charged before noise is drawn, settled with its release.
 
 `on_ledger` gives ``fit`` and ``fit_table`` of every estimator the arguments ``ledger``, ``dataset``, ``analyst``,
-``stratum`` and ``reservation``. Whoever is about to draw calls `discreet.charging.charge_first`, which makes the charge
-durable: there is no other way to noise. Methods that look at records beyond sums (`discreet.papers`) call it when they
-have read them, before they compute anything.
+``stratum`` and ``reservation``. Whoever is about to draw calls `discreet.privacy.noise.charge_first`, which makes the
+charge durable: there is no other way to noise. Methods that look at records beyond sums (`discreet.papers`) call it
+when they have read them, before they compute anything.
 """
 
 from __future__ import annotations
@@ -20,15 +20,14 @@ from typing import Any, TypeVar
 import narwhals as nw
 import numpy as np
 
-from discreet.budget import Budget
-from discreet.charging import charged_by
 from discreet.data.bounds import Bounds
 from discreet.exceptions import DiscreetError, InvalidInput
-from discreet.guarantee import Neighbours
 from discreet.ledger.chain import canonical
 from discreet.ledger.costs import Cost
 from discreet.ledger.durable import Ledger
-from discreet.noise import drawing_is_seeded
+from discreet.privacy.budget import Budget
+from discreet.privacy.guarantee import Neighbours
+from discreet.privacy.noise import charged_by, drawing_is_seeded
 
 Fitted = TypeVar("Fitted")
 

@@ -20,8 +20,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from discreet import fitted
-from discreet.blocks import Blocks
-from discreet.budget import Budget
 from discreet.clusters import Clusters, PrivateKMeans, first_clusters, lloyd
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
@@ -30,14 +28,17 @@ from discreet.data.partition import By, Partition
 from discreet.data.records import Chunk, Records
 from discreet.exceptions import InvalidInput, NotFitted
 from discreet.fitted import Progress
-from discreet.gate import Gate, Query
-from discreet.geometry import Cells
-from discreet.guarantee import Guarantee, Neighbours
 from discreet.ledger.fits import on_ledger
-from discreet.noise import published_laplace
 from discreet.papers.claims import claimed_guarantee, warn_of_claim
 from discreet.papers.rows import gather, in_own_unit
 from discreet.papers.segments import SegmentRelease
+from discreet.privacy.budget import Budget
+from discreet.privacy.gate import Gate
+from discreet.privacy.guarantee import Guarantee, Neighbours
+from discreet.privacy.noise import published_laplace
+from discreet.privacy.query import Query
+from discreet.privacy.sensitivity.sets import Cells
+from discreet.privacy.sensitivity.table import Blocks
 
 OutcomeBound = Literal["largest", "range"]
 Means = Literal["ratio", "clipped"]

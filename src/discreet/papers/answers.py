@@ -14,11 +14,11 @@ from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.exceptions import InvalidInput
 from discreet.files import read_plain, write_plain
-from discreet.guarantee import Guarantee
 from discreet.papers import written
 from discreet.papers.nuisances import design
 from discreet.papers.queries import encode_queries
 from discreet.papers.rkhs import Function
+from discreet.privacy.guarantee import Guarantee
 
 FORMAT = "discreet-paper-answers"
 FUNCTION_FORMAT = "discreet-paper-function"

@@ -4,8 +4,8 @@ from math import sqrt
 
 import numpy as np
 
-from discreet.gate import Released
 from discreet.intervals import Uncertainty
+from discreet.privacy.query import Released
 
 
 def average(sums: Released, n: float, unit: float = 1.0) -> tuple[float, Uncertainty]:

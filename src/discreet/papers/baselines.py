@@ -21,20 +21,21 @@ from scipy.special import ndtri
 from sklearn.base import BaseEstimator
 
 from discreet import fitted
-from discreet.budget import Budget
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.exceptions import InvalidInput, MissingBounds
-from discreet.gate import Gate, Query
-from discreet.geometry import MeanSquare
-from discreet.guarantee import Guarantee
 from discreet.ledger.fits import on_ledger
-from discreet.noise import published_gaussian
 from discreet.papers.averages import average
 from discreet.papers.claims import claimed_guarantee, warn_of_claim
 from discreet.papers.gross_error import noise_factor
 from discreet.papers.private_ci_formulas import Exact
 from discreet.papers.rows import Rows
+from discreet.privacy.budget import Budget
+from discreet.privacy.gate import Gate
+from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.noise import published_gaussian
+from discreet.privacy.query import Query
+from discreet.privacy.sensitivity.sets import MeanSquare
 from discreet.release import Release
 
 

@@ -2,10 +2,10 @@
 
 import warnings
 
-from discreet.budget import Budget
-from discreet.events import ClaimedEvent
-from discreet.guarantee import Guarantee, Neighbours
-from discreet.noise import drawing_is_seeded
+from discreet.privacy.budget import Budget
+from discreet.privacy.events import ClaimedEvent
+from discreet.privacy.guarantee import Guarantee, Neighbours
+from discreet.privacy.noise import drawing_is_seeded
 
 
 class UnprovedClaim(UserWarning):

@@ -23,14 +23,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from discreet import fitted
-from discreet.budget import Budget
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import ArrayRecords, Chunk
 from discreet.exceptions import InvalidBudget, InvalidInput, NotFitted
-from discreet.guarantee import Guarantee, Neighbours
 from discreet.ledger.fits import on_ledger
-from discreet.noise import published_gaussian
 from discreet.papers.answers import AnswersRelease
 from discreet.papers.claims import claimed_guarantee, warn_of_claim
 from discreet.papers.dp_cate_formulas import (
@@ -57,6 +54,9 @@ from discreet.papers.nuisances import (
 )
 from discreet.papers.queries import encode_queries
 from discreet.papers.rows import gather, in_own_unit
+from discreet.privacy.budget import Budget
+from discreet.privacy.guarantee import Guarantee, Neighbours
+from discreet.privacy.noise import published_gaussian
 
 Supremum = Literal["l-bfgs-b", "dense", "closed-form"]
 

@@ -26,14 +26,10 @@ from typing import Any, ClassVar, Literal, get_args
 from sklearn.base import BaseEstimator
 
 from discreet import fitted
-from discreet.budget import Budget
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import MIN_ROWS, ArrayRecords, Chunk
 from discreet.exceptions import InvalidBudget, InvalidInput, NotFitted
-from discreet.gate import Gate, Query
-from discreet.geometry import Statistic
-from discreet.guarantee import Guarantee, Neighbours, parallel
 from discreet.ledger.fits import on_ledger
 from discreet.papers.answers import AnswersRelease, FunctionRelease
 from discreet.papers.claims import claimed_guarantee, warn_of_claim
@@ -54,6 +50,11 @@ from discreet.papers.nuisances import Nuisances, check_finite, check_row_wise, d
 from discreet.papers.queries import encode_queries
 from discreet.papers.rows import OneVector, Part, gather, take
 from discreet.papers.secret_function import SecretFunction
+from discreet.privacy.budget import Budget
+from discreet.privacy.gate import Gate
+from discreet.privacy.guarantee import Guarantee, Neighbours, parallel
+from discreet.privacy.query import Query
+from discreet.privacy.sensitivity.sets import Statistic
 
 Calibration = Literal["paper", "proved"]
 Split = Literal["public", "private"]

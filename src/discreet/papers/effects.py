@@ -18,7 +18,7 @@ from discreet.data.columns import Range
 from discreet.data.frames import table
 from discreet.exceptions import InvalidInput
 from discreet.files import checked_fields, read_plain, write_plain
-from discreet.guarantee import Guarantee
+from discreet.privacy.guarantee import Guarantee
 
 FORMAT = "discreet-paper-effects"
 VERSION = 1

@@ -14,18 +14,19 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from discreet.budget import Shares
 from discreet.data._arrays import Float
 from discreet.data.bounds import Levels
 from discreet.data.records import Chunk
 from discreet.exceptions import InvalidInput
-from discreet.gate import Gate, Query
-from discreet.geometry import Ball, Cells, Interval
 from discreet.papers.effects import ReleasedModel, Term
 from discreet.papers.learners_base import PROOF, PUBLIC, Task, checked
 from discreet.papers.learners_linear import linear_rounds, weight_of
 from discreet.papers.learners_smoothing import smooth
 from discreet.papers.rows import Part
+from discreet.privacy.budget import Shares
+from discreet.privacy.gate import Gate
+from discreet.privacy.query import Query
+from discreet.privacy.sensitivity.sets import Ball, Cells, Interval
 
 # Bins of equal width for a range; a column of levels has one bin for each.
 BINS = 32

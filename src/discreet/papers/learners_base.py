@@ -11,15 +11,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from discreet.budget import Budget
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds, Levels, Range
 from discreet.data.columns import finite
 from discreet.data.records import MIN_ROWS, Chunk
 from discreet.exceptions import InvalidInput
-from discreet.guarantee import Guarantee
 from discreet.papers.effects import ReleasedModel
 from discreet.papers.rows import Part
+from discreet.privacy.budget import Budget
+from discreet.privacy.guarantee import Guarantee
 
 PROOF = "learners.md"
 PUBLIC = ("the declared bounds", "the number of records of each part", "which record is in which part")

@@ -10,13 +10,11 @@ from math import inf, nan
 from numbers import Real
 from typing import Any
 
-from discreet.budget import Budget
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import ArrayRecords
 from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds, NotFitted
 from discreet.fitted import Progress
-from discreet.guarantee import Guarantee
 from discreet.ledger.fits import on_ledger
 from discreet.papers.claims import warn_of_claim
 from discreet.papers.effects import LearnerRelease
@@ -24,6 +22,8 @@ from discreet.papers.learners_ebm import MEASURED
 from discreet.papers.learners_ebm import require as require_ebm
 from discreet.papers.learners_stages import BASES, Stages, check_ratios, overlap_of, partition
 from discreet.papers.rows import gather
+from discreet.privacy.budget import Budget
+from discreet.privacy.guarantee import Guarantee
 
 # Where the authors' code trims propensities.
 TRIM = 0.05

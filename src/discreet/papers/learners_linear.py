@@ -11,18 +11,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from discreet.budget import Shares
 from discreet.data._arrays import Float
 from discreet.data.bounds import Levels
 from discreet.data.records import Chunk
 from discreet.exceptions import InvalidInput
-from discreet.gate import Gate, Query
-from discreet.geometry import Ball, Gram, MeanSquare, Statistic
-from discreet.lattice import SAFE
 from discreet.papers.effects import ReleasedModel, Term
 from discreet.papers.learners_base import PROOF, PUBLIC, Task, checked
 from discreet.papers.logistic import gradient_rounding, minimise, sensitivity
 from discreet.papers.rows import MOST_FEATURES, OneVector, into_unit_ball
+from discreet.privacy.budget import Shares
+from discreet.privacy.gate import Gate
+from discreet.privacy.query import Query
+from discreet.privacy.sensitivity.fixed_point import SAFE
+from discreet.privacy.sensitivity.sets import Ball, Gram, MeanSquare, Statistic
 
 SHARES = Shares(target=0.05, gram=0.25, moments=0.70)
 # Residuals are clipped at so many standard deviations of the target.

@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from discreet.budget import Budget
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds, Levels, Range
 from discreet.data.records import MIN_ROWS, Chunk
 from discreet.exceptions import InvalidInput
 from discreet.fitted import Progress
-from discreet.guarantee import Guarantee, parallel
 from discreet.papers.effects import ReleasedModel
 from discreet.papers.learners_additive import AdditiveLearner
 from discreet.papers.learners_base import ARM, BaseLearner, Task
 from discreet.papers.learners_ebm import EBMLearner
 from discreet.papers.learners_linear import LinearLearner, LogisticLearner
 from discreet.papers.rows import in_own_unit
+from discreet.privacy.budget import Budget
+from discreet.privacy.guarantee import Guarantee, parallel
 
 Maker = Callable[[Task], BaseLearner]
 # Regression and classifier of each base.

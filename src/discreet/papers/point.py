@@ -11,8 +11,8 @@ from typing import Any
 from discreet.data.bounds import Bounds
 from discreet.exceptions import InvalidInput
 from discreet.files import read_plain, write_plain
-from discreet.guarantee import Guarantee
 from discreet.papers import written
+from discreet.privacy.guarantee import Guarantee
 
 FORMAT = "discreet-paper-release"
 

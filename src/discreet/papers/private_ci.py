@@ -24,15 +24,11 @@ from typing import Any, ClassVar, Literal, get_args
 from sklearn.base import BaseEstimator
 
 from discreet import fitted
-from discreet.budget import Budget
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import MIN_ROWS, Chunk, Records
 from discreet.exceptions import InvalidBudget, InvalidInput
 from discreet.fitted import Progress
-from discreet.gate import Gate, Query
-from discreet.geometry import MeanSquare
-from discreet.guarantee import Guarantee, Neighbours, parallel
 from discreet.intervals import Uncertainty
 from discreet.ledger.fits import on_ledger
 from discreet.papers.averages import average
@@ -50,6 +46,11 @@ from discreet.papers.private_ci_formulas import (
 )
 from discreet.papers.private_ci_nuisances import preset
 from discreet.papers.rows import Part, gather, in_own_unit
+from discreet.privacy.budget import Budget
+from discreet.privacy.gate import Gate
+from discreet.privacy.guarantee import Guarantee, Neighbours, parallel
+from discreet.privacy.query import Query
+from discreet.privacy.sensitivity.sets import MeanSquare
 from discreet.release import Release
 
 Calibration = Literal["published", "proved"]

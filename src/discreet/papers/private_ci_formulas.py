@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
-from discreet.noise import published_gaussian
 from discreet.papers.gross_error import noise_factor, searched
 from discreet.papers.nuisances import Surfaces
+from discreet.privacy.noise import published_gaussian
 from discreet.scores import aipw_score, aipw_score_bound
 
 

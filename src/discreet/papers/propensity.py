@@ -20,16 +20,11 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from discreet.budget import Budget
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import Chunk
 from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds, NotFitted
-from discreet.gate import Gate, Query
-from discreet.geometry import Interval, Statistic
-from discreet.guarantee import Guarantee, parallel
 from discreet.ledger.fits import on_ledger
-from discreet.noise import published_gaussian
 from discreet.papers.claims import claimed_guarantee, warn_of_claim
 from discreet.papers.iptw import iptw, iptw_bound, iptw_scores
 from discreet.papers.logistic import least_penalty, minimise, objective_sd, output_sd, propensity, sensitivity
@@ -46,6 +41,12 @@ from discreet.papers.rows import (
     norms,
     split,
 )
+from discreet.privacy.budget import Budget
+from discreet.privacy.gate import Gate
+from discreet.privacy.guarantee import Guarantee, parallel
+from discreet.privacy.noise import published_gaussian
+from discreet.privacy.query import Query
+from discreet.privacy.sensitivity.sets import Interval, Statistic
 
 Protect = Literal["everyone", "propensity"]
 Perturbation = Literal["output", "objective"]

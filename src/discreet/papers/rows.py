@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from discreet.charging import charge_first
 from discreet.data._arrays import Float, IntArray
 from discreet.data.bounds import Bounds, Range
 from discreet.data.expressions import Formula
@@ -17,7 +16,8 @@ from discreet.data.partition import Partition
 from discreet.data.records import CHUNK_ROWS, MIN_ROWS, ArrayRecords, Chunk, Kernel, OnRows, Records, add_up
 from discreet.exceptions import InvalidInput
 from discreet.fitted import Progress
-from discreet.lattice import SAFE
+from discreet.privacy.noise import charge_first
+from discreet.privacy.sensitivity.fixed_point import SAFE
 
 # The proof that no norm exceeds 1 needs these (docs/proofs/propensity.md).
 LEAST_RADIUS = 1e-100

@@ -15,11 +15,11 @@ import numpy as np
 
 from discreet.data._arrays import Float
 from discreet.exceptions import InvalidInput
-from discreet.noise import drawing_is_seeded, published_gaussian
 from discreet.papers.gaussian_process import Block
 from discreet.papers.gaussian_process import Path as ProcessPath
 from discreet.papers.query_state import Journal
 from discreet.papers.rkhs import Function
+from discreet.privacy.noise import drawing_is_seeded, published_gaussian
 
 
 class Keeper(Protocol):

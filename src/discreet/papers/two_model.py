@@ -19,18 +19,12 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from discreet import fitted
-from discreet.blocks import MOST_NUMBERS, Blocks
-from discreet.budget import Budget
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import Chunk, Records
 from discreet.exceptions import InvalidInput, MissingBounds, NotFitted
 from discreet.fitted import Progress
-from discreet.gate import Gate, Query
-from discreet.geometry import Statistic
-from discreet.guarantee import Guarantee, Neighbours
 from discreet.ledger.fits import on_ledger
-from discreet.noise import published_gamma
 from discreet.papers.claims import claimed_guarantee, warn_of_claim
 from discreet.papers.functional import (
     coefficient_bound,
@@ -43,6 +37,13 @@ from discreet.papers.functional import (
 from discreet.papers.logistic import minimise, sensitivity
 from discreet.papers.rows import MOST_FEATURES, OneVector, dimension, gather, in_own_unit
 from discreet.papers.two_model_release import TwoModelRelease, unit_features
+from discreet.privacy.budget import Budget
+from discreet.privacy.gate import Gate
+from discreet.privacy.guarantee import Guarantee, Neighbours
+from discreet.privacy.noise import published_gamma
+from discreet.privacy.query import Query
+from discreet.privacy.sensitivity.sets import Statistic
+from discreet.privacy.sensitivity.table import MOST_NUMBERS, Blocks
 
 Model = Literal["polynomial", "logistic"]
 Perturbation = Literal["output", "objective"]

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from discreet.data.bounds import Bounds
 from discreet.files import checked_fields
-from discreet.guarantee import Guarantee
+from discreet.privacy.guarantee import Guarantee
 
 VERSION = 1
 _Release = TypeVar("_Release")

@@ -8,12 +8,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from discreet.budget import Budget
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import ArrayRecords, Chunk
 from discreet.datasets import dp_cate, ihdp, rhc
-from discreet.noise import published_gaussian
 from discreet.papers.dp_cate import DPCATE
 from discreet.papers.dp_cate_function import DPCATEFunction
 from discreet.papers.gaussian_process import Path
@@ -21,6 +19,8 @@ from discreet.papers.gross_error import noise_factor
 from discreet.papers.nuisances import Models, design
 from discreet.papers.queries import encode_queries
 from discreet.papers.rows import gather
+from discreet.privacy.budget import Budget
+from discreet.privacy.noise import published_gaussian
 from discreet.reproduce.noise_runs import noise_seed
 from discreet.reproduce.targets import FLAGSHIP_CELL, Row
 from discreet.testing import frozen_noise, seeded_noise

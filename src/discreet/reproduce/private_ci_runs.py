@@ -12,7 +12,6 @@ from sklearn.base import clone
 
 from discreet import fitted
 from discreet.ate import ATE
-from discreet.budget import Budget
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import ArrayRecords
@@ -31,6 +30,7 @@ from discreet.papers.private_ci_formulas import (
     searched_sensitivity,
 )
 from discreet.papers.rows import gather
+from discreet.privacy.budget import Budget
 from discreet.reproduce.noise_runs import noise_seed
 from discreet.reproduce.targets import FLAGSHIP_CELL, Row
 from discreet.testing import seeded_noise

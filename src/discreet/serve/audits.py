@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from discreet.audited import AUDIT_VERSION
+from discreet.privacy.guarantee import AUDIT_VERSION
 
 TABLE = Path(__file__).parent / "audit.csv"
 

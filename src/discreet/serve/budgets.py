@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from discreet.budget import Budget
 from discreet.exceptions import BudgetExceeded, DiscreetError, InvalidInput, LedgerRefused
 from discreet.ledger import Account, Cost
+from discreet.privacy.budget import Budget
 from discreet.serve.catalogue import Dataset
 from discreet.serve.people import Identity
 from discreet.serve.refusals import Refusal

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from discreet.data.bounds import Bounds
 from discreet.data.records import MIN_ROWS
 from discreet.exceptions import InvalidInput
-from discreet.guarantee import Neighbours
+from discreet.privacy.guarantee import Neighbours
 from discreet.serve import sources
 from discreet.serve.clock import Clock
 from discreet.serve.people import Identity, slug

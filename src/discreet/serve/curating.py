@@ -8,11 +8,11 @@ from typing import Any
 import sqlalchemy as sa
 from pydantic import BaseModel, ConfigDict, Field
 
-from discreet.budget import Budget
 from discreet.data.bounds import Bounds
 from discreet.exceptions import DiscreetError, InvalidInput, LedgerCorrupt
 from discreet.ledger import Head
 from discreet.ledger.chain import canonical, sha256
+from discreet.privacy.budget import Budget
 from discreet.serve import budgets, catalogue
 from discreet.serve.catalogue import Dataset
 from discreet.serve.people import Identity

@@ -7,11 +7,11 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from discreet.budget import Budget
 from discreet.data.bounds import Bounds
 from discreet.datasets import draw
 from discreet.demo import DATA, OUTCOME, TREATMENT, TRIAL, _table
 from discreet.demo_effects import HOME
+from discreet.privacy.budget import Budget
 from discreet.serve import catalogue, curating, people
 from discreet.serve.people import Identity
 from discreet.serve.service import Service

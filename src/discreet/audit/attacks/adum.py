@@ -13,9 +13,9 @@ from discreet.audit.attacks.base import Attack, Run, by_black_box, judged, with_
 from discreet.audit.mechanism import claimed_budget, fitted
 from discreet.audit.neighbours import Table
 from discreet.audit.result import AuditResult
-from discreet.budget import Budget
 from discreet.data.bounds import Bounds
 from discreet.papers.adum import ADUM
+from discreet.privacy.budget import Budget
 from discreet.testing import frozen_noise
 
 _BOUNDS = Bounds(outcome=(10.0, 11.0), covariates=[(0.0, 1.0)])

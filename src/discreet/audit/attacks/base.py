@@ -12,10 +12,10 @@ import numpy as np
 from discreet.audit.black_box import Counts, most_epsilon, tell_apart
 from discreet.audit.mechanism import fresh, name_of, names_of, numbers_of, rows_of
 from discreet.audit.result import AuditResult, Instrument, refuted, rounded_down
-from discreet.budget import Budget
 from discreet.data._arrays import Float
 from discreet.exceptions import InvalidInput
-from discreet.guarantee import Neighbours, Status
+from discreet.privacy.budget import Budget
+from discreet.privacy.guarantee import Neighbours, Status
 from discreet.testing import seeded_noise
 
 Progress = Callable[[str, int, int], None]

@@ -26,7 +26,6 @@ from discreet.audit.closed_form import Law, least_epsilon
 from discreet.audit.mechanism import claimed_budget, fitted
 from discreet.audit.neighbours import Table
 from discreet.audit.result import AuditResult
-from discreet.budget import Budget
 from discreet.data._arrays import Float
 from discreet.data.records import ArrayRecords
 from discreet.datasets import Study, dp_cate
@@ -34,6 +33,7 @@ from discreet.papers.dp_cate import DPCATE
 from discreet.papers.gross_error import noise_factor
 from discreet.papers.queries import encode_queries
 from discreet.papers.rows import gather
+from discreet.privacy.budget import Budget
 from discreet.testing import seeded_noise
 
 N, QUERIES = 2_700, 300

@@ -15,10 +15,10 @@ import numpy as np
 from discreet.audit.attacks.base import Attack, Run, by_black_box, with_parts
 from discreet.audit.mechanism import Mechanism
 from discreet.audit.result import AuditResult
-from discreet.budget import Budget
 from discreet.data._arrays import Float
-from discreet.noise import published_gaussian
 from discreet.papers.learners_ebm import require
+from discreet.privacy.budget import Budget
+from discreet.privacy.noise import published_gaussian
 
 N = 500
 # The default number of rounds and learning rate of interpret, which the attacker knows.

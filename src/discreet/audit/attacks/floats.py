@@ -16,9 +16,9 @@ from discreet.audit.attacks.base import Attack, Run, judged
 from discreet.audit.black_box import bounds_of
 from discreet.audit.mechanism import Mechanism
 from discreet.audit.result import AuditResult
-from discreet.budget import Budget
 from discreet.data._arrays import Float
-from discreet.noise import published_laplace
+from discreet.privacy.budget import Budget
+from discreet.privacy.noise import published_laplace
 from discreet.testing import seeded_noise
 
 _NAME = "numpy.random.Generator.laplace"

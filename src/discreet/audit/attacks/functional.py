@@ -16,9 +16,9 @@ from discreet.audit.closed_form import shift_epsilon
 from discreet.audit.mechanism import claimed_budget, fitted
 from discreet.audit.neighbours import Table
 from discreet.audit.result import AuditResult
-from discreet.budget import Budget
 from discreet.datasets import dp_cate
 from discreet.papers.dp_cate_function import DPCATEFunction
+from discreet.privacy.budget import Budget
 
 N = 600
 

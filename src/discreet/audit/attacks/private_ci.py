@@ -16,13 +16,13 @@ from discreet.audit.closed_form import Censored, Law, least_delta, least_epsilon
 from discreet.audit.mechanism import claimed_budget, fitted
 from discreet.audit.neighbours import Table
 from discreet.audit.result import AuditResult
-from discreet.budget import Budget
 from discreet.data._arrays import Float
 from discreet.data.records import ArrayRecords
 from discreet.datasets import Study, private_ci
 from discreet.papers.private_ci import PrivATE
 from discreet.papers.private_ci_formulas import Exact, Parts
 from discreet.papers.rows import gather
+from discreet.privacy.budget import Budget
 
 N = 3_000
 # The noise falls with the number of records, and what one treated record moves does not.

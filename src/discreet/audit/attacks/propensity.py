@@ -14,13 +14,13 @@ from discreet.audit.closed_form import shift_epsilon
 from discreet.audit.mechanism import claimed_budget, fitted
 from discreet.audit.neighbours import Table
 from discreet.audit.result import AuditResult
-from discreet.budget import Budget
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.datasets import propensity_scores
 from discreet.papers.logistic import minimise, output_sd
 from discreet.papers.propensity import PropensityIPTW
 from discreet.papers.rows import Rows, split
+from discreet.privacy.budget import Budget
 
 M, D = 1_000, 25
 # The replaced record is so many times as long as all others.

@@ -10,94 +10,29 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 import numpy as np
 
-from discreet.accounting import calibrate_mu, sets_slack_aside
-from discreet.audited import audit_of
-from discreet.budget import Budget
 from discreet.data._arrays import Float, IntArray
 from discreet.data.bounds import Bounds
 from discreet.data.expressions import ByCell, number
 from discreet.data.partition import Partition
 from discreet.data.records import CHUNK_ROWS, Chunk, OnRows, Records
 from discreet.data.sampling import sample_of
-from discreet.events import Event, GaussianEvent, LaplaceEvent
 from discreet.exceptions import BudgetExceeded, InvalidBudget, InvalidInput
-from discreet.geometry import Geometry, Interval
-from discreet.guarantee import Guarantee, Neighbours
-from discreet.lattice import Grid
-from discreet.noise import discrete_gaussian, discrete_laplace, drawing_is_seeded
-from discreet.scales import CAPACITY_BITS, ROUNDING, capacity_bits, check_share, plan_noise, sd_of
+from discreet.privacy.accountant import calibrate_mu, sets_slack_aside
+from discreet.privacy.budget import Budget
+from discreet.privacy.calibration import CAPACITY_BITS, ROUNDING, capacity_bits, check_share, plan_noise, sd_of
+from discreet.privacy.events import Event, GaussianEvent, LaplaceEvent
+from discreet.privacy.guarantee import Guarantee, Neighbours, audit_of
+from discreet.privacy.noise import discrete_gaussian, discrete_laplace, drawing_is_seeded
+from discreet.privacy.query import Query, Released, Round
+from discreet.privacy.sensitivity.fixed_point import Grid
+from discreet.privacy.sensitivity.sets import Geometry, Interval
 
 # Every record counts as one.
 COUNTED = ByCell(None, False, (number(1.0),), alone=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """A sum over records.
-
-    Parameters
-    ----------
-    name
-        What is released, for people.
-    share
-        Share of the budget.
-    geometry
-        The set that one record's contribution is forced into.
-    map
-        From a chunk to one row per record. A row may depend on its own record and on earlier releases, and on nothing
-        else: neither on other records nor on its place in the chunk. It may run in another process. A `ByCell` can be
-        added up wherever the records are.
-    """
-
-    name: str
-    share: float
-    geometry: Geometry
-    map: Callable[[Chunk], Any]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Released:
-    """A noisy sum, in the units of the map.
-
-    Parameters
-    ----------
-    value
-        A number without dimensions for `Interval`, a vector for `Ball` and `Cells`, (sum of s, sum of s^2) for
-        `MeanSquare`, a symmetric matrix for `Gram`.
-    sd
-        Standard deviation of the noise: one for all numbers, one each for `MeanSquare`, that of the diagonal for
-        `Gram` (off it, sd / sqrt(2)).
-    name
-        The query's.
-    """
-
-    value: Float
-    sd: Float | float
-    name: str
-
-
-class Round(NamedTuple):
-    """One query as it happened, exact sums included: what replays look at, and never part of a release."""
-
-    query: Query
-    grid: Grid
-    scale: float
-    """of the noise, in grid steps"""
-    exact: IntArray
-    noisy: IntArray
-    released: Released
-    pure: bool
-
-    @property
-    def diameter(self) -> float:
-        """How far the exact sums may move, in grid steps."""
-        return self.grid.l1 if self.pure else self.grid.l2
-
-
 # Sees every question with its exact sums, and may answer in the gate's place: testing.watched sets it, for replays and
 # under seeded noise only.
 Watcher = Callable[["Gate", tuple[Round, ...]], tuple[Released, ...] | None]

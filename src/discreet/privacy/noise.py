@@ -16,16 +16,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.charging import charge_first
 from discreet.exceptions import InvalidInput
 
-IntArray = NDArray[np.int64]
+# A context variable, as for seeded noise: a fit in another thread or task has its own.
+_due: ContextVar[Callable[[], None] | None] = ContextVar("discreet_charge", default=None)
 
+
+def charge_first() -> None:
+    """Make what this fit costs durable, unless it is so already."""
+    due = _due.get()
+    if due is not None:
+        due()
+
+
+@contextmanager
+def charged_by(charge: Callable[[], None]) -> Iterator[None]:
+    """Have ``charge`` called before every draw inside a ``with`` block; it must be quick from its second call on."""
+    token = _due.set(charge)
+    try:
+        yield
+    finally:
+        _due.reset(token)
+
+
+IntArray = NDArray[np.int64]
 # Below 2**24 the lattice would show in the accounting; above 2**57 sum and noise could leave 64 bits.
 MIN_SCALE = 2.0**24
 MAX_SCALE = 2.0**57
 MAX_SUM = 2**62
-
 # A context variable, so that a thread or task that did not ask for seeded noise never gets it.
 _generator: ContextVar[np.random.Generator | None] = ContextVar("discreet_seeded_noise", default=None)
 

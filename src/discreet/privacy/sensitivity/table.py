@@ -9,8 +9,18 @@ import numpy as np
 from discreet.data._arrays import Float, IntArray
 from discreet.data.expressions import Formula, number
 from discreet.exceptions import InvalidInput
-from discreet.guarantee import Neighbours
-from discreet.lattice import SAFE, ByCellSums, Grid, count_of, floats, freeze, size_of, up, whole
+from discreet.privacy.guarantee import Neighbours
+from discreet.privacy.sensitivity.fixed_point import (
+    SAFE,
+    ByCellSums,
+    Grid,
+    count_of,
+    floats,
+    freeze,
+    size_of,
+    up,
+    whole,
+)
 
 # A record may have this many numbers: times 2**40 steps, their absolute sum is exact in float64.
 MOST_NUMBERS = 4_096

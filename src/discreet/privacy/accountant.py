@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr
 
-from discreet.conversions import (
+from discreet.exceptions import InvalidInput
+from discreet.privacy.conversions import (
     RESERVE,
     SLACK,
     calibrate_mu,
@@ -28,8 +29,7 @@ from discreet.conversions import (
     zcdp_epsilon,
     zcdp_mu,
 )
-from discreet.events import ClaimedEvent, Event, GaussianEvent, LaplaceEvent, ParallelEvent, event_from_dict
-from discreet.exceptions import InvalidInput
+from discreet.privacy.events import ClaimedEvent, Event, GaussianEvent, LaplaceEvent, ParallelEvent, event_from_dict
 
 # One place to import accounting from, whichever file a piece lives in.
 __all__ = [

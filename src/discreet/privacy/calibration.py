@@ -8,13 +8,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from discreet.accounting import SLACK
 from discreet.data.records import Unit
 from discreet.exceptions import InvalidBudget, InvalidInput
-from discreet.geometry import ROOM, Geometry, Interval
-from discreet.guarantee import Neighbours
-from discreet.lattice import Grid
-from discreet.noise import MAX_SCALE, MIN_SCALE
+from discreet.privacy.accountant import SLACK
+from discreet.privacy.guarantee import Neighbours
+from discreet.privacy.noise import MAX_SCALE, MIN_SCALE
+from discreet.privacy.sensitivity.fixed_point import Grid
+from discreet.privacy.sensitivity.sets import ROOM, Geometry, Interval
 
 # Under add-remove the number of records is private, so that the grid is laid out for this many (docs/proofs/gate.md).
 CAPACITY_BITS = 27

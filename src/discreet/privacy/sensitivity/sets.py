@@ -11,12 +11,11 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from discreet.blocks import Blocks, Pairs
 from discreet.data._arrays import Float, IntArray
 from discreet.data.expressions import Formula, number
 from discreet.exceptions import InvalidInput
-from discreet.guarantee import Neighbours
-from discreet.lattice import (
+from discreet.privacy.guarantee import Neighbours
+from discreet.privacy.sensitivity.fixed_point import (
     LARGEST,
     SMALLEST,
     ByCellSums,
@@ -32,6 +31,7 @@ from discreet.lattice import (
     up,
     whole,
 )
+from discreet.privacy.sensitivity.table import Blocks, Pairs
 
 # No coordinate of one record exceeds 2**ROOM grid steps: times 4,096 rows, chunk sums stay exact in float64.
 ROOM = 40

@@ -5,14 +5,44 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
-from discreet.accounting import Profile, profile_of
-from discreet.budget import Budget
-from discreet.events import ClaimedEvent, Event, ParallelEvent, event_from_dict
 from discreet.exceptions import InvalidBudget, InvalidInput
+from discreet.privacy.accountant import Profile, profile_of
+from discreet.privacy.budget import Budget
+from discreet.privacy.events import ClaimedEvent, Event, ParallelEvent, event_from_dict
+
+AUDIT_VERSION = 1
+"""Goes up when instruments, neighbours or the matrix change so that older results no longer say the same."""
+# File of the proof, relation, noise.
+COVERED = frozenset(
+    {
+        *(
+            (proof, relation, noise)
+            for proof, noises in {
+                "ate.md": ("gaussian", "laplace"),
+                "cate.md": ("gaussian",),
+                "uplift.md": ("gaussian", "laplace"),
+                "adum.md": ("laplace",),
+            }.items()
+            for relation in ("replace-one", "add-remove")
+            for noise in noises
+        ),
+        *(
+            (proof, "replace-one", "gaussian")
+            for proof in ("propensity.md", "learners.md", "private_ci.md", "dp_cate.md")
+        ),
+    }
+)
+
+
+def audit_of(proof: str, relation: str, *, pure: bool) -> int | None:
+    """Version of the audit that covers releases with this proof, relation and noise; None if none does."""
+    noise = "laplace" if pure else "gaussian"
+    covered = all((name, relation, noise) in COVERED for name in proof.split(", "))
+    return AUDIT_VERSION if covered else None
+
 
 Neighbours = Literal["replace-one", "add-remove"]
 Status = Literal["proved", "claimed", "test"]
-
 # Stated numbers are good to twelve digits: adding 0.1 and 0.2 must not refuse a statement of 0.3.
 _DIGITS = 1 + 1e-12
 _CHANGE = {"replace-one": "replaced by any other", "add-remove": "left out (or one more been added)"}

@@ -1,0 +1,73 @@
+"""What may be asked of the gate, and what it answers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from discreet.data._arrays import Float, IntArray
+from discreet.data.records import Chunk
+from discreet.privacy.sensitivity.fixed_point import Grid
+from discreet.privacy.sensitivity.sets import Geometry
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A sum over records.
+
+    Parameters
+    ----------
+    name
+        What is released, for people.
+    share
+        Share of the budget.
+    geometry
+        The set that one record's contribution is forced into.
+    map
+        From a chunk to one row per record. A row may depend on its own record and on earlier releases, and on nothing
+        else: neither on other records nor on its place in the chunk. It may run in another process. A `ByCell` can be
+        added up wherever the records are.
+    """
+
+    name: str
+    share: float
+    geometry: Geometry
+    map: Callable[[Chunk], Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Released:
+    """A noisy sum, in the units of the map.
+
+    Parameters
+    ----------
+    value
+        A number without dimensions for `Interval`, a vector for `Ball` and `Cells`, (sum of s, sum of s^2) for
+        `MeanSquare`, a symmetric matrix for `Gram`.
+    sd
+        Standard deviation of the noise: one for all numbers, one each for `MeanSquare`, that of the diagonal for
+        `Gram` (off it, sd / sqrt(2)).
+    name
+        The query's.
+    """
+
+    value: Float
+    sd: Float | float
+    name: str
+
+
+class Round(NamedTuple):
+    """One query as it happened, exact sums included: what replays look at, and never part of a release."""
+
+    query: Query
+    grid: Grid
+    scale: float
+    """of the noise, in grid steps"""
+    exact: IntArray
+    noisy: IntArray
+    released: Released
+    pure: bool
+
+    @property
+    def diameter(self) -> float:
+        """How far the exact sums may move, in grid steps."""
+        return self.grid.l1 if self.pure else self.grid.l2
