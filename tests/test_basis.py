@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from discreet.basis import Basis, Size, combine, size_for
 from discreet.data._arrays import Room
 from discreet.data.bounds import Levels, Range
 from discreet.data.records import CHUNK_ROWS
-from discreet.marginals import BINS
+from discreet.postprocessing.basis import Basis, Size, combine, size_for
+from discreet.postprocessing.marginals import BINS
 
 RICH = Size(degree=3, pairs=True, curved=True)
 STEPS = Size(degree=2, pairs=True, curved=True, steps=True)

@@ -19,7 +19,7 @@ import discreet
 from discreet import ate as ate_module
 from discreet.cli import app
 from discreet.data.bounds import Bounds
-from discreet.release import Release
+from discreet.releases.average import Release
 
 BOUNDS = Bounds(outcome=(0, 10), covariates={"age": (0, 1), "sex": ["f", "m"]}, propensity=(0.1, 0.9))
 ESTIMATE = ["--outcome", "days", "--treatment", "drug", "--bounds", "bounds.toml", "--epsilon", "5", "--delta", "1e-6"]

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from discreet.curves import Line, Ranks, normal_scores, polynomials, recurrence, unroll
-from discreet.marginals import BINS
+from discreet.postprocessing.marginals import BINS
+from discreet.postprocessing.polynomials import Line, Ranks, normal_scores, polynomials, recurrence, unroll
 
 BELL = np.exp(-0.5 * np.linspace(-2.5, 2.5, BINS) ** 2)
 BELL /= BELL.sum()

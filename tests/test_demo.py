@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from discreet import EffectRelease, UpliftRelease, demo
 from discreet.cli import app
 from discreet.exceptions import InvalidInput
-from discreet.release import Release
+from discreet.releases.average import Release
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,9 @@ import pyarrow as pa
 import pytest
 
 from discreet import CATE, Bounds, EffectRelease, InvalidInput, Release, UnsupportedRelease
-from discreet.basis import combine
-from discreet.effect_release import _from_steps, _in_steps
-from discreet.effect_report import finding, render_effect
-from discreet.pages import load_release, save_page
+from discreet.postprocessing.basis import combine
+from discreet.releases.function import _from_steps, _in_steps
+from discreet.releases.report import effect_finding, load_release, render_effect, save_page
 from discreet.testing import seeded_noise
 
 BOUNDS = Bounds(outcome=(-8, 8), covariates={"age": (0, 90), "sex": ["f", "m"]}, propensity=(0.1, 0.9))
@@ -218,7 +217,7 @@ def test_pictures_and_a_page(release, tmp_path):
         "A test, not private",
     ):
         assert part in text
-    assert "most of all with age" in finding(release)
+    assert "most of all with age" in effect_finding(release)
     release.save(tmp_path / "r.json")
     save_page(load_release(tmp_path / "r.json"), tmp_path / "r.html")
     assert "The effect along age" in (tmp_path / "r.html").read_text()
@@ -226,5 +225,5 @@ def test_pictures_and_a_page(release, tmp_path):
 
 def test_a_file_without_further_numbers_has_a_page(plain):
     bare = EffectRelease.from_dict(json.loads(plain) | {"reference": {}})
-    assert "most of all with age" in finding(bare)
+    assert "most of all with age" in effect_finding(bare)
     assert "The effect along age" in render_effect(bare)

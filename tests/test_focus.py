@@ -4,8 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from discreet.basis import ROOM
-from discreet.focus import Belief, Focus, allot
+from discreet.postprocessing.basis import ROOM
+from discreet.postprocessing.feature_selection import Focus, allot
+from discreet.postprocessing.gaussian_update import Belief
 
 RNG = np.random.default_rng(0)
 positive = st.floats(0, 1e12)

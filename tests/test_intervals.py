@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
 
-from discreet.intervals import Uncertainty, folded_critical
+from discreet.releases.average import Uncertainty, folded_critical
 
 biases = st.one_of(st.floats(0, 20), st.floats(1e-12, 1e-3), st.just(0.0))
 levels = st.floats(1e-6, 0.9)

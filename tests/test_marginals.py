@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from discreet.data.bounds import Levels, Range
-from discreet.marginals import (
+from discreet.postprocessing.marginals import (
     BINS,
     NARROWEST,
     cell_numbers,

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from discreet.basis import Basis, Size
 from discreet.data.bounds import Levels, Range
-from discreet.marginals import BINS, reference_points
-from discreet.moments import REFERENCE, Reference, SteadyGram
+from discreet.postprocessing.basis import Basis, Size
+from discreet.postprocessing.marginals import BINS, reference_points
+from discreet.postprocessing.reference_population import REFERENCE, Reference, SteadyGram
 
 RNG = np.random.default_rng(0)
 COLUMNS = (Range(0, 1), Range(0, 1), Levels((0, 1)))

@@ -8,8 +8,8 @@ from test_release import a_release
 
 from discreet.comparisons import Row, plot_splits, plot_widths
 from discreet.exceptions import InvalidInput, MissingExtra
-from discreet.intervals import Uncertainty
-from discreet.plots import COLOURS, plot_release, release_figure, svg
+from discreet.releases.average import Uncertainty
+from discreet.releases.plots import COLOURS, plot_release, release_figure, svg
 
 
 def words(figure):

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from discreet.data.bounds import Bounds
 from discreet.exceptions import InvalidBudget, InvalidInput, UnsupportedRelease
-from discreet.intervals import Uncertainty
 from discreet.privacy.accountant import calibrate_mu
 from discreet.privacy.events import ClaimedEvent, GaussianEvent, LaplaceEvent, ParallelEvent
 from discreet.privacy.guarantee import Guarantee
-from discreet.release import Release
+from discreet.releases.average import Release, Uncertainty
 
 SHARES = {"location": 0.1, "moments": 0.5, "score": 0.4}
 

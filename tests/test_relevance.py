@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from discreet.basis import Basis, Size
 from discreet.data.bounds import Range
-from discreet.marginals import BINS, reference_points
-from discreet.moments import Reference
-from discreet.relevance import Likeness, Moments, weigh
+from discreet.postprocessing.basis import Basis, Size
+from discreet.postprocessing.marginals import BINS, reference_points
+from discreet.postprocessing.reference_population import Reference
+from discreet.postprocessing.spike_and_slab import Likeness, Moments, weigh
 
 RNG = np.random.default_rng(0)
 P = 5

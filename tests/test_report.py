@@ -10,11 +10,11 @@ from test_release import a_guarantee, a_release
 
 from discreet.data.bounds import Bounds, Levels, Range
 from discreet.exceptions import MissingExtra
-from discreet.intervals import Uncertainty
-from discreet.plots import release_figure
 from discreet.privacy.accountant import calibrate_mu
 from discreet.privacy.events import ClaimedEvent, LaplaceEvent
-from discreet.report import finding, guess, render, save_report
+from discreet.releases.average import Uncertainty
+from discreet.releases.plots import release_figure
+from discreet.releases.report import finding, guess, render, save_report
 
 VOID = {"meta", "br", "img", "input", "link", "hr", "path", "use"}
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from discreet import smoothing
-from discreet.smoothing import Factor, posterior
+from discreet.postprocessing import segment_smoothing as smoothing
+from discreet.postprocessing.segment_smoothing import Factor, posterior
 
 
 def ordered(count):

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from discreet.spread import BINS, Spread, _shape_cells, bin_numbers
+from discreet.postprocessing.magnitude import BINS, Spread, _shape_cells, bin_numbers
 
 CEILING = 4.0
 RNG = np.random.default_rng(0)

@@ -8,9 +8,9 @@ import sys
 import numpy as np
 import pytest
 
-from discreet.basis import Basis, Size, combine
 from discreet.data.columns import Levels, Range
-from discreet.surfaces import STEPS, Surfaces
+from discreet.postprocessing.basis import Basis, Size, combine
+from discreet.postprocessing.lookup_tables import STEPS, Surfaces
 
 RNG = np.random.default_rng(11)
 COLUMNS = (Range(0, 1), Levels(("a", "b", "c")), Range(-3, 5), Range(0, 9))

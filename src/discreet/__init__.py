@@ -14,7 +14,7 @@ _HOME = {
     "BudgetExceeded": "exceptions",
     "DifferenceInMeans": "ate",
     "DiscreetError": "exceptions",
-    "EffectRelease": "effect_release",
+    "EffectRelease": "releases.function",
     "Guarantee": "privacy.guarantee",
     "InvalidBudget": "exceptions",
     "InvalidInput": "exceptions",
@@ -28,11 +28,11 @@ _HOME = {
     "NotFitted": "exceptions",
     "PrivateKMeans": "clusters",
     "Range": "data.columns",
-    "Release": "release",
+    "Release": "releases.average",
     "Shares": "privacy.budget",
     "UnsupportedRelease": "exceptions",
     "Uplift": "uplift",
-    "UpliftRelease": "uplift_release",
+    "UpliftRelease": "releases.segments",
     "plan": "planning",
 }
 
@@ -75,7 +75,6 @@ if TYPE_CHECKING:
     from discreet.clusters import PrivateKMeans
     from discreet.data.bounds import Bounds
     from discreet.data.columns import Levels, Range
-    from discreet.effect_release import EffectRelease
     from discreet.exceptions import (
         BudgetExceeded,
         DiscreetError,
@@ -93,9 +92,10 @@ if TYPE_CHECKING:
     from discreet.planning import plan
     from discreet.privacy.budget import Budget, Shares
     from discreet.privacy.guarantee import Guarantee
-    from discreet.release import Release
+    from discreet.releases.average import Release
+    from discreet.releases.function import EffectRelease
+    from discreet.releases.segments import UpliftRelease
     from discreet.uplift import Uplift
-    from discreet.uplift_release import UpliftRelease
 
 
 # Modules that are reached as attributes of the package, `discreet.testing.seeded_noise`; `audit` can be called.

@@ -10,17 +10,16 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from discreet import fitted
-from discreet.basis import Basis, Size, choose_size
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import Chunk, Records
 from discreet.exceptions import InvalidBudget
 from discreet.fitted import Progress, after_count, count_first, look_through, open_gate, sample_note, trimmed
-from discreet.intervals import Uncertainty
+from discreet.postprocessing.basis import Basis, Size, choose_size
 from discreet.privacy.budget import Budget, Shares
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours
-from discreet.release import Release
+from discreet.releases.average import Release, Uncertainty
 from discreet.rounds import (
     Remainder,
     arm_factors,

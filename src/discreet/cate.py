@@ -13,12 +13,10 @@ from sklearn.base import BaseEstimator
 
 from discreet import fitted
 from discreet.ate import ATE
-from discreet.basis import MOST_CURVED_PAIRS, MOST_PAIRS, Basis, Size
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.columns import Range
 from discreet.data.records import Records
-from discreet.effect_release import EffectRelease
 from discreet.effect_rounds import (
     Correction,
     TreatmentQuestion,
@@ -32,16 +30,18 @@ from discreet.effect_rounds import (
     outcome_round,
     treatment_question,
 )
+from discreet.estimators.measurements.effect_models import Models
 from discreet.exceptions import InvalidBudget, InvalidInput
 from discreet.fitted import Progress, after_count, count_first, look_through, open_gate, sample_note, trimmed
-from discreet.heterogeneity import Models
-from discreet.marginals import Column
+from discreet.postprocessing.basis import MOST_CURVED_PAIRS, MOST_PAIRS, Basis, Size
+from discreet.postprocessing.block_shrinkage import profile
+from discreet.postprocessing.marginals import Column
 from discreet.privacy.budget import Budget, Shares
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours
-from discreet.release import Release
+from discreet.releases.average import Release
+from discreet.releases.function import EffectRelease
 from discreet.rounds import Propensity
-from discreet.shrinkage import profile
 from discreet.survey import (
     Features,
     Location,
@@ -154,7 +154,7 @@ class CATE(BaseEstimator):  # type: ignore[misc]
 
     def plot(self, feature: str | int, ax: Any = None) -> Any:
         """Draw the effect along one covariate, the others averaged, with pointwise bands (needs matplotlib)."""
-        from discreet.plots import plot_effect
+        from discreet.releases.plots import plot_effect
 
         return plot_effect(self._released(), feature, ax=ax)
 

@@ -39,7 +39,7 @@ from discreet.console import progress as _progress
 from discreet.console import writing as _writing
 
 if TYPE_CHECKING:
-    from discreet.release import Release
+    from discreet.releases.average import Release
 
 Neighbours = Literal["replace-one", "add-remove"]
 
@@ -149,7 +149,7 @@ def ate(
             release.save(out)
         typer.echo(f"Release: {out}")
     if report is not None:
-        from discreet.report import save_report
+        from discreet.releases.report import save_report
 
         with _writing(report):
             save_report(release, report, title=f"Effect of {treatment} on {outcome}")
@@ -220,7 +220,7 @@ def report_(
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
 ) -> None:
     """Write a page about a release, for readers who have never heard of differential privacy."""
-    from discreet.pages import load_release, save_page
+    from discreet.releases.report import load_release, save_page
 
     _check_target(out, "--out", replace=True)
     loaded = load_release(release)
@@ -303,7 +303,7 @@ def _show(release: "Release", alpha: float) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from discreet.report import guess
+    from discreet.releases.report import guess
 
     console = _console()
     table = Table(title=release.title, title_justify="left", title_style="bold", show_header=False)

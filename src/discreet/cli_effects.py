@@ -31,7 +31,7 @@ from discreet.console import (
 from discreet.exceptions import UnsupportedRelease
 
 if TYPE_CHECKING:
-    from discreet.effect_release import EffectRelease
+    from discreet.releases.function import EffectRelease
 
 # Rows that are shown where no file is asked for.
 _SHOWN = 20
@@ -107,7 +107,7 @@ def cate(
             release.save(out)
         typer.echo(f"Release: {out}")
     if report is not None:
-        from discreet.pages import save_page
+        from discreet.releases.report import save_page
 
         with writing(report):
             save_page(release, report, title=f"Effect of {treatment} on {outcome}")
@@ -128,9 +128,9 @@ def effect(
     import numpy as np
 
     from discreet.data.backends.files import read_covariates
-    from discreet.effect_release import EffectRelease
-    from discreet.pages import load_release
-    from discreet.release import Release
+    from discreet.releases.average import Release
+    from discreet.releases.function import EffectRelease
+    from discreet.releases.report import load_release
 
     check_level(alpha)
     check_target(out, "--out", replace=True)
@@ -158,7 +158,7 @@ def effect(
         average += f" ({low:.4g} to {high:.4g})"
     typer.echo(average)
     if report is not None:
-        from discreet.pages import save_page
+        from discreet.releases.report import save_page
 
         with writing(report):
             save_page(loaded, report)

@@ -29,7 +29,7 @@ from discreet.console import (
 from discreet.exceptions import InvalidInput
 
 if TYPE_CHECKING:
-    from discreet.uplift_release import UpliftRelease
+    from discreet.releases.segments import UpliftRelease
 
 Neighbours = Literal["replace-one", "add-remove"]
 
@@ -116,7 +116,7 @@ def uplift(
             release.save(out)
         typer.echo(f"Release: {out}")
     if report is not None:
-        from discreet.pages import save_page
+        from discreet.releases.report import save_page
 
         with writing(report):
             save_page(release, report, title=f"Effect of {treatment} on {outcome}, by segment")

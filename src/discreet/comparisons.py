@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from discreet.exceptions import InvalidInput
-from discreet.plots import BLUE, GREEN, INK, MUTED, ORANGE, legend, new_figure, stack, tidy
-from discreet.release import Release
+from discreet.releases.average import Release
+from discreet.releases.plots import BLUE, GREEN, INK, MUTED, ORANGE, legend, new_figure, stack, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

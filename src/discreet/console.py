@@ -156,7 +156,7 @@ def check_level(alpha: float) -> None:
 
 
 def check_extra() -> None:
-    from discreet.plots import require
+    from discreet.releases.plots import require
 
     require()
 

@@ -19,8 +19,8 @@ from discreet.data.bounds import Bounds, Range
 from discreet.datasets import draw
 from discreet.demo_effects import FILES, HOME, Effects
 from discreet.exceptions import InvalidInput
-from discreet.release import Release
-from discreet.report import finding, guarantee_facts, guess, page, picture, save_report
+from discreet.releases.average import Release
+from discreet.releases.report import finding, guarantee_facts, guess, page, picture, save_report
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -13,13 +13,12 @@ from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.frames import encoded
 from discreet.datasets import DESIGNS
-from discreet.effect_plots import gains_figure
-from discreet.effect_release import EffectRelease
-from discreet.pages import save_page
-from discreet.plots import GREEN, effect_figure, segments_figure
-from discreet.report import picture
+from discreet.releases.function import EffectRelease
+from discreet.releases.function_plots import gains_figure
+from discreet.releases.plots import GREEN, effect_figure, segments_figure
+from discreet.releases.report import picture, save_page
+from discreet.releases.segments import UpliftRelease
 from discreet.uplift import Uplift
-from discreet.uplift_release import UpliftRelease
 
 if TYPE_CHECKING:
     from rich.console import Console

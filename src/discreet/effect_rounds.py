@@ -13,23 +13,23 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.special import logit
 
-from discreet.basis import ROOM
 from discreet.data._arrays import Float
 from discreet.data.records import Chunk
-from discreet.focus import Focus, allot
-from discreet.heterogeneity import (
-    Information,
+from discreet.estimators.measurements.effect_models import (
     Models,
     fit_treatment,
     joint_blocks,
     prior_variance,
     single_blocks,
 )
+from discreet.postprocessing.basis import ROOM
+from discreet.postprocessing.feature_selection import Focus, allot
+from discreet.postprocessing.gaussian_update import Information
+from discreet.postprocessing.magnitude import Spread
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import Ball
 from discreet.rounds import Propensity
-from discreet.spread import Spread
 from discreet.survey import Location, RowMap, Setting, measure_sides, read_sides, sides_question
 
 Correction = Literal["R", "DR"]

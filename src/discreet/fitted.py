@@ -15,15 +15,15 @@ from discreet.data.backends import open_table
 from discreet.data.backends.base import Options
 from discreet.data.bounds import Bounds
 from discreet.data.records import ArrayRecords, Records, Unit
-from discreet.effect_release import EffectRelease
 from discreet.exceptions import InvalidInput, MissingBounds, NotFitted
 from discreet.ledger.fits import on_ledger
 from discreet.privacy.budget import Budget, Shares
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.sensitivity.sets import Interval
-from discreet.release import Release
-from discreet.uplift_release import UpliftRelease
+from discreet.releases.average import Release
+from discreet.releases.function import EffectRelease
+from discreet.releases.segments import UpliftRelease
 
 # Told (pass, rows done, rows in all).
 Progress = Callable[[str, int, int], None]
@@ -253,6 +253,6 @@ def summary(self: Any) -> str:
 
 def plot(self: Any, ax: Any = None) -> Any:
     """Draw the estimate, its interval and where the uncertainty comes from (needs matplotlib)."""
-    from discreet.plots import plot_release
+    from discreet.releases.plots import plot_release
 
     return plot_release(released(self), ax=ax)

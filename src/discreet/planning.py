@@ -15,11 +15,11 @@ import numpy as np
 from scipy.special import ndtri
 
 from discreet.ate import KNOWN_DESIGN, MEANS, calibrations_for, observational
-from discreet.basis import Basis, choose_size
 from discreet.data.bounds import Bounds
 from discreet.data.records import MIN_ROWS
 from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds
 from discreet.fitted import COUNT
+from discreet.postprocessing.basis import Basis, choose_size
 from discreet.privacy.accountant import calibrate_mu
 from discreet.privacy.budget import Budget, Shares
 from discreet.privacy.calibration import noise_sd

@@ -14,18 +14,19 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, logit
 
-from discreet.basis import ROOM
 from discreet.data._arrays import Float
 from discreet.data.records import Chunk
-from discreet.focus import Belief, Focus, allot
-from discreet.moments import LOGIT_CAP
+from discreet.postprocessing.basis import ROOM
+from discreet.postprocessing.feature_selection import Focus, allot
+from discreet.postprocessing.gaussian_update import Belief
+from discreet.postprocessing.lookup_tables import Surfaces
+from discreet.postprocessing.magnitude import Factors
+from discreet.postprocessing.reference_population import LOGIT_CAP
+from discreet.postprocessing.spike_and_slab import Likeness, Moments, Posterior, weigh
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import Ball, Interval
-from discreet.relevance import Likeness, Moments, Posterior, weigh
 from discreet.scores import balancing_weight
-from discreet.spread import Factors
-from discreet.surfaces import Surfaces
 from discreet.survey import Features, Location, Setting, measure_spread
 
 # Weights of single records in the prognosis stop here: beyond, they add noise and no information.

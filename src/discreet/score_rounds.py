@@ -11,12 +11,12 @@ import numpy as np
 
 from discreet.data._arrays import Float
 from discreet.data.records import Chunk
+from discreet.postprocessing.magnitude import Factors
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import MeanSquare
 from discreet.rounds import Outcome
 from discreet.scores import aipw_score
-from discreet.spread import Factors
 from discreet.survey import Location, RowMap, measure_spread
 
 # What the interval allows for of what clipping hides.

@@ -11,17 +11,25 @@ from functools import cached_property
 
 import numpy as np
 
-from discreet.basis import Basis, Size, combine
 from discreet.data._arrays import Float, IntArray, Room
 from discreet.data.columns import Range
 from discreet.data.records import CHUNK_ROWS, Chunk
-from discreet.focus import Focus
-from discreet.marginals import Column, cell_numbers, cells, clean_marginals, clean_windows, find_windows, into_windows
-from discreet.moments import Reference, SteadyGram
+from discreet.postprocessing.basis import Basis, Size, combine
+from discreet.postprocessing.feature_selection import Focus
+from discreet.postprocessing.magnitude import BINS, Factors, Spread, bin_numbers
+from discreet.postprocessing.marginals import (
+    Column,
+    cell_numbers,
+    cells,
+    clean_marginals,
+    clean_windows,
+    find_windows,
+    into_windows,
+)
+from discreet.postprocessing.reference_population import Reference, SteadyGram
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import Ball, Cells, Gram, Interval, MeanSquare
-from discreet.spread import BINS, Factors, Spread, bin_numbers
 
 # Features of up to this many numbers (128 MB) are kept.
 _KEPT_NUMBERS = 16_000_000

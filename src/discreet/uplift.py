@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator
 
 from discreet import fitted
 from discreet.clusters import Clusters, PrivateKMeans, first_clusters, lloyd
-from discreet.contrasts import FEWEST, Kind, Look, Table, arm_numbers, kind_for, parts_for, signed_number
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds, Levels
 from discreet.data.expressions import ByCell, Y, number
@@ -19,13 +18,23 @@ from discreet.data.partition import By, Partition, column_places
 from discreet.data.records import Records
 from discreet.exceptions import InvalidInput
 from discreet.fitted import Progress, open_gate
+from discreet.postprocessing.segment_means import (
+    FEWEST,
+    Kind,
+    Look,
+    Table,
+    arm_numbers,
+    kind_for,
+    parts_for,
+    signed_number,
+)
 from discreet.privacy.budget import Budget, Shares
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import Cells, Interval
 from discreet.privacy.sensitivity.table import Blocks, Pairs
-from discreet.uplift_release import UpliftCurve, UpliftRelease
+from discreet.releases.segments import UpliftCurve, UpliftRelease
 
 DECLARED = Shares(mean=0.02, square=0.03, table=0.95)
 CLUSTERED = Shares(partition=0.5, mean=0.02, square=0.03, table=0.45)

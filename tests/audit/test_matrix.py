@@ -6,7 +6,7 @@ from discreet.audit.matrix import matrix
 from discreet.audit.replay import Tape
 from discreet.audit.replaying import replay
 from discreet.privacy.guarantee import COVERED
-from discreet.publishing import leaves
+from discreet.releases.wording import leaves
 
 CONFIGURATIONS = matrix()
 

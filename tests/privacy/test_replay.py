@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet import ATE, CATE, Bounds, DifferenceInMeans, moments, shrinkage
+from discreet import ATE, CATE, Bounds, DifferenceInMeans
 from discreet.audit.replay import Tape, Unlike
+from discreet.postprocessing import block_shrinkage as shrinkage
+from discreet.postprocessing import reference_population as moments
 from discreet.privacy.calibration import plan_noise
 from discreet.privacy.sensitivity.sets import Ball, Cells, Gram, Interval, MeanSquare
 from discreet.testing import seeded_noise

@@ -68,7 +68,7 @@ def taped(given, relation, data):
 
     def fitted(data):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("discreet.uplift_release.posterior", lambda *_: None)
+            patch.setattr("discreet.releases.segments.posterior", lambda *_: None)
             return fit(given, relation, data)
 
     return Tape(fitted, data)

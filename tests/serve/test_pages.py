@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from discreet.data.bounds import Bounds
 from discreet.exceptions import InvalidInput
-from discreet.release import Release
+from discreet.releases.average import Release
 from discreet.serve import catalogue, explore, people, plans, sources
 from discreet.serve.audits import TABLE, summary
 from discreet.serve.demo import BOUNDS

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from discreet.exceptions import InvalidInput
 from discreet.privacy.budget import Budget
-from discreet.release import Release
+from discreet.releases.average import Release
 from discreet.serve import budgets, catalogue, functions, jobs, releases, worker
 from discreet.serve.clock import Clock
 from discreet.serve.people import Identity

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.plots import BLUE, FAINT, INK, MUTED, ORANGE, require
+from discreet.releases.plots import BLUE, FAINT, INK, MUTED, ORANGE, require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

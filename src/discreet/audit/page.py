@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from discreet.audit.result import AuditResult
-from discreet.plots import require
-from discreet.report import page, picture
+from discreet.releases.plots import require
+from discreet.releases.report import page, picture
 
 
 def render(result: AuditResult) -> str:

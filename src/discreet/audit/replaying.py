@@ -21,7 +21,7 @@ from discreet.privacy.budget import Budget
 from discreet.privacy.conversions import gdp_epsilon
 from discreet.privacy.events import Event, GaussianEvent, LaplaceEvent, ParallelEvent
 from discreet.privacy.query import Round
-from discreet.publishing import leaves
+from discreet.releases.wording import leaves
 
 Progress = Callable[[str, int, int], None]
 

@@ -4,8 +4,8 @@ from math import sqrt
 
 import numpy as np
 
-from discreet.intervals import Uncertainty
 from discreet.privacy.query import Released
+from discreet.releases.average import Uncertainty
 
 
 def average(sums: Released, n: float, unit: float = 1.0) -> tuple[float, Uncertainty]:

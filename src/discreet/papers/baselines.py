@@ -36,7 +36,7 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.noise import published_gaussian
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import MeanSquare
-from discreet.release import Release
+from discreet.releases.average import Release
 
 
 class Interval(NamedTuple):

@@ -188,7 +188,7 @@ class LearnerRelease:
 
     def plot(self, feature: str | int, ax: Any = None) -> Any:
         """Draw the shape of one covariate (needs matplotlib)."""
-        from discreet.plots import BLUE, FAINT, INK, MUTED, require
+        from discreet.releases.plots import BLUE, FAINT, INK, MUTED, require
 
         require()
         values, heights = self.shape(feature)

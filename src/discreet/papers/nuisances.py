@@ -16,7 +16,6 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from discreet.basis import size_for
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.columns import Range
@@ -24,6 +23,7 @@ from discreet.data.records import Chunk
 from discreet.exceptions import InvalidInput
 from discreet.papers.predictions import Predict, outcomes, probabilities
 from discreet.papers.rows import in_own_unit
+from discreet.postprocessing.basis import size_for
 from discreet.privacy.budget import Shares
 from discreet.privacy.gate import Gate
 from discreet.rounds import Outcome, first_look, first_questions

@@ -29,7 +29,6 @@ from discreet.data.bounds import Bounds
 from discreet.data.records import MIN_ROWS, Chunk, Records
 from discreet.exceptions import InvalidBudget, InvalidInput
 from discreet.fitted import Progress
-from discreet.intervals import Uncertainty
 from discreet.ledger.fits import on_ledger
 from discreet.papers.averages import average
 from discreet.papers.claims import claimed_guarantee, warn_of_claim
@@ -51,7 +50,7 @@ from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Guarantee, Neighbours, parallel
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import MeanSquare
-from discreet.release import Release
+from discreet.releases.average import Release, Uncertainty
 
 Calibration = Literal["published", "proved"]
 Split = Literal["public", "private"]

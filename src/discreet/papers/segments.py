@@ -17,8 +17,8 @@ from discreet.data.frames import encoded
 from discreet.data.partition import Partition
 from discreet.exceptions import InvalidInput
 from discreet.files import checked_fields, read_plain, write_plain
-from discreet.plots import plot_segments
 from discreet.privacy.guarantee import Guarantee
+from discreet.releases.plots import plot_segments
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,7 +12,7 @@ from discreet.data._arrays import Float
 from discreet.datasets.uplift import HILLSTROM_FILE, adum
 from discreet.papers.adum import largest_outcome
 from discreet.papers.adum_bound import Smooth, best_cells
-from discreet.plots import BLUE, GREEN, MUTED, ORANGE, PURPLE
+from discreet.releases.plots import BLUE, GREEN, MUTED, ORANGE, PURPLE
 from discreet.reproduce import adum_runs as runs
 from discreet.reproduce.adum_corollary import corollary1
 from discreet.reproduce.adum_ranking import fig3

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from discreet.data._arrays import Float
-from discreet.plots import BLUE, GREEN, INK, MUTED, ORANGE, PURPLE
+from discreet.releases.plots import BLUE, GREEN, INK, MUTED, ORANGE, PURPLE
 from discreet.reproduce import adum_runs as runs
 from discreet.reproduce.adum_runs import FIG3_EPSILONS, RANKED, TUNING
 from discreet.reproduce.pages import Aim, Page, axes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from discreet.plots import BLUE, GREEN, INK, MUTED, ORANGE, PURPLE
+from discreet.releases.plots import BLUE, GREEN, INK, MUTED, ORANGE, PURPLE
 from discreet.reproduce.dp_cate_rivals import AGGREGATES, ANONYMOUS_STAGES, KS, NO_NOISE
 from discreet.reproduce.dp_cate_runs import (
     BUDGETS,

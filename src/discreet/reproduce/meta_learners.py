@@ -9,7 +9,7 @@ import numpy as np
 
 from discreet.datasets.setups import SETUPS
 from discreet.datasets.voters import SOCIAL_PRESSURE_FILE
-from discreet.plots import BLUE, GREEN, INK, ORANGE, PURPLE
+from discreet.releases.plots import BLUE, GREEN, INK, ORANGE, PURPLE
 from discreet.reproduce import meta_learners_runs as runs
 from discreet.reproduce.meta_learners_boosting import TARGET as BOOSTING
 from discreet.reproduce.meta_learners_numbers import (

@@ -9,7 +9,7 @@ from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from discreet.plots import FAINT, INK, MUTED, require
+from discreet.releases.plots import FAINT, INK, MUTED, require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

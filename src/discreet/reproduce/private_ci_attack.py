@@ -10,7 +10,7 @@ from discreet.audit.closed_form import Law, least_epsilon
 from discreet.audit.result import rounded_down
 from discreet.papers.gross_error import noise_factor
 from discreet.papers.private_ci_formulas import Exact
-from discreet.plots import MUTED, ORANGE
+from discreet.releases.plots import MUTED, ORANGE
 from discreet.reproduce.pages import Aim, Page, axes, share
 from discreet.reproduce.private_ci_attack_runs import DRAWS, FEW, WIDTH, exact_of
 from discreet.reproduce.private_ci_runs import (

@@ -6,7 +6,7 @@ from math import exp
 
 import numpy as np
 
-from discreet.plots import GREEN, MUTED
+from discreet.releases.plots import GREEN, MUTED
 from discreet.reproduce import private_ci_runs as runs
 from discreet.reproduce.pages import Page, axes
 from discreet.reproduce.private_ci_runs import ALPHAS, BUDGETS, DELTA, DIFFERENCE, EPSILON, LEARNERS, OURS, N

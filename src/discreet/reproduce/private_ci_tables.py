@@ -10,7 +10,7 @@ import numpy as np
 from discreet.papers import baselines
 from discreet.papers.gross_error import noise_factor
 from discreet.papers.private_ci_formulas import Published
-from discreet.plots import BLUE, GREEN, INK, MUTED, ORANGE, PURPLE
+from discreet.releases.plots import BLUE, GREEN, INK, MUTED, ORANGE, PURPLE
 from discreet.reproduce import private_ci_runs as runs
 from discreet.reproduce.pages import Aim, Page, axes, nominal, share
 from discreet.reproduce.private_ci_catheter import OWN_UNITS, STANDARDISED

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from discreet.datasets.real import NSW_FILE, ihdp_file
-from discreet.plots import BLUE, MUTED, ORANGE, PURPLE
+from discreet.releases.plots import BLUE, MUTED, ORANGE, PURPLE
 from discreet.reproduce import propensity_attack as attack
 from discreet.reproduce import propensity_runs as runs
 from discreet.reproduce.pages import Aim, Page, axes, falls, share

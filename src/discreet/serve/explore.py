@@ -10,14 +10,14 @@ import numpy as np
 
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds, Levels
-from discreet.effect_release import EffectRelease
 from discreet.exceptions import InvalidInput
 from discreet.papers.answers import AnswersRelease, FunctionRelease
+from discreet.releases.function import EffectRelease
+from discreet.releases.segments import UpliftRelease
 from discreet.serve import functions
 from discreet.serve.people import Identity
 from discreet.serve.releases import rows_of
 from discreet.serve.service import Service
-from discreet.uplift_release import UpliftRelease
 
 
 def asks(made: Any) -> bool:

@@ -8,11 +8,11 @@ import threading
 from html import escape
 from typing import Any
 
-from discreet.effect_plots import gains_figure, importance_figure
-from discreet.effect_release import EffectRelease
-from discreet.plots import effect_figure, release_figure, segments_figure, svg
-from discreet.release import Release
-from discreet.uplift_release import UpliftRelease
+from discreet.releases.average import Release
+from discreet.releases.function import EffectRelease
+from discreet.releases.function_plots import gains_figure, importance_figure
+from discreet.releases.plots import effect_figure, release_figure, segments_figure, svg
+from discreet.releases.segments import UpliftRelease
 
 # Matplotlib shares caches between figures that are not made for threads.
 _drawing = threading.Lock()

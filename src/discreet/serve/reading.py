@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from discreet import effect_report, report
-from discreet.effect_release import EffectRelease
-from discreet.release import Release
-from discreet.report import guarantee_facts, guess
+from discreet.releases import report
+from discreet.releases import report as effect_report
+from discreet.releases.average import Release
+from discreet.releases.function import EffectRelease
+from discreet.releases.report import guarantee_facts, guess
+from discreet.releases.segments import UpliftRelease
 from discreet.serve.views import minus
-from discreet.uplift_release import UpliftRelease
 
 
 def described(made: Any) -> dict[str, Any]:
@@ -45,7 +46,7 @@ def described(made: Any) -> dict[str, Any]:
         numbers = [("average effect", f"{made.ate():.4g}"), ("95 % interval", f"{low:.4g} to {high:.4g}")]
         numbers += [("records", made.records)]
         if isinstance(made, EffectRelease):
-            finding, table = effect_report.finding(made), None
+            finding, table = effect_report.effect_finding(made), None
         else:
             finding, table = effect_report.segments_finding(made), made.shown()
         return shared | {

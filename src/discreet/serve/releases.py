@@ -9,18 +9,20 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from discreet import effect_release, release, uplift_release
-from discreet.effect_release import EffectRelease
 from discreet.exceptions import InvalidInput, UnsupportedRelease
 from discreet.papers import answers as paper_answers
 from discreet.papers.answers import AnswersRelease, FunctionRelease
-from discreet.release import Release
+from discreet.releases import average as release
+from discreet.releases import function as effect_release
+from discreet.releases import segments as uplift_release
+from discreet.releases.average import Release
+from discreet.releases.function import EffectRelease
+from discreet.releases.segments import UpliftRelease
 from discreet.serve.clock import Clock
 from discreet.serve.people import Identity
 from discreet.serve.pictures import png
 from discreet.serve.refusals import Refusal
 from discreet.serve.schema import grants, reading, releases
-from discreet.uplift_release import UpliftRelease
 
 _KINDS: dict[str, Any] = {
     release.FORMAT: Release,

@@ -12,7 +12,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
 from markupsafe import Markup
 
-from discreet.report import _HYPHEN, bounds_rows
+from discreet.releases.report import _HYPHEN, bounds_rows
 from discreet.serve.people import Identity
 from discreet.serve.refusals import Refusal
 from discreet.serve.service import Service

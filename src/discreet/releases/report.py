@@ -1,5 +1,7 @@
 """One self-contained page about a release, for readers who have never heard of differential privacy."""
 
+from __future__ import annotations
+
 import json
 import math
 import re
@@ -7,10 +9,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from discreet.data.bounds import Bounds, Range, Spec
-from discreet.plots import release_figure, require, svg
+from discreet.exceptions import UnsupportedRelease
 from discreet.privacy.guarantee import Guarantee
-from discreet.release import SOURCES, Release
+from discreet.releases import average as release
+from discreet.releases import function as effect_release
+from discreet.releases import segments as uplift_release
+from discreet.releases.average import SOURCES, Release
+from discreet.releases.function import EffectRelease
+from discreet.releases.function_plots import gains_figure, importance_figure
+from discreet.releases.plots import effect_figure, release_figure, require, segments_figure, svg
+from discreet.releases.segments import UpliftRelease
+from discreet.releases.wording import read_json, rounds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,7 +44,7 @@ _STRENGTH = ((0.53, "Very strong"), (0.62, "Strong"), (0.77, "Moderate"), (0.92,
 _HYPHEN = re.compile(r"(?<![\w-])-(?=[\d.])|(?<=\de)-(?=\d)")
 
 
-def render(release: Release, *, title: str | None = None, extra_figures: "Sequence[tuple[str, Figure]]" = ()) -> str:
+def render(release: Release, *, title: str | None = None, extra_figures: Sequence[tuple[str, Figure]] = ()) -> str:
     """The page as text: HTML with its style and pictures inside, so that it needs no network.
 
     Parameters
@@ -81,7 +93,7 @@ def save_report(
     path: str | Path,
     *,
     title: str | None = None,
-    extra_figures: "Sequence[tuple[str, Figure]]" = (),
+    extra_figures: Sequence[tuple[str, Figure]] = (),
 ) -> None:
     """Write the page of `render` to a file."""
     Path(path).write_bytes(render(release, title=title, extra_figures=extra_figures).encode())
@@ -149,7 +161,7 @@ def page(template: str, **context: Any) -> str:
     return templates.get_template(template).render(context)
 
 
-def picture(figure: "Figure", description: str) -> Any:
+def picture(figure: Figure, description: str) -> Any:
     """A figure as it may stand in a template unescaped; the description is for those who cannot see it."""
     drawn = svg(figure, description)
     from markupsafe import Markup
@@ -184,3 +196,145 @@ def _spec(spec: Spec) -> str:
     words = f"{spec.low:g} to {spec.high:g}" if isinstance(spec, Range) else ", ".join(map(str, spec.levels))
     other = "" if isinstance(spec, Range) or spec.other is None else f"; anything else counts as {spec.other}"
     return words + other + ("" if spec.fill is None else f"; missing counts as {spec.fill}")
+
+
+# A picture each for the covariates that matter most, while they have this share of the effect's variance.
+_PICTURES, _LEAST = 4, 0.01
+# Segments whose effects differ by so many standard deviations differ; their variances are estimates.
+_APART = 2.2
+
+
+def render_effect(release: EffectRelease, *, title: str | None = None) -> str:
+    """The page about an effect function: HTML with its style and pictures inside, so that it needs no network."""
+    ranked = sorted(release.importance, key=lambda name: -release.importance[name])
+    drawn = [name for name in ranked[:_PICTURES] if release.importance[name] >= _LEAST] or ranked[:1]
+    pictures: list[tuple[str, Any]] = []
+    if _differs(release):
+        shares = picture(importance_figure(release.importance), "Shares of the effect's variance by covariate")
+        pictures.append(("What the effect goes with: the share of its variance that each covariate has.", shares))
+    pictures += [
+        (
+            f"The effect along {name}, the other covariates averaged. Bands are 95 % and 80 % intervals at each point.",
+            picture(effect_figure(release, name), f"The effect along {name}"),
+        )
+        for name in drawn
+    ]
+    numbers = [(name.replace("_", " "), f"{value:.4g}") for name, value in release.reference.items()]
+    numbers += [(f"share of {name}", f"{100 * share:.0f} %") for name, share in release.importance.items()]
+    # Thousands of numbers that nobody reads: the file has them.
+    plain = release.to_dict() | {"factor": "see the file"}
+    return _page(release, title, effect_finding(release), pictures, numbers, None, plain)
+
+
+def render_segments(release: UpliftRelease, *, title: str | None = None) -> str:
+    """The page about effects by segment: HTML with its style and pictures inside, so that it needs no network."""
+    effects = segments_figure(
+        release.partition.labels(), release.effects, release.interval(), "effect of treatment (95 % intervals)"
+    )
+    pictures = [
+        ("The effect in each segment, with 95 % intervals.", picture(effects, "The effect in each segment")),
+        (
+            "What it is worth to treat the segments with the largest effects first, per person of all, treated or not. "
+            "The band is a 95 % interval at each point.",
+            picture(gains_figure(release.uplift_curve(), "95 %"), "What treating the best segments first is worth"),
+        ),
+    ]
+    numbers = [("segments", str(release.partition.count))]
+    numbers += [(name, str(value)) for name, value in release.settings.items() if name != "segments"]
+    return _page(release, title, segments_finding(release), pictures, numbers, release.shown(), release.to_dict())
+
+
+def effect_finding(release: EffectRelease) -> str:
+    """What an effect function says, in one sentence or two."""
+    if not _differs(release):
+        return f"{_average(release)} The data do not show that it differs between people."
+    name = max(release.importance, key=lambda name: release.importance[name])
+    return f"{_average(release)} It differs between people, most of all with {name}."
+
+
+def _differs(release: EffectRelease) -> bool:
+    return release.varies and release.reference.get("chance_that_it_varies", 1.0) >= 0.5
+
+
+def segments_finding(release: UpliftRelease) -> str:
+    """What effects by segment say, in one sentence or two."""
+    most, least = int(np.argmax(release.effects)), int(np.argmin(release.effects))
+    if release.effects[most] - release.effects[least] <= _APART * release.difference_sd(most, least):
+        return f"{_average(release)} The data do not show that it differs between segments."
+    labels, effects = release.partition.labels(), release.effects
+    return (
+        f"{_average(release)} It is largest where {labels[most]}: about {effects[most]:.2g}; and smallest where "
+        f"{labels[least]}: about {effects[least]:.2g}."
+    )
+
+
+def _average(release: EffectRelease | UpliftRelease) -> str:
+    low, high = release.ate_interval()
+    return f"On average, the effect is {release.ate():.3g} (95 % interval {low:.3g} to {high:.3g})."
+
+
+def _page(
+    release: EffectRelease | UpliftRelease,
+    title: str | None,
+    found: str,
+    pictures: Sequence[tuple[str, Any]],
+    numbers: Sequence[tuple[str, str]],
+    table: tuple[list[str], list[list[str]]] | None,
+    plain: dict[str, Any],
+) -> str:
+    low, high = release.ate_interval()
+    first = [("average effect", f"{release.ate():.4g}"), ("95 % interval", f"{low:.4g} to {high:.4g}")]
+    first += [("records", release.records)]
+    return page(
+        "effect.html",
+        title=title or release.title,
+        finding=found,
+        records=release.records.capitalize(),
+        design="an observational study" if release.design == "observational" else "treatment assigned by design",
+        guarantee=guarantee_facts(release.guarantee),
+        guess=guess(release.guarantee),
+        pictures=pictures,
+        table=table,
+        notes=release.notes,
+        methods=release.methods(),
+        numbers=[*first, *numbers],
+        rounds=[
+            (name, f"{count:,}" if count else "", "" if share is None else f"{100 * share:.3g} %")
+            for name, count, share in rounds(release.guarantee.events)
+        ],
+        bounds=bounds_rows(release.bounds),
+        json=json.dumps(plain, indent=1, ensure_ascii=False),
+    )
+
+
+AnyRelease = Release | EffectRelease | UpliftRelease
+_KINDS: dict[str, type[AnyRelease]] = {
+    release.FORMAT: Release,
+    effect_release.FORMAT: EffectRelease,
+    uplift_release.FORMAT: UpliftRelease,
+}
+
+
+def load_release(path: str | Path) -> AnyRelease:
+    """Read a release file, whichever of these kinds it holds: its guarantee is checked against its events again."""
+    plain: Any = read_json(path, "a release's save")
+    kind = _KINDS.get(str(plain.get("format"))) if isinstance(plain, dict) else None
+    if kind is None:
+        raise UnsupportedRelease(
+            f"{str(path)!r} holds no release of ATE, CATE or Uplift: give the file that a release's save wrote."
+        )
+    return kind.from_dict(plain)
+
+
+def render_page(release: AnyRelease, *, title: str | None = None) -> str:
+    """A page about a release, for readers who have never heard of differential privacy: HTML that needs no network."""
+    if isinstance(release, EffectRelease):
+        return render_effect(release, title=title)
+    if isinstance(release, UpliftRelease):
+        return render_segments(release, title=title)
+    return render(release, title=title)
+
+
+def save_page(release: AnyRelease, path: str | Path, *, title: str | None = None) -> None:
+    """Write the page of `render_page` to a file (needs matplotlib and Jinja2)."""
+    Path(path).write_bytes(render_page(release, title=title).encode())

@@ -1,18 +1,23 @@
 """What is published: an estimate, its uncertainty and its guarantee, as JSON on disk and as words for people."""
 
+from __future__ import annotations
+
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from html import escape
+from math import hypot
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from scipy.optimize import brentq
+from scipy.special import ndtr, ndtri
+
 from discreet.data.bounds import Bounds
 from discreet.exceptions import InvalidInput, UnsupportedRelease
-from discreet.intervals import Uncertainty
 from discreet.privacy.guarantee import Guarantee
-from discreet.publishing import (
+from discreet.releases.wording import (
     SUMS,
     columns,
     fields_of,
@@ -24,9 +29,80 @@ from discreet.publishing import (
     rounds,
 )
 
+
+def folded_critical(bias: float, alpha: float) -> float:
+    """Critical value of |Z + b| for the least favourable |b| <= ``bias``, Z standard normal.
+
+    An interval ``estimate +- critical * se`` covers with probability ``1 - alpha`` whatever the bias is, as long as it
+    stays below ``bias`` standard errors.
+    """
+    if bias <= 0.0:
+        return -float(ndtri(alpha / 2.0))
+    # The bracket starts at zero: the critical value without bias is the root itself beside a tiny bias, and rounding
+    # would put it on either side.
+    return float(
+        brentq(
+            lambda c: ndtr(c - bias) - ndtr(-c - bias) - (1.0 - alpha),
+            0.0,
+            bias - float(ndtri(alpha / 2.0)) + 1.0,
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uncertainty:
+    """Where the uncertainty of a released estimate comes from; all in the outcome's unit, all public.
+
+    Parameters
+    ----------
+    sampling : float
+        Standard error from the finite sample.
+    privacy : float
+        Standard deviation of the noise that was added to the estimate itself.
+    nuisance : float
+        Standard deviation of the second-order remainder: the noise in the adjustment models.
+    clipping : float
+        Largest bias that clipping of extreme scores is taken to have caused; the interval allows for it in full.
+    """
+
+    sampling: float
+    privacy: float
+    nuisance: float = 0.0
+    clipping: float = 0.0
+
+    @property
+    def se(self) -> float:
+        """Standard error: sampling, noise and remainder together."""
+        return hypot(self.sampling, self.privacy, self.nuisance)
+
+    def interval(self, estimate: float, alpha: float = 0.05) -> tuple[float, float]:
+        """Interval around ``estimate`` that covers with probability ``1 - alpha``."""
+        if self.se == 0.0:
+            return estimate - self.clipping, estimate + self.clipping
+        half = folded_critical(self.clipping / self.se, alpha) * self.se
+        return estimate - half, estimate + half
+
+    def share(self) -> dict[str, float]:
+        """Share of each source in the variance (the squared clipping allowance counted with them)."""
+        # Relative to the largest, so that no declared range is too wide to be squared.
+        plain = self.to_dict()
+        most = max(plain.values()) or 1.0
+        parts = {name: (value / most) ** 2 for name, value in plain.items()}
+        total = sum(parts.values()) or 1.0
+        return {name: value / total for name, value in parts.items()}
+
+    def to_dict(self) -> dict[str, float]:
+        """The four numbers by name."""
+        return {name: float(value) for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Uncertainty:
+        """Inverse of ``to_dict``."""
+        return cls(**{name: float(plain[name]) for name in ("sampling", "privacy", "nuisance", "clipping")})
+
+
 Kind = Literal["ate", "difference-in-means"]
 StudyDesign = Literal["observational", "known propensity"]
-
 FORMAT = "discreet-release"
 VERSION = 1
 SOURCES = {
@@ -36,7 +112,6 @@ SOURCES = {
     "clipping": "clipping",
 }
 """Sources of uncertainty: names of fields, and what people call them."""
-
 _TITLE = {"ate": "Average treatment effect", "difference-in-means": "Difference in mean outcomes"}
 _METHOD = {
     "ate": "average treatment effect was estimated by augmented inverse probability weighting",
@@ -219,7 +294,7 @@ class Release:
         return {"format": FORMAT, "version": VERSION} | plain | made | {"notes": list(self.notes)}
 
     @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> "Release":
+    def from_dict(cls, plain: Mapping[str, Any]) -> Release:
         """Read a release back; its guarantee is checked against its events again."""
         known = {part.name for part in fields(cls)}
         rest = fields_of(plain, format_=FORMAT, version=VERSION, known=known, writer="Release.save")
@@ -242,7 +317,7 @@ class Release:
         Path(path).write_bytes(f"{text}\n".encode())
 
     @classmethod
-    def load(cls, path: str | Path) -> "Release":
+    def load(cls, path: str | Path) -> Release:
         """Read a release file."""
         return cls.from_dict(read_json(path, "Release.save"))
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from discreet.plots import BLUE, INK, MUTED, new_figure, require, tidy
+from discreet.releases.plots import BLUE, INK, MUTED, new_figure, require, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from discreet.basis import ROOM
 from discreet.data._arrays import Float, IntArray
+from discreet.postprocessing.basis import ROOM
 
 # Shares of the norm below this part of the largest are not worth a column.
 _LEAST = 3e-3
@@ -103,26 +103,3 @@ class Focus:
         square = narrow**2
         slope, spread = weight @ square / len(weight), weight**2 @ square / len(weight)
         return np.asarray(slope**2 / (spread * square.mean(axis=0)))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Belief:
-    """Where coefficients are and how far off they may be."""
-
-    mean: Float
-    covariance: Float
-
-    def update(self, seen: Float, slope: Float, noise: Float, gram: Float, most: float) -> Belief:
-        """After a look that shows ``slope @ (truth - mean)`` with noise.
-
-        Where it shows more than could be expected, more is doubted. No step moves the predictions, whose mean square
-        ``gram`` gives, by more than ``most``.
-        """
-        expected = slope @ self.covariance @ slope.T
-        surprise = float(seen @ np.linalg.solve(expected + noise, seen)) / len(seen)
-        prior = max(1.0, surprise - np.sqrt(2.0 / len(seen))) * self.covariance
-        gain = np.linalg.solve(slope @ prior @ slope.T + noise, slope @ prior).T
-        step = gain @ seen
-        length = float(np.sqrt(max(float(step @ gram @ step), 0.0)))
-        left = prior - gain @ slope @ prior
-        return Belief(self.mean + step * min(1.0, most / max(length, 1e-300)), (left + left.T) / 2.0)

@@ -13,16 +13,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 import numpy as np
 from scipy.special import ndtri
 
-from discreet.basis import Basis, Size, combine, evaluate
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds, Levels, Range
 from discreet.data.frames import table
 from discreet.exceptions import InvalidInput, UnsupportedRelease
-from discreet.marginals import NARROWEST, Window, cells
-from discreet.plots import plot_effect
+from discreet.postprocessing.basis import Basis, Size, combine, evaluate
+from discreet.postprocessing.marginals import NARROWEST, Window, cells
 from discreet.privacy.guarantee import Guarantee
-from discreet.publishing import columns, fields_of, guarantee_words, listed, mechanism_words, plain_copy, read_json
-from discreet.release import StudyDesign
+from discreet.releases.average import StudyDesign
+from discreet.releases.plots import plot_effect
+from discreet.releases.wording import (
+    columns,
+    fields_of,
+    guarantee_words,
+    listed,
+    mechanism_words,
+    plain_copy,
+    read_json,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

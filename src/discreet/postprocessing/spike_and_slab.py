@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.basis import Basis
 from discreet.data._arrays import Float, IntArray
+from discreet.postprocessing.basis import Basis
 
 Response = Callable[[Float], tuple[Float, Float]]
 

@@ -11,62 +11,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from discreet.basis import Basis
 from discreet.data._arrays import Float, IntArray
 from discreet.data.columns import Range
 from discreet.data.records import Chunk
+from discreet.postprocessing.basis import Basis
+from discreet.postprocessing.block_shrinkage import Block, Shrunk, shrink
+from discreet.postprocessing.gaussian_update import Information
 from discreet.rounds import Propensity
-from discreet.shrinkage import Block, Shrunk, shrink
 from discreet.survey import Setting
 
 # What is left of a coefficient that a shape does not want, and the part of all shapes that jumps get.
 _FAINT, _JUMPY = 1e-3, 0.3
 # A first guess at the size of coefficients on the logit (squared), and the intercept's.
 _LOGIT, _LOGIT_CAP = 0.25, 4.0
-# Keeps what can be seen by no record from being divided by.
-_TINY = 1e-12
 # The intercepts of outcome and effect may be this many scales of the outcome away from where they are first seen.
 _FAR = 3.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Information:
-    """A normal likelihood of coefficients: its precision, and precision times its peak.
-
-    It is about the coefficients of these very records, so that rounds add up: each has noise of its own, while all see
-    the same records. What sampling adds is added once, by `sampled`.
-    """
-
-    precision: Float
-    target: Float
-
-    @classmethod
-    def seen(cls, value: Float, sd: float, slope: Float, doubt: float) -> Information:
-        """From moments ``slope @ coefficients + noise``; ``doubt`` is a relative error of the model behind the slope.
-
-        Without it, early rounds would be believed to the last digit where records are many.
-        """
-        noise = sd**2 + doubt**2 * float(np.mean(value**2))
-        return cls(slope.T @ slope / noise, slope.T @ value / noise)
-
-    def sampled(self, precision: Float) -> Information:
-        """The same about the coefficients of the population, which those of the records miss with some precision."""
-        left = np.linalg.solve(
-            self.precision + precision + _TINY * np.trace(precision) * np.eye(len(precision)), precision
-        )
-        joint = self.precision @ left
-        return Information((joint + joint.T) / 2.0, left.T @ self.target)
-
-    def around(self, centre: Float) -> Information:
-        """The same where coefficients were counted from a centre."""
-        return Information(self.precision, self.target + self.precision @ centre)
-
-    def __add__(self, other: Information) -> Information:
-        return Information(self.precision + other.precision, self.target + other.target)
-
-    def weakened(self, part: float) -> Information:
-        """Believed in part only."""
-        return Information(part * self.precision, part * self.target)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,19 +12,19 @@ import numpy as np
 from scipy.special import ndtri
 
 from discreet.clusters import Clusters, partition_from
-from discreet.contrasts import Kind, Look, Means, Table, arm_means, signed_effects
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.frames import encoded
 from discreet.data.partition import Partition
-from discreet.effect_plots import plot_gains
 from discreet.exceptions import InvalidInput
 from discreet.files import checked_fields, read_plain, write_plain
-from discreet.plots import plot_segments
+from discreet.postprocessing.segment_means import Kind, Look, Means, Table, arm_means, signed_effects
+from discreet.postprocessing.segment_smoothing import Factor, Posterior, posterior
 from discreet.privacy.guarantee import Guarantee
-from discreet.publishing import guarantee_words, listed, mechanism_words, plain_copy
-from discreet.release import StudyDesign
-from discreet.smoothing import Factor, Posterior, posterior
+from discreet.releases.average import StudyDesign
+from discreet.releases.function_plots import plot_gains
+from discreet.releases.plots import plot_segments
+from discreet.releases.wording import guarantee_words, listed, mechanism_words, plain_copy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

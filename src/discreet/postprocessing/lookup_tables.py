@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.basis import Basis
-from discreet.curves import polynomials, unroll
 from discreet.data._arrays import Float, Room
-from discreet.marginals import into_windows
+from discreet.postprocessing.basis import Basis
+from discreet.postprocessing.marginals import into_windows
+from discreet.postprocessing.polynomials import polynomials, unroll
 
 # Steps along a range.
 STEPS = 8192

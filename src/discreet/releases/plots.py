@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from discreet.data.bounds import Bounds
 from discreet.exceptions import MissingExtra
-from discreet.release import SOURCES, Release
+from discreet.releases.average import SOURCES, Release
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

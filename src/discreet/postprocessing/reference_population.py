@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logit
 
-from discreet.basis import Basis
 from discreet.data._arrays import Float
-from discreet.marginals import reference_points
+from discreet.postprocessing.basis import Basis
+from discreet.postprocessing.marginals import reference_points
 
 # Points of the public stand-in for the covariates.
 REFERENCE = 6_000

@@ -1,0 +1,1 @@
+"""The questions that estimators ask of the gate, by subject."""

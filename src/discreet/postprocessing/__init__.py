@@ -1,0 +1,1 @@
+"""Functions of released numbers and public facts only: nothing here can see a record or ask the gate."""
