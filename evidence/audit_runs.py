@@ -1,7 +1,7 @@
 """Runs behind the audit's page, kept on disk one by one: an interrupted run continues where it stopped.
 
 A result is used again while the mechanism, the instruments, the versions of libraries and the settings are what they
-were. What a change to `discreet.cate` touches is run again; what it does not is kept.
+were. What a change to `discreet.estimators.cate` touches is run again; what it does not is kept.
 """
 
 from __future__ import annotations

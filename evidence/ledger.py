@@ -26,7 +26,7 @@ from typing import Any
 import discreet
 from discreet import Budget, Ledger
 from discreet.ledger import Cost
-from discreet.ledger.costs import Total, admits
+from discreet.ledger.composition import Total, admits
 from evidence.ledger_crashes import Crashes, crash
 from evidence.ledger_races import Races, race
 from evidence.ledger_tampering import Tampering, tamper

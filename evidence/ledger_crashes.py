@@ -16,7 +16,7 @@ import numpy as np
 
 import discreet
 from discreet import Bounds, DifferenceInMeans, Ledger
-from discreet.ledger.fits import wanted_by
+from discreet.ledger.charging import wanted_by
 from discreet.privacy import noise
 
 BOUNDS = Bounds(outcome=(0, 1))

@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from discreet import ATE, score_rounds
+from discreet import ATE
 from discreet.audit.attacks import Run
 from discreet.audit.matrix import public_facts
 from discreet.audit.pairs import on_pair
 from discreet.audit.replaying import replay
 from discreet.audit.result import AuditResult
+from discreet.estimators.measurements import score as score_rounds
 from discreet.privacy import calibration as scales
 from discreet.privacy import gate, noise
 from discreet.privacy.sensitivity import fixed_point as lattice

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from discreet import ATE, CATE, Bounds, EffectRelease, NotFitted
-from discreet.cate import Design, effect_size
 from discreet.data.columns import Levels, Range
+from discreet.estimators.cate import Design, effect_size
 from discreet.privacy.accountant import calibrate_mu
 from discreet.testing import frozen_noise, seeded_noise
 

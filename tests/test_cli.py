@@ -16,9 +16,9 @@ import pytest
 from typer.testing import CliRunner
 
 import discreet
-from discreet import ate as ate_module
 from discreet.cli import app
 from discreet.data.bounds import Bounds
+from discreet.estimators import ate as ate_module
 from discreet.releases.average import Release
 
 BOUNDS = Bounds(outcome=(0, 10), covariates={"age": (0, 1), "sex": ["f", "m"]}, propensity=(0.1, 0.9))
@@ -178,14 +178,14 @@ def test_no_traceback_reaches_the_terminal(here):
 
 def test_a_plan_gets_every_option_and_prints_its_summary(here, monkeypatch):
     asked = {}
-    module = types.ModuleType("discreet.planning")
+    module = types.ModuleType("discreet.estimators.planning")
 
     def plan(kind, **options):
         asked.update(options, kind=kind)
         return types.SimpleNamespace(summary=lambda: "the width will be 0.3")
 
     module.plan = plan
-    monkeypatch.setitem(sys.modules, "discreet.planning", module)
+    monkeypatch.setitem(sys.modules, "discreet.estimators.planning", module)
     result = run("plan", "ate", "--n", 5735, "--bounds", "bounds.toml", "--delta", "1e-6", "--width", "0.3")
     assert result.exit_code == 0
     assert result.stdout == "the width will be 0.3\n"

@@ -6,7 +6,7 @@ import pyarrow.csv as pcsv
 import pytest
 
 from discreet import Bounds, EffectRelease
-from discreet import cate as cate_module
+from discreet.estimators import cate as cate_module
 from tests.test_cli import ESTIMATE, here, plain, refused, run  # noqa: F401
 
 

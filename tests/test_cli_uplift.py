@@ -8,7 +8,7 @@ import pyarrow.csv as pcsv
 import pytest
 
 from discreet import UpliftRelease
-from discreet import uplift as uplift_module
+from discreet.estimators import uplift as uplift_module
 from tests.test_cli import here, plain, refused, run  # noqa: F401
 
 GIVEN = ["--outcome", "days", "--treatment", "drug", "--bounds", "bounds.toml", "--epsilon", "5"]

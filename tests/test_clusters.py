@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from discreet import Bounds, Budget
-from discreet.clusters import Clusters, first_clusters, lloyd, nearest
+from discreet.data.clusters import Clusters, nearest
 from discreet.data.frames import encoded
 from discreet.data.records import ArrayRecords
+from discreet.estimators.clustering import first_clusters, lloyd
 from discreet.exceptions import InvalidInput
 from discreet.papers import PrivateKMeans
 from discreet.privacy.gate import Gate

@@ -29,7 +29,7 @@ def test_what_is_kept_of_an_attack_depends_on_the_mechanism_that_it_attacks():
 
 def test_a_change_to_effect_functions_leaves_all_other_estimators_results_alone():
     homes = {type(configuration.make()).__module__ for configuration in matrix()}
-    assert {home for home in homes if "cate.py" in needed(home)} == {"discreet.cate"}
+    assert {home for home in homes if "cate.py" in needed(home)} == {"discreet.estimators.cate"}
     for instrument in audit_runs._INSTRUMENTS:
         assert not {"ate.py", "cate.py", "uplift.py"} & needed(instrument)
 

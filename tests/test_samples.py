@@ -10,11 +10,12 @@ import pytest
 from seeded_fits import BOUNDS, study
 from test_engines import TABLES, assert_same
 
-from discreet import ATE, CATE, Bounds, DifferenceInMeans, Uplift, fitted
+from discreet import ATE, CATE, Bounds, DifferenceInMeans, Uplift
 from discreet.data.backends import base as sources
 from discreet.data.bounds import Range
 from discreet.data.records import CHUNK_ROWS, ArrayRecords
 from discreet.data.sampling import chosen, sample_of
+from discreet.estimators import _base as fitted
 from discreet.exceptions import InvalidInput, SourceFailed
 from discreet.privacy.gate import Gate
 from discreet.testing import record_sums, seeded_noise, watched

@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.scores import aipw_score, aipw_score_bound, balancing_weight
+from discreet.estimators.measurements.nuisances import balancing_weight
+from discreet.estimators.measurements.score import aipw_score, aipw_score_bound
 
 shares = st.floats(0.02, 0.98)
 values = st.floats(-1, 1)

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from discreet import survey
 from discreet.data.bounds import Range
 from discreet.data.records import CHUNK_ROWS, Chunk
+from discreet.estimators.measurements import covariates as survey
+from discreet.estimators.measurements.covariates import Features
 from discreet.postprocessing.basis import Basis, Size
 from discreet.postprocessing.feature_selection import Focus
-from discreet.survey import Features
 
 BASIS = Basis.flat((Range(0, 1), Range(0, 1)), Size(degree=2, pairs=True, curved=False))
 ROWS = 50

@@ -10,12 +10,12 @@ from sklearn.base import clone
 
 from discreet import Bounds, PrivateKMeans, Release, Uplift, UpliftRelease
 from discreet.datasets import adum, criteo_shaped
+from discreet.estimators.uplift import declared, segments_in_words
 from discreet.exceptions import DiscreetError, InvalidBudget, InvalidInput, MissingBounds, NotFitted, UnsupportedRelease
 from discreet.privacy import gate as gate_module
 from discreet.privacy.events import GaussianEvent, LaplaceEvent
 from discreet.releases.report import render_page, save_page
 from discreet.testing import frozen_noise, seeded_noise
-from discreet.uplift import declared, segments_in_words
 
 STUDY = adum(6_000, 0)
 GIVEN = {"epsilon": 1.0, "bounds": STUDY.bounds, "by": {0: 6}}

@@ -7,12 +7,12 @@ __version__ = "0.1.0"
 
 # Public names are imported on first use, so that `import discreet` and `discreet --help` start at once.
 _HOME = {
-    "ATE": "ate",
-    "CATE": "cate",
+    "ATE": "estimators.ate",
+    "CATE": "estimators.cate",
     "Bounds": "data.bounds",
     "Budget": "privacy.budget",
     "BudgetExceeded": "exceptions",
-    "DifferenceInMeans": "ate",
+    "DifferenceInMeans": "estimators.difference_in_means",
     "DiscreetError": "exceptions",
     "EffectRelease": "releases.function",
     "Guarantee": "privacy.guarantee",
@@ -26,14 +26,14 @@ _HOME = {
     "MissingBounds": "exceptions",
     "MissingExtra": "exceptions",
     "NotFitted": "exceptions",
-    "PrivateKMeans": "clusters",
+    "PrivateKMeans": "estimators.clustering",
     "Range": "data.columns",
     "Release": "releases.average",
     "Shares": "privacy.budget",
     "UnsupportedRelease": "exceptions",
-    "Uplift": "uplift",
+    "Uplift": "estimators.uplift",
     "UpliftRelease": "releases.segments",
-    "plan": "planning",
+    "plan": "estimators.planning",
 }
 
 __all__ = [
@@ -69,12 +69,15 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from discreet.ate import ATE, DifferenceInMeans
     from discreet.audit import audit
-    from discreet.cate import CATE
-    from discreet.clusters import PrivateKMeans
     from discreet.data.bounds import Bounds
     from discreet.data.columns import Levels, Range
+    from discreet.estimators.ate import ATE
+    from discreet.estimators.cate import CATE
+    from discreet.estimators.clustering import PrivateKMeans
+    from discreet.estimators.difference_in_means import DifferenceInMeans
+    from discreet.estimators.planning import plan
+    from discreet.estimators.uplift import Uplift
     from discreet.exceptions import (
         BudgetExceeded,
         DiscreetError,
@@ -89,13 +92,11 @@ if TYPE_CHECKING:
         UnsupportedRelease,
     )
     from discreet.ledger import Ledger
-    from discreet.planning import plan
     from discreet.privacy.budget import Budget, Shares
     from discreet.privacy.guarantee import Guarantee
     from discreet.releases.average import Release
     from discreet.releases.function import EffectRelease
     from discreet.releases.segments import UpliftRelease
-    from discreet.uplift import Uplift
 
 
 # Modules that are reached as attributes of the package, `discreet.testing.seeded_noise`; `audit` can be called.

@@ -123,8 +123,8 @@ def ate(
     stratum: Stratum = None,
 ) -> None:
     """Estimate an average treatment effect and publish it."""
-    from discreet.ate import ATE
     from discreet.data.bounds import Bounds
+    from discreet.estimators.ate import ATE
 
     # Whatever can be refused is refused before any budget is spent.
     _check_level(alpha)
@@ -179,7 +179,7 @@ def plan_ate(
 ) -> None:
     """Interval width, noise and detectable effect of 'discreet ate', from public numbers alone."""
     from discreet.data.bounds import Bounds
-    from discreet.planning import plan
+    from discreet.estimators.planning import plan
 
     planned = plan(
         "ate",

@@ -77,8 +77,8 @@ def cate(
     stratum: Stratum = None,
 ) -> None:
     """Estimate the effect as a function of covariates and publish it."""
-    from discreet.cate import CATE
     from discreet.data.bounds import Bounds
+    from discreet.estimators.cate import CATE
 
     # Whatever can be refused is refused before any budget is spent.
     check_target(out, "--out", replace=False)

@@ -79,9 +79,9 @@ def uplift(
     stratum: Stratum = None,
 ) -> None:
     """Estimate effects by segment and publish them."""
-    from discreet.clusters import PrivateKMeans
     from discreet.data.bounds import Bounds
-    from discreet.uplift import Uplift, segments_in_words
+    from discreet.estimators.clustering import PrivateKMeans
+    from discreet.estimators.uplift import Uplift, segments_in_words
 
     # Whatever can be refused is refused before any budget is spent.
     check_level(alpha)

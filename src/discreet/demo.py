@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 from scipy.special import ndtri
 
 from discreet import demo_effects
-from discreet.ate import ATE
 from discreet.comparisons import Row, plot_splits, plot_widths
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds, Range
 from discreet.datasets import draw
 from discreet.demo_effects import FILES, HOME, Effects
+from discreet.estimators.ate import ATE
 from discreet.exceptions import InvalidInput
 from discreet.releases.average import Release
 from discreet.releases.report import finding, guarantee_facts, guess, page, picture, save_report

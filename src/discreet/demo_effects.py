@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from discreet.cate import CATE
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.frames import encoded
 from discreet.datasets import DESIGNS
+from discreet.estimators.cate import CATE
+from discreet.estimators.uplift import Uplift
 from discreet.releases.function import EffectRelease
 from discreet.releases.function_plots import gains_figure
 from discreet.releases.plots import GREEN, effect_figure, segments_figure
 from discreet.releases.report import picture, save_page
 from discreet.releases.segments import UpliftRelease
-from discreet.uplift import Uplift
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from discreet import ATE, CATE, Bounds, Budget, DifferenceInMeans, InvalidBudget, Uplift
-from discreet.ledger.costs import MOST_REQUESTS, Cost, Total, admits, gaussian_limit, pure_mu, within_quota
+from discreet.ledger.composition import MOST_REQUESTS, Cost, Total, admits, gaussian_limit, pure_mu, within_quota
 from discreet.privacy.accountant import calibrate_mu, gdp_delta, lattice_slack
 from discreet.testing import seeded_noise
 

@@ -16,7 +16,7 @@ from discreet.audit.mechanism import fitted as fit_to
 from discreet.audit.neighbours import base
 from discreet.audit.replaying import study_of
 from discreet.ledger import Cost
-from discreet.ledger.fits import wanted_by
+from discreet.ledger.charging import wanted_by
 from discreet.privacy import noise
 from discreet.privacy.noise import charge_first, charged_by
 from discreet.testing import seeded_noise

@@ -12,7 +12,7 @@ from sqlalchemy import create_engine, text
 import discreet
 from discreet import Budget, BudgetExceeded, InvalidInput, Ledger, LedgerCorrupt, LedgerRefused, LedgerUnavailable
 from discreet.ledger import Cost
-from discreet.ledger import durable as durable_module
+from discreet.ledger import ledger as durable_module
 
 ONE = Cost(epsilon=1)
 HALF = Cost(epsilon=0.5)
@@ -380,7 +380,7 @@ def test_a_release_that_is_given_again_and_again_is_one_line_in_the_log(ledger):
 
 
 def test_importing_estimators_does_not_load_the_database_library():
-    script = "import sys, discreet.ate; print('sqlalchemy' in sys.modules)"
+    script = "import sys, discreet.estimators.ate; print('sqlalchemy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
     assert discreet.Ledger.__name__ == "Ledger"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from discreet import Ledger, LedgerCorrupt
 from discreet.ledger import Cost, Head, verify_lines
-from discreet.ledger.chain import START, canonical, follow, verify_entries
+from discreet.ledger.hash_chain import START, canonical, follow, verify_entries
 
 FIELDS = ("time", "actor", "action", "dataset", "body", "previous", "hash")
 

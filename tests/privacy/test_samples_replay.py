@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet import ATE, CATE, Bounds, fitted
+from discreet import ATE, CATE, Bounds
 from discreet.data.records import ArrayRecords
 from discreet.data.sampling import chosen
+from discreet.estimators import _base as fitted
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query

@@ -256,7 +256,9 @@ def test_stopping_a_request_does_not_tell_whether_it_had_ended(still, moment, mo
     job = asked_for(service, 0.3)
     row = jobs.claim(service)
     if moment == "after it failed":
-        monkeypatch.setattr("discreet.ate.DifferenceInMeans.fit_table", lambda *_, **__: 1 / 0)
+        monkeypatch.setattr(
+            "discreet.estimators.difference_in_means.DifferenceInMeans.fit_table", lambda *_, **__: 1 / 0
+        )
     with monkeypatch.context() as patch:
         if moment == "while it ends":
             settle = budgets.settle
@@ -279,7 +281,7 @@ def test_a_failure_after_charging_is_charged_and_says_so_and_nothing_else(site, 
     def broken(*_args, **_kwargs):
         raise InvalidInput(secret)
 
-    monkeypatch.setattr("discreet.ate.DifferenceInMeans.fit_table", broken)
+    monkeypatch.setattr("discreet.estimators.difference_in_means.DifferenceInMeans.fit_table", broken)
     job = site.ask(epsilon=0.21).json()["job"]
     found = site.wait(job)
     assert (found["state"], found["failure"], found["charged"]) == ("failed", "failed-charged", True)

@@ -50,7 +50,8 @@ def matrix() -> list[Configuration]:
 
 
 def _averages() -> list[Configuration]:
-    from discreet.ate import ATE, DifferenceInMeans
+    from discreet.estimators.ate import ATE
+    from discreet.estimators.difference_in_means import DifferenceInMeans
 
     found = []
     for number, (design, outcome, p, relation) in enumerate(product(DESIGNS, OUTCOMES, (1, 3, 30), RELATIONS)):
@@ -84,7 +85,7 @@ def _averages() -> list[Configuration]:
 
 
 def _functions() -> list[Configuration]:
-    from discreet.cate import CATE
+    from discreet.estimators.cate import CATE
 
     found = []
     for number, (design, outcome, p, relation) in enumerate(product(DESIGNS, OUTCOMES, (1, 3, 30), RELATIONS)):
@@ -104,8 +105,8 @@ def _functions() -> list[Configuration]:
 
 
 def _segments() -> list[Configuration]:
-    from discreet.clusters import PrivateKMeans
-    from discreet.uplift import Uplift
+    from discreet.estimators.clustering import PrivateKMeans
+    from discreet.estimators.uplift import Uplift
 
     found = []
     for design, outcome, delta, relation in product(DESIGNS, OUTCOMES, (None, DELTA), RELATIONS):
@@ -130,7 +131,7 @@ def _segments() -> list[Configuration]:
 
 def _papers() -> list[Configuration]:
     from discreet import papers
-    from discreet.clusters import PrivateKMeans
+    from discreet.estimators.clustering import PrivateKMeans
 
     def some(
         method: Any,

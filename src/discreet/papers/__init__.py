@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from discreet.clusters import PrivateKMeans
+    from discreet.estimators.clustering import PrivateKMeans
     from discreet.papers import baselines
     from discreet.papers.adum import ADUM
     from discreet.papers.anonymity import anonymised_effects

@@ -19,16 +19,17 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from discreet import fitted
-from discreet.clusters import Clusters, PrivateKMeans, first_clusters, lloyd
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
+from discreet.data.clusters import Clusters
 from discreet.data.expressions import ByCell, Y, number
 from discreet.data.partition import By, Partition
 from discreet.data.records import Chunk, Records
+from discreet.estimators import _base as fitted
+from discreet.estimators._base import Progress
+from discreet.estimators.clustering import PrivateKMeans, first_clusters, lloyd
 from discreet.exceptions import InvalidInput, NotFitted
-from discreet.fitted import Progress
-from discreet.ledger.fits import on_ledger
+from discreet.ledger.charging import on_ledger
 from discreet.papers.claims import claimed_guarantee, warn_of_claim
 from discreet.papers.rows import gather, in_own_unit
 from discreet.papers.segments import SegmentRelease

@@ -20,11 +20,11 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator
 
-from discreet import fitted
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
+from discreet.estimators import _base as fitted
 from discreet.exceptions import InvalidInput, MissingBounds
-from discreet.ledger.fits import on_ledger
+from discreet.ledger.charging import on_ledger
 from discreet.papers.averages import average
 from discreet.papers.claims import claimed_guarantee, warn_of_claim
 from discreet.papers.gross_error import noise_factor

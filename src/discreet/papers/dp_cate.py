@@ -22,12 +22,12 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from discreet import fitted
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import ArrayRecords, Chunk
+from discreet.estimators import _base as fitted
 from discreet.exceptions import InvalidBudget, InvalidInput, NotFitted
-from discreet.ledger.fits import on_ledger
+from discreet.ledger.charging import on_ledger
 from discreet.papers.answers import AnswersRelease
 from discreet.papers.claims import claimed_guarantee, warn_of_claim
 from discreet.papers.dp_cate_formulas import (

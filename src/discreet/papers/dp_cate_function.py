@@ -25,12 +25,12 @@ from typing import Any, ClassVar, Literal, get_args
 
 from sklearn.base import BaseEstimator
 
-from discreet import fitted
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import MIN_ROWS, ArrayRecords, Chunk
+from discreet.estimators import _base as fitted
 from discreet.exceptions import InvalidBudget, InvalidInput, NotFitted
-from discreet.ledger.fits import on_ledger
+from discreet.ledger.charging import on_ledger
 from discreet.papers.answers import AnswersRelease, FunctionRelease
 from discreet.papers.claims import claimed_guarantee, warn_of_claim
 from discreet.papers.dp_cate import check_common, known_propensity, rng_of

@@ -10,8 +10,8 @@ from discreet.data.backends import open_table
 from discreet.data.backends.base import Options
 from discreet.data.filters import Half
 from discreet.data.records import Chunk
+from discreet.estimators._base import Progress
 from discreet.exceptions import InvalidInput
-from discreet.fitted import Progress
 from discreet.papers.rows import gather, take
 
 

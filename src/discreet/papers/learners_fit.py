@@ -13,9 +13,9 @@ from typing import Any
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import ArrayRecords
+from discreet.estimators._base import Progress
 from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds, NotFitted
-from discreet.fitted import Progress
-from discreet.ledger.fits import on_ledger
+from discreet.ledger.charging import on_ledger
 from discreet.papers.claims import warn_of_claim
 from discreet.papers.effects import LearnerRelease
 from discreet.papers.learners_ebm import MEASURED

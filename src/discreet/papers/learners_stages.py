@@ -11,8 +11,8 @@ import numpy as np
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds, Levels, Range
 from discreet.data.records import MIN_ROWS, Chunk
+from discreet.estimators._base import Progress
 from discreet.exceptions import InvalidInput
-from discreet.fitted import Progress
 from discreet.papers.effects import ReleasedModel
 from discreet.papers.learners_additive import AdditiveLearner
 from discreet.papers.learners_base import ARM, BaseLearner, Task

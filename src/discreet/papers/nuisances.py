@@ -20,14 +20,15 @@ from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.columns import Range
 from discreet.data.records import Chunk
+from discreet.estimators.measurements.covariates import Features, build_basis, marginal_questions, measure_gram
+from discreet.estimators.measurements.location import locate, pilot_effect
+from discreet.estimators.measurements.nuisances import Outcome, first_look, first_questions
 from discreet.exceptions import InvalidInput
 from discreet.papers.predictions import Predict, outcomes, probabilities
 from discreet.papers.rows import in_own_unit
 from discreet.postprocessing.basis import size_for
 from discreet.privacy.budget import Shares
 from discreet.privacy.gate import Gate
-from discreet.rounds import Outcome, first_look, first_questions
-from discreet.survey import Features, build_basis, locate, marginal_questions, measure_gram, pilot_effect
 
 Surfaces: TypeAlias = Callable[[Float], tuple[Float, Float]]
 """From covariates as `Bounds` encodes them to propensity and prognosis, the latter in the outcome's unit."""

@@ -23,13 +23,13 @@ from typing import Any, ClassVar, Literal, get_args
 
 from sklearn.base import BaseEstimator
 
-from discreet import fitted
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import MIN_ROWS, Chunk, Records
+from discreet.estimators import _base as fitted
+from discreet.estimators._base import Progress
 from discreet.exceptions import InvalidBudget, InvalidInput
-from discreet.fitted import Progress
-from discreet.ledger.fits import on_ledger
+from discreet.ledger.charging import on_ledger
 from discreet.papers.averages import average
 from discreet.papers.claims import claimed_guarantee, warn_of_claim
 from discreet.papers.halves import Halves

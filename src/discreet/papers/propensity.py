@@ -24,7 +24,7 @@ from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import Chunk
 from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds, NotFitted
-from discreet.ledger.fits import on_ledger
+from discreet.ledger.charging import on_ledger
 from discreet.papers.claims import claimed_guarantee, warn_of_claim
 from discreet.papers.iptw import iptw, iptw_bound, iptw_scores
 from discreet.papers.logistic import least_penalty, minimise, objective_sd, output_sd, propensity, sensitivity

@@ -14,8 +14,8 @@ from discreet.data.expressions import Formula
 from discreet.data.frames import encoded, feature_rows
 from discreet.data.partition import Partition
 from discreet.data.records import CHUNK_ROWS, MIN_ROWS, ArrayRecords, Chunk, Kernel, OnRows, Records, add_up
+from discreet.estimators._base import Progress
 from discreet.exceptions import InvalidInput
-from discreet.fitted import Progress
 from discreet.privacy.noise import charge_first
 from discreet.privacy.sensitivity.fixed_point import SAFE
 

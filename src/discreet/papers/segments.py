@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.clusters import Clusters, partition_from
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
+from discreet.data.clusters import Clusters, partition_from
 from discreet.data.frames import encoded
 from discreet.data.partition import Partition
 from discreet.exceptions import InvalidInput

@@ -18,13 +18,13 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from discreet import fitted
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import Chunk, Records
+from discreet.estimators import _base as fitted
+from discreet.estimators._base import Progress
 from discreet.exceptions import InvalidInput, MissingBounds, NotFitted
-from discreet.fitted import Progress
-from discreet.ledger.fits import on_ledger
+from discreet.ledger.charging import on_ledger
 from discreet.papers.claims import claimed_guarantee, warn_of_claim
 from discreet.papers.functional import (
     coefficient_bound,

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 import numpy as np
 from scipy.special import ndtri
 
-from discreet.clusters import Clusters, partition_from
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
+from discreet.data.clusters import Clusters, partition_from
 from discreet.data.frames import encoded
 from discreet.data.partition import Partition
 from discreet.exceptions import InvalidInput

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from discreet.clusters import PrivateKMeans
 from discreet.data._arrays import Float
 from discreet.datasets import Study, adum, criteo_shaped, hillstrom
+from discreet.estimators.clustering import PrivateKMeans
+from discreet.estimators.uplift import Uplift
 from discreet.metrics import auuc, pehe
 from discreet.papers.adum import ADUM
 from discreet.papers.claims import UnprovedClaim
@@ -22,7 +23,6 @@ from discreet.papers.two_model import TwoModel
 from discreet.reproduce.noise_runs import noise_seed
 from discreet.reproduce.targets import FLAGSHIP_CELL, Row
 from discreet.testing import seeded_noise
-from discreet.uplift import Uplift
 
 STUDY_SEED, NOISE_SEED = 71_000_000, 97_000_000
 N = 20_000

@@ -6,9 +6,9 @@ import warnings
 
 import numpy as np
 
-from discreet.cate import CATE
 from discreet.data._arrays import Float
 from discreet.datasets.study import Study
+from discreet.estimators.cate import CATE
 from discreet.papers.anonymity import Aggregate, anonymised_effects
 from discreet.papers.claims import UnprovedClaim
 from discreet.papers.learners import DRLearner

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from discreet.cate import CATE
 from discreet.data._arrays import Float
 from discreet.datasets import Study, meta_learners, social_pressure
+from discreet.estimators.cate import CATE
 from discreet.papers.claims import UnprovedClaim
 from discreet.papers.effects import LearnerRelease
 from discreet.papers.learners import DRLearner, RLearner, SLearner

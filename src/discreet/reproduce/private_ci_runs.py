@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from discreet import fitted
-from discreet.ate import ATE
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import ArrayRecords
 from discreet.datasets import Study, private_ci, private_ci_rct, rhc
+from discreet.estimators import _base as fitted
+from discreet.estimators.ate import ATE
 from discreet.exceptions import InvalidInput
 from discreet.papers import baselines
 from discreet.papers.claims import UnprovedClaim

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from discreet.ate import ATE
 from discreet.data._arrays import Float
 from discreet.datasets import Study, ihdp, nsw, propensity_scores
+from discreet.estimators.ate import ATE
 from discreet.papers.iptw import bias, iptw, sign_error_bound, spread
 from discreet.papers.logistic import least_penalty, minimise, objective_sd, output_sd
 from discreet.privacy.noise import published_gaussian

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from discreet.data.bounds import Bounds
 from discreet.exceptions import DiscreetError, InvalidInput, LedgerCorrupt
 from discreet.ledger import Head
-from discreet.ledger.chain import canonical, sha256
+from discreet.ledger.hash_chain import canonical, sha256
 from discreet.privacy.budget import Budget
 from discreet.serve import budgets, catalogue
 from discreet.serve.catalogue import Dataset

@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.data.bounds import Bounds
 from discreet.data.partition import Partition
+from discreet.estimators.planning import Plan, plan
 from discreet.exceptions import InvalidInput
-from discreet.planning import Plan, plan
 from discreet.serve.catalogue import Dataset
 from discreet.serve.requests import LEAST, MOST, Cut, Kind, chosen
 

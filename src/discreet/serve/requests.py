@@ -9,15 +9,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from discreet import fitted
-from discreet.ate import ATE, DifferenceInMeans
-from discreet.cate import CATE
 from discreet.data.bounds import Bounds
 from discreet.data.partition import Partition
+from discreet.estimators import _base as fitted
+from discreet.estimators.ate import ATE
+from discreet.estimators.cate import CATE
+from discreet.estimators.difference_in_means import DifferenceInMeans
+from discreet.estimators.uplift import MOST_SEGMENTS, Uplift
 from discreet.exceptions import InvalidInput
 from discreet.serve.catalogue import Dataset
 from discreet.serve.refusals import Refusal
-from discreet.uplift import MOST_SEGMENTS, Uplift
 
 Kind = Literal["ate", "difference-in-means", "cate", "uplift", "dp-cate"]
 TITLES: dict[str, str] = {

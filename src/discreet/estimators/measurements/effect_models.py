@@ -14,11 +14,11 @@ import numpy as np
 from discreet.data._arrays import Float, IntArray
 from discreet.data.columns import Range
 from discreet.data.records import Chunk
+from discreet.estimators.measurements.covariates import Setting
+from discreet.estimators.measurements.nuisances import Propensity
 from discreet.postprocessing.basis import Basis
 from discreet.postprocessing.block_shrinkage import Block, Shrunk, shrink
 from discreet.postprocessing.gaussian_update import Information
-from discreet.rounds import Propensity
-from discreet.survey import Setting
 
 # What is left of a coefficient that a shape does not want, and the part of all shapes that jumps get.
 _FAINT, _JUMPY = 1e-3, 0.3

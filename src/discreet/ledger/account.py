@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.ledger.book import DataSet, Proposal, Request
-from discreet.ledger.costs import Composition, Cost, Total, admits, gaussian_limit, plain_limit, within_quota
+from discreet.ledger.composition import Composition, Cost, Total, admits, gaussian_limit, plain_limit, within_quota
+from discreet.ledger.state import DataSet, Proposal, Request
 from discreet.privacy.accountant import ClaimedEvent, Event, GaussianEvent, event_from_dict, profile_of
 from discreet.privacy.budget import Budget
 from discreet.privacy.guarantee import Neighbours

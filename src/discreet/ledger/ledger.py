@@ -13,11 +13,11 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from discreet.exceptions import InvalidInput, LedgerCorrupt
-from discreet.ledger import checks
-from discreet.ledger.accounts import Account
-from discreet.ledger.book import Book, Proposal, Request, State
-from discreet.ledger.chain import Entry, Head, canonical, follow, sha256, verify_entries
-from discreet.ledger.costs import Cost, check_composition
+from discreet.ledger import _validation as checks
+from discreet.ledger.account import Account
+from discreet.ledger.composition import Cost, check_composition
+from discreet.ledger.hash_chain import Entry, Head, canonical, follow, sha256, verify_entries
+from discreet.ledger.state import Book, Proposal, Request, State
 from discreet.privacy.budget import Budget
 from discreet.privacy.guarantee import Guarantee, Neighbours
 
@@ -52,7 +52,7 @@ class Ledger:
 
     def _connect(self) -> None:
         # Imported when first used: estimators know of ledgers, and most of them never see one.
-        from discreet.ledger.store import Store
+        from discreet.ledger.storage import Store
 
         self._store, self._book, self._lock, self._process = Store(self._url), Book(), RLock(), os.getpid()
 
@@ -374,7 +374,7 @@ class Ledger:
 
     def plot(self, ax: Any = None) -> Any:
         """Draw what is spent, reserved and left of every cap (needs matplotlib)."""
-        from discreet.ledger.pictures import plot_accounts
+        from discreet.ledger.plot import plot_accounts
 
         return plot_accounts([self.account(name) for name in self.datasets()], ax)
 

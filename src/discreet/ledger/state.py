@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from discreet.exceptions import BudgetExceeded, InvalidInput, LedgerCorrupt, LedgerRefused
-from discreet.ledger.chain import START, Entry, Head, canonical, check, sha256
-from discreet.ledger.costs import Composition, Cost, Total, admits, within_quota
+from discreet.ledger.composition import Composition, Cost, Total, admits, within_quota
+from discreet.ledger.hash_chain import START, Entry, Head, canonical, check, sha256
 from discreet.privacy.budget import Budget
 from discreet.privacy.guarantee import Neighbours
 

@@ -5,18 +5,17 @@ Like those of `rounds`, each turns a share of the budget into public numbers. Di
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
-from discreet.data._arrays import Float, IntArray, Room
+from discreet.data._arrays import Float, Room
 from discreet.data.columns import Range
 from discreet.data.records import CHUNK_ROWS, Chunk
+from discreet.estimators.measurements.location import RowMap
 from discreet.postprocessing.basis import Basis, Size, combine
 from discreet.postprocessing.feature_selection import Focus
-from discreet.postprocessing.magnitude import BINS, Factors, Spread, bin_numbers
 from discreet.postprocessing.marginals import (
     Column,
     cell_numbers,
@@ -29,97 +28,10 @@ from discreet.postprocessing.marginals import (
 from discreet.postprocessing.reference_population import Reference, SteadyGram
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
-from discreet.privacy.sensitivity.sets import Ball, Cells, Gram, Interval, MeanSquare
+from discreet.privacy.sensitivity.sets import Cells, Gram
 
 # Features of up to this many numbers (128 MB) are kept.
 _KEPT_NUMBERS = 16_000_000
-
-RowMap = Callable[[Chunk], Float]
-
-
-@dataclass(frozen=True, slots=True)
-class Location:
-    """Where and how wide the outcome is, and how many are treated."""
-
-    treated: float
-    treated_noise: float
-    centre: float
-    noise: float
-    spread: Spread
-
-
-def locate(gate: Gate, share: float, *beside: Query) -> Location:
-    """Share of treated, centre and spread of the outcome, in three passes that zoom in.
-
-    The first of them prepares what will be asked ``beside``.
-    """
-    n = gate.n
-    first = (
-        Query("share of treated", 0.3 * share, Interval(0.0, 1.0), lambda c: c.t),
-        Query("outcome, first look", 0.3 * share, MeanSquare(1.0), lambda c: c.y),
-    )
-    gate.prepare(*first, *beside)
-    treated, outcome = gate.ask(*first)
-    low, high = gate.bounds.propensity
-    centre = float(np.clip(outcome.value[0] / n, -1.0, 1.0))
-    noise = float(np.asarray(outcome.sd)[0]) / n
-    wide = float(np.sqrt(np.clip(outcome.value[1] / n - centre**2, max(2.0 * noise, 1e-6), 1.0)))
-    (again,) = gate.ask(
-        Query("centre of the outcome", 0.15 * share, Interval(-3.0 * wide, 3.0 * wide), lambda c: c.y - centre)
-    )
-    centre += float(again.value) / n
-    spread = measure_spread(gate, "spread of the outcome", 0.25 * share, lambda c: c.y - centre, 2.0)
-    return Location(
-        treated=float(np.clip(float(treated.value) / n, low, high)),
-        treated_noise=float(treated.sd) / n,
-        centre=centre,
-        noise=float(again.sd) / n,
-        spread=spread,
-    )
-
-
-def measure_spread(
-    gate: Gate, name: str, share: float, rows: RowMap, ceiling: float, factors: Factors | None = None
-) -> Spread:
-    """Distribution of a magnitude over half octaves below a public ceiling; ``factors`` as in `Spread.fit`."""
-    (counts,) = gate.ask(Query(name, share, Cells((BINS,)), lambda c: bin_numbers(rows(c), ceiling)))
-    return Spread.fit(counts.value / gate.n, float(counts.sd) / gate.n, ceiling, factors)
-
-
-def measure_sides(gate: Gate, name: str, share: float, rows: RowMap, ceiling: float) -> Spread:
-    """The same with a sign, so that tails of one side are known: twice the bins, and one of them to a record still."""
-    return read_sides(gate, sides_question(name, share, rows, ceiling), ceiling)
-
-
-def sides_question(name: str, share: float, rows: RowMap, ceiling: float) -> Query:
-    """What `measure_sides` asks."""
-
-    def signed(c: Chunk) -> IntArray:
-        values = rows(c)
-        return bin_numbers(values, ceiling) + BINS * (values > 0.0)
-
-    return Query(name, share, Cells((2 * BINS,)), signed)
-
-
-def read_sides(gate: Gate, question: Query, ceiling: float) -> Spread:
-    """What the answer to `sides_question` says."""
-    (counts,) = gate.ask(question)
-    below, above = np.split(counts.value / gate.n, 2)
-    sd = 2.0**0.5 * float(counts.sd) / gate.n
-    return Spread.fit(below + above, sd, ceiling).with_sides(above - below, sd)
-
-
-def pilot_effect(gate: Gate, share: float, where: Location) -> float:
-    """Difference of the arms' means, residuals clipped: a first, confounded guess that only centres what follows."""
-    clip = 2.5 * where.spread.scale
-
-    def rows(c: Chunk) -> Float:
-        residual = np.clip(c.y - where.centre, -clip, clip)
-        return np.column_stack([c.t * residual, (1.0 - c.t) * residual])
-
-    (sums,) = gate.ask(Query("arm means", share, Ball(clip, 2), rows))
-    means = sums.value / gate.n / np.maximum([where.treated, 1.0 - where.treated], 0.02)
-    return float(np.clip(means[0] - means[1], -3.0 * where.spread.scale, 3.0 * where.spread.scale))
 
 
 def marginal_questions(columns: tuple[Column, ...], share: float, name: str = "marginals") -> tuple[Query, ...]:

@@ -22,9 +22,9 @@ import numpy as np
 
 from discreet.data.bounds import Bounds
 from discreet.exceptions import DiscreetError, InvalidInput
-from discreet.ledger.chain import canonical
-from discreet.ledger.costs import Cost
-from discreet.ledger.durable import Ledger
+from discreet.ledger.composition import Cost
+from discreet.ledger.hash_chain import canonical
+from discreet.ledger.ledger import Ledger
 from discreet.privacy.budget import Budget
 from discreet.privacy.guarantee import Neighbours
 from discreet.privacy.noise import charged_by, drawing_is_seeded

@@ -11,13 +11,27 @@ import numpy as np
 
 from discreet.data._arrays import Float
 from discreet.data.records import Chunk
+from discreet.estimators.measurements.location import Location, RowMap, measure_spread
+from discreet.estimators.measurements.nuisances import Outcome
 from discreet.postprocessing.magnitude import Factors
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import MeanSquare
-from discreet.rounds import Outcome
-from discreet.scores import aipw_score
-from discreet.survey import Location, RowMap, measure_spread
+
+
+def aipw_score(y: Float, t: Float, propensity: Float, prognosis: Float) -> Float:
+    """Augmented inverse-propensity score, (t - e)(y - f) / (e (1 - e)).
+
+    With f = (1 - e) mu_1 + e mu_0 this is the usual doubly robust score; its mean is the average effect if either e
+    or f is right, and otherwise misses by E[(pi - e)(f* - f) / (e (1 - e))]: docs/proofs/ate.md.
+    """
+    return (t - propensity) / (propensity * (1.0 - propensity)) * (y - prognosis)
+
+
+def aipw_score_bound(outcome_width: float, min_propensity: float) -> float:
+    """Largest |score| of one record when outcome and prognosis are clipped. Proof: docs/proofs/ate.md."""
+    return outcome_width / min_propensity
+
 
 # What the interval allows for of what clipping hides.
 _ALLOW = 0.35

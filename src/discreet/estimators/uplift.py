@@ -9,15 +9,16 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from discreet import fitted
-from discreet.clusters import Clusters, PrivateKMeans, first_clusters, lloyd
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds, Levels
+from discreet.data.clusters import Clusters
 from discreet.data.expressions import ByCell, Y, number
 from discreet.data.partition import By, Partition, column_places
 from discreet.data.records import Records
+from discreet.estimators import _base as fitted
+from discreet.estimators._base import Progress, open_gate
+from discreet.estimators.clustering import PrivateKMeans, first_clusters, lloyd
 from discreet.exceptions import InvalidInput
-from discreet.fitted import Progress, open_gate
 from discreet.postprocessing.segment_means import (
     FEWEST,
     Kind,

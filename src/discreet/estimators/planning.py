@@ -14,11 +14,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 from scipy.special import ndtri
 
-from discreet.ate import KNOWN_DESIGN, MEANS, calibrations_for, observational
 from discreet.data.bounds import Bounds
 from discreet.data.records import MIN_ROWS
+from discreet.estimators._base import COUNT
+from discreet.estimators.ate import KNOWN_DESIGN, calibrations_for, observational
+from discreet.estimators.difference_in_means import MEANS
 from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds
-from discreet.fitted import COUNT
 from discreet.postprocessing.basis import Basis, choose_size
 from discreet.privacy.accountant import calibrate_mu
 from discreet.privacy.budget import Budget, Shares

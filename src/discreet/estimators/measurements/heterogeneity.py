@@ -15,6 +15,7 @@ from scipy.special import logit
 
 from discreet.data._arrays import Float
 from discreet.data.records import Chunk
+from discreet.estimators.measurements.covariates import Setting
 from discreet.estimators.measurements.effect_models import (
     Models,
     fit_treatment,
@@ -22,6 +23,8 @@ from discreet.estimators.measurements.effect_models import (
     prior_variance,
     single_blocks,
 )
+from discreet.estimators.measurements.location import Location, RowMap, measure_sides, read_sides, sides_question
+from discreet.estimators.measurements.nuisances import Propensity
 from discreet.postprocessing.basis import ROOM
 from discreet.postprocessing.feature_selection import Focus, allot
 from discreet.postprocessing.gaussian_update import Information
@@ -29,8 +32,6 @@ from discreet.postprocessing.magnitude import Spread
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import Ball
-from discreet.rounds import Propensity
-from discreet.survey import Location, RowMap, Setting, measure_sides, read_sides, sides_question
 
 Correction = Literal["R", "DR"]
 

@@ -16,6 +16,8 @@ from scipy.special import expit, logit
 
 from discreet.data._arrays import Float
 from discreet.data.records import Chunk
+from discreet.estimators.measurements.covariates import Features, Setting
+from discreet.estimators.measurements.location import Location, measure_spread
 from discreet.postprocessing.basis import ROOM
 from discreet.postprocessing.feature_selection import Focus, allot
 from discreet.postprocessing.gaussian_update import Belief
@@ -26,8 +28,6 @@ from discreet.postprocessing.spike_and_slab import Likeness, Moments, Posterior,
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import Ball, Interval
-from discreet.scores import balancing_weight
-from discreet.survey import Features, Location, Setting, measure_spread
 
 # Weights of single records in the prognosis stop here: beyond, they add noise and no information.
 _MOST_WEIGHT = 3.0
@@ -394,3 +394,15 @@ def _remainder(outcome: Outcome, step: float) -> Remainder:
     shared = float(np.sum(((outcome.covariance @ gram) * assigned)[1:].sum(axis=1) / outcome.likeness.size[1:]))
     unlike = shared * outcome.likeness.doubt
     return Remainder(shared * outcome.likeness.correlation, float(np.sqrt(max(together, 0.0) + unlike**2)))
+
+
+def balancing_weight(t: Float, propensity: Float, most: float) -> Float:
+    """Weight that turns a record's residual into one of f* = (1 - e) mu_1 + e mu_0.
+
+    The rarer arm's weight is held to ``most``, and both are then divided by their expectation, so that what both arms
+    have in common passes in full; that expectation is not taken below 0.3, where it would only amplify noise.
+    """
+    odds = propensity / (1.0 - propensity)
+    treated, control = np.minimum(1.0 / odds, most), np.minimum(odds, most)
+    expected = propensity * treated + (1.0 - propensity) * control
+    return np.where(t > 0.0, treated, control) / np.maximum(expected, 0.3)

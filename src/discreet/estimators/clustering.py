@@ -10,17 +10,15 @@ either. Under replace-one the noise is doubled.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
-from discreet.data._arrays import Float, IntArray
-from discreet.data.bounds import Bounds, Levels, Range
-from discreet.data.frames import feature_rows
-from discreet.data.partition import Partition, column_places
+from discreet.data._arrays import Float
+from discreet.data.bounds import Bounds
+from discreet.data.clusters import Clusters, lowest_features, nearest
+from discreet.data.partition import column_places
 from discreet.data.records import Chunk
 from discreet.exceptions import InvalidInput
 from discreet.privacy.gate import Gate
@@ -67,80 +65,12 @@ class PrivateKMeans:
             object.__setattr__(self, "columns", tuple(columns))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Clusters:
-    """Cells around released centres: a record belongs to the nearest one.
-
-    Parameters
-    ----------
-    centres : array of shape (k, d)
-        In the space of features.
-    columns : tuple of int
-        Covariates that were clustered by.
-    bounds : Bounds
-        What is declared about all covariates.
-    """
-
-    centres: Float
-    columns: tuple[int, ...]
-    bounds: Bounds
-
-    @property
-    def count(self) -> int:
-        """Number of cells."""
-        return len(self.centres)
-
-    def cells(self, x: Float) -> IntArray:
-        """The cell of each row of encoded covariates."""
-        return nearest(self.features(x), self.centres)
-
-    def places(self, x: Float) -> list[Float]:
-        """The cell of each row, as the only way in which records are divided."""
-        return [self.cells(x).astype(np.float64)]
-
-    def ends(self) -> list[Float | None]:
-        """Clusters have no order."""
-        return [None]
-
-    def features(self, x: Float) -> Float:
-        """What is clustered, of rows of encoded covariates."""
-        return feature_rows(x[:, list(self.columns)], _chosen(self.bounds, self.columns))
-
-    def labels(self) -> list[str]:
-        """What the cells are called, in order."""
-        return [f"cluster {k}" for k in range(self.count)]
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain JSON."""
-        return {"kind": "clusters", "centres": self.centres.tolist(), "columns": list(self.columns)}
-
-    @classmethod
-    def from_dict(cls, plain: Mapping[str, Any], bounds: Bounds) -> Clusters:
-        """Read back what ``to_dict`` wrote."""
-        try:
-            columns = column_places(plain["columns"], bounds)
-            centres = np.array(plain["centres"], dtype=np.float64)
-            features = sum(len(_lowest(bounds.columns[column])) for column in columns)
-        except (InvalidInput, KeyError, TypeError, ValueError):
-            raise InvalidInput("clusters do not fit the bounds; check the file.") from None
-        # Features lie between -1 and 1, and so do their centres.
-        if centres.ndim != 2 or centres.shape[1] != features or not columns or not np.all(np.abs(centres) <= 1.0):
-            raise InvalidInput("clusters do not fit the bounds; check the file.")
-        return cls(centres, columns, bounds)
-
-
-def partition_from(plain: Mapping[str, Any], bounds: Bounds) -> Partition | Clusters:
-    """A partition of either kind from its plain JSON."""
-    kind = Clusters if plain["kind"] == "clusters" else Partition
-    return kind.from_dict(plain, bounds)
-
-
 def lloyd(gate: Gate, wanted: PrivateKMeans, share: float) -> Clusters:
     """Find clusters through the gate. Proof: docs/proofs/adum.md, lemma 3."""
     bounds = gate.bounds
     found = first_clusters(wanted, bounds)
     k, d, p = found.count, found.centres.shape[1], len(found.columns)
-    low = np.concatenate([_lowest(bounds.columns[column]) for column in found.columns])
+    low = np.concatenate([lowest_features(bounds.columns[column]) for column in found.columns])
     each = share / wanted.rounds
     for _ in range(wanted.rounds):
         current = found
@@ -164,15 +94,6 @@ def lloyd(gate: Gate, wanted: PrivateKMeans, share: float) -> Clusters:
     return found
 
 
-def nearest(v: Float, centres: Float) -> IntArray:
-    """The nearest centre of each row; of two that are equally near, the first."""
-    # One feature after the other, elementwise: a matrix product may round a row differently in another place.
-    distance = np.zeros((len(v), len(centres)))
-    for j in range(v.shape[1]):
-        distance += (v[:, j, None] - centres[:, j]) ** 2
-    return np.asarray(np.argmin(distance, axis=1), dtype=np.int64)
-
-
 def first_clusters(wanted: PrivateKMeans, bounds: Bounds) -> Clusters:
     """Centres before any record is seen, far from each other and from the walls."""
     columns = tuple(range(bounds.p)) if wanted.columns is None else column_places(wanted.columns, bounds)
@@ -180,7 +101,7 @@ def first_clusters(wanted: PrivateKMeans, bounds: Bounds) -> Clusters:
         raise InvalidInput("PrivateKMeans needs Bounds(covariates=...): clusters are made of covariates.")
     if len(set(columns)) < len(columns):
         raise InvalidInput("columns names a covariate twice: list each once.")
-    low = np.concatenate([_lowest(bounds.columns[column]) for column in columns])
+    low = np.concatenate([lowest_features(bounds.columns[column]) for column in columns])
     return Clusters(_packed(wanted.clusters, tuple(low.tolist()), wanted.random_state).copy(), columns, bounds)
 
 
@@ -203,11 +124,3 @@ def _packed(clusters: int, lows: tuple[float, ...], random_state: int) -> Float:
         if len(centres) == clusters:
             return centres
         radius *= _SHRINK
-
-
-def _chosen(bounds: Bounds, columns: tuple[int, ...]) -> Bounds:
-    return Bounds(outcome=bounds.outcome, covariates=[bounds.columns[column] for column in columns])
-
-
-def _lowest(spec: Range | Levels) -> Float:
-    return np.full(1, -1.0) if isinstance(spec, Range) else np.zeros(len(spec.levels) - 1)

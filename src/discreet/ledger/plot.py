@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from discreet.exceptions import MissingExtra
-from discreet.ledger.accounts import Account
+from discreet.ledger.account import Account
 
 # Okabe and Ito's colours, which everyone can tell apart.
 _COLOURS = {"spent": "#0072b2", "reserved": "#e69f00", "left": "#d5dade"}

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import hypot, sqrt
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from discreet import fitted
-from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
-from discreet.data.records import Chunk, Records
-from discreet.exceptions import InvalidBudget
-from discreet.fitted import Progress, after_count, count_first, look_through, open_gate, sample_note, trimmed
-from discreet.postprocessing.basis import Basis, Size, choose_size
-from discreet.privacy.budget import Budget, Shares
-from discreet.privacy.gate import Gate
-from discreet.privacy.guarantee import Neighbours
-from discreet.releases.average import Release, Uncertainty
-from discreet.rounds import (
+from discreet.data.records import Records
+from discreet.estimators import _base as fitted
+from discreet.estimators._base import (
+    Progress,
+    after_count,
+    average_release,
+    clip_note,
+    count_first,
+    look_through,
+    open_gate,
+    sample_note,
+    trimmed,
+    uncertainty_of,
+)
+from discreet.estimators.measurements.covariates import Features, build_basis, marginal_questions, measure_gram
+from discreet.estimators.measurements.location import locate, pilot_effect
+from discreet.estimators.measurements.nuisances import (
     Remainder,
-    arm_factors,
     calibrate,
     correct_outcome,
     first_look,
@@ -30,8 +35,8 @@ from discreet.rounds import (
     lean_effect,
     refine_effect,
 )
-from discreet.score_rounds import (
-    Score,
+from discreet.estimators.measurements.score import (
+    aipw_score_bound,
     clips_nothing,
     measure_score,
     score_factor,
@@ -39,11 +44,14 @@ from discreet.score_rounds import (
     small_sample_error,
     unclipped_score,
 )
-from discreet.scores import aipw_score, aipw_score_bound
-from discreet.survey import Features, Location, build_basis, locate, marginal_questions, measure_gram, pilot_effect
+from discreet.exceptions import InvalidBudget
+from discreet.postprocessing.basis import Basis, Size, choose_size
+from discreet.privacy.budget import Budget, Shares
+from discreet.privacy.gate import Gate
+from discreet.privacy.guarantee import Neighbours
+from discreet.releases.average import Uncertainty
 
 KNOWN_DESIGN = Shares(location=0.05, pilot=0.02, marginals=0.03, gram=0.08, models=0.15, looks=0.05, score=0.62)
-MEANS = Shares(location=0.12, pilot=0.06, looks=0.07, score=0.75)
 # Where n mu passes these (for six covariates), the propensity is calibrated on the records: parts of its share.
 _CALIBRATE = ((1500.0, (0.3, 0.7)), (8000.0, (0.15, 0.25, 0.6)))
 # Part of the correction's share that lets the effect lean on covariates, where there is a calibration.
@@ -157,87 +165,10 @@ class ATE(BaseEstimator):  # type: ignore[misc]
             "trim": [low, high],
         }
         small = small_sample_error(look, where)
-        uncertainty = _uncertainty(gate, score, hypot(remainder.sd, score.lost * off, small))
+        uncertainty = uncertainty_of(gate, score, hypot(remainder.sd, score.lost * off, small))
         notes = _notes(size, gate.bounds.p, known, (low, high), uncertainty, small > 0.5 * remainder.sd)
         notes += sample_note(gate, look)
-        self.release_ = _release("ate", gate, score, uncertainty, where, pilot, known, share, adjustment, notes)
-        return self
-
-
-class DifferenceInMeans(BaseEstimator):  # type: ignore[misc]
-    """Difference of the arms' means, for randomised trials; pure epsilon (no delta) or (epsilon, delta).
-
-    Covariates are ignored. In an observational study the difference of means is confounded: use `ATE`.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        The budget; without a delta all noise is Laplace noise and the guarantee is pure.
-    bounds : Bounds
-        Public facts; only outcome, treatment and overlap are used.
-    propensity : float, array or column name, optional
-        Probability of treatment where it is known by design; otherwise the share of treated is released.
-    neighbours : {"replace-one", "add-remove"}
-        Which data sets must look alike.
-
-    Attributes
-    ----------
-    release_ : Release
-        The only thing that fitting leaves behind; it may be published.
-
-    Privacy
-    -------
-    Protects every record's outcome and treatment under the stated relation, for every data set. Public: the bounds,
-    the number of records under replace-one, a known propensity. Proof: docs/proofs/ate.md.
-    """
-
-    fit, fit_table, ate_interval = fitted.fit, fitted.fit_table, fitted.ate_interval
-    summary, plot = fitted.summary, fitted.plot
-    ate_, guarantee_ = property(fitted.ate_), property(fitted.guarantee_)
-
-    def __init__(
-        self,
-        *,
-        epsilon: float,
-        bounds: Bounds,
-        delta: float | None = None,
-        propensity: Any = None,
-        neighbours: Neighbours = "replace-one",
-    ) -> None:
-        self.epsilon = epsilon
-        self.bounds = bounds
-        self.delta = delta
-        self.propensity = propensity
-        self.neighbours = neighbours
-
-    def _check_budget(self, budget: Budget) -> None:
-        """Any budget will do: without a delta the gate draws Laplace noise."""
-
-    def _fit(self, records: Records, progress: Progress | None) -> DifferenceInMeans:
-        gate = open_gate(self, records, progress)
-        known = self.propensity is not None
-        count_first(gate)
-        share = after_count(gate, MEANS)
-        where = locate(gate, share["location"])
-        pilot = pilot_effect(gate, share["pilot"], where)
-
-        def rows(c: Chunk) -> Float:
-            e = c.e if c.e is not None else np.full(len(c.t), where.treated)
-            return aipw_score(c.y, c.t, e, where.centre + (0.5 - e) * pilot)
-
-        low, high = gate.bounds.propensity if known else (where.treated, where.treated)
-        ceiling = aipw_score_bound(4.0, min(low, 1.0 - high))
-        factors = None if known else arm_factors(np.array([where.treated]), score_factor)
-        score = measure_score(gate, share["score"], share["looks"], rows, pilot, ceiling, factors)
-        # The released share of treated misses the true one by its noise, which matters as far as the prognosis is off.
-        off = where.noise / min(where.treated, 1.0 - where.treated)
-        remainder = 0.0 if known else where.treated_noise * off / (where.treated * (1.0 - where.treated))
-        uncertainty = _uncertainty(gate, score, remainder)
-        notes = ("Treatment is taken to be randomised: no covariate is adjusted for.", *_clip_note(uncertainty))
-        adjustment = {"covariates": [], "basis": "none", "terms": 1, "trim": [low, high]}
-        self.release_ = _release(
-            "difference-in-means", gate, score, uncertainty, where, pilot, known, share, adjustment, notes
-        )
+        self.release_ = average_release("ate", gate, score, uncertainty, where, pilot, known, share, adjustment, notes)
         return self
 
 
@@ -261,47 +192,6 @@ def calibrations_for(strength: float, p: int) -> tuple[float, ...]:
     """Parts of the calibration's share that its rounds get; none where n mu is small (a public rule)."""
     scaled = strength / sqrt(max(p, 2) / 6.0)
     return max((parts for level, parts in _CALIBRATE if scaled >= level), key=len, default=())
-
-
-def _uncertainty(gate: Gate, score: Score, remainder: float) -> Uncertainty:
-    unit = gate.bounds.outcome_width / 2.0
-    return Uncertainty(
-        sampling=unit * sqrt(score.variance / gate.n),
-        privacy=unit * score.noise,
-        nuisance=unit * remainder,
-        clipping=unit * score.hidden,
-    )
-
-
-def _release(
-    kind: Literal["ate", "difference-in-means"],
-    gate: Gate,
-    score: Score,
-    uncertainty: Uncertainty,
-    where: Location,
-    pilot: float,
-    known: bool,
-    share: dict[str, float],
-    adjustment: dict[str, Any],
-    notes: tuple[str, ...],
-) -> Release:
-    unit = gate.bounds.outcome_width / 2.0
-    public = ["the declared bounds"]
-    public += [] if gate.counts_rows else ["the number of records"]
-    public += ["the probability of treatment"] if known else []
-    return Release(
-        kind=kind,
-        # No effect can exceed the outcome's range.
-        estimate=unit * min(max(score.mean, -2.0), 2.0),
-        uncertainty=uncertainty,
-        n=gate.n,
-        guarantee=gate.guarantee(proof="ate.md", public=tuple(public)),
-        bounds=gate.bounds,
-        design="known propensity" if known else "observational",
-        adjustment=adjustment | {"shares": share},
-        notes=notes,
-        reference={"unadjusted": unit * pilot, "treated_share": where.treated},
-    )
 
 
 def _notes(
@@ -329,10 +219,4 @@ def _notes(
                 "Most of the width is noise in the adjustment: more records, a larger epsilon or fewer covariates "
                 "would narrow it most."
             )
-    return (*notes, *_clip_note(uncertainty))
-
-
-def _clip_note(uncertainty: Uncertainty) -> tuple[str, ...]:
-    if uncertainty.share()["clipping"] < 0.1:
-        return ()
-    return ("Rare extreme scores (poor overlap or heavy tails) were clipped; the interval is wider to allow for it.",)
+    return (*notes, *clip_note(uncertainty))

@@ -9,19 +9,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import sqrt
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 from discreet.data.backends import open_table
 from discreet.data.backends.base import Options
 from discreet.data.bounds import Bounds
 from discreet.data.records import ArrayRecords, Records, Unit
+from discreet.estimators.measurements.location import Location
+from discreet.estimators.measurements.score import (
+    Score,
+)
 from discreet.exceptions import InvalidInput, MissingBounds, NotFitted
-from discreet.ledger.fits import on_ledger
+from discreet.ledger.charging import on_ledger
 from discreet.privacy.budget import Budget, Shares
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.sensitivity.sets import Interval
-from discreet.releases.average import Release
+from discreet.releases.average import Release, Uncertainty
 from discreet.releases.function import EffectRelease
 from discreet.releases.segments import UpliftRelease
 
@@ -256,3 +260,50 @@ def plot(self: Any, ax: Any = None) -> Any:
     from discreet.releases.plots import plot_release
 
     return plot_release(released(self), ax=ax)
+
+
+def uncertainty_of(gate: Gate, score: Score, remainder: float) -> Uncertainty:
+    unit = gate.bounds.outcome_width / 2.0
+    return Uncertainty(
+        sampling=unit * sqrt(score.variance / gate.n),
+        privacy=unit * score.noise,
+        nuisance=unit * remainder,
+        clipping=unit * score.hidden,
+    )
+
+
+def average_release(
+    kind: Literal["ate", "difference-in-means"],
+    gate: Gate,
+    score: Score,
+    uncertainty: Uncertainty,
+    where: Location,
+    pilot: float,
+    known: bool,
+    share: dict[str, float],
+    adjustment: dict[str, Any],
+    notes: tuple[str, ...],
+) -> Release:
+    unit = gate.bounds.outcome_width / 2.0
+    public = ["the declared bounds"]
+    public += [] if gate.counts_rows else ["the number of records"]
+    public += ["the probability of treatment"] if known else []
+    return Release(
+        kind=kind,
+        # No effect can exceed the outcome's range.
+        estimate=unit * min(max(score.mean, -2.0), 2.0),
+        uncertainty=uncertainty,
+        n=gate.n,
+        guarantee=gate.guarantee(proof="ate.md", public=tuple(public)),
+        bounds=gate.bounds,
+        design="known propensity" if known else "observational",
+        adjustment=adjustment | {"shares": share},
+        notes=notes,
+        reference={"unadjusted": unit * pilot, "treated_share": where.treated},
+    )
+
+
+def clip_note(uncertainty: Uncertainty) -> tuple[str, ...]:
+    if uncertainty.share()["clipping"] < 0.1:
+        return ()
+    return ("Rare extreme scores (poor overlap or heavy tails) were clipped; the interval is wider to allow for it.",)

@@ -30,7 +30,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from discreet.exceptions import InvalidInput, LedgerCorrupt, LedgerUnavailable, MissingExtra
-from discreet.ledger.chain import Entry, canonical, sha256
+from discreet.ledger.hash_chain import Entry, canonical, sha256
 
 # How long a writer waits for its turn, in seconds.
 _PATIENCE = 60

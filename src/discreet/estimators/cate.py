@@ -11,13 +11,22 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator
 
-from discreet import fitted
-from discreet.ate import ATE
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.columns import Range
 from discreet.data.records import Records
-from discreet.effect_rounds import (
+from discreet.estimators import _base as fitted
+from discreet.estimators._base import Progress, after_count, count_first, look_through, open_gate, sample_note, trimmed
+from discreet.estimators.ate import ATE
+from discreet.estimators.measurements.covariates import (
+    Features,
+    Setting,
+    build_closer_basis,
+    closer_questions,
+    measure_gram,
+)
+from discreet.estimators.measurements.effect_models import Models
+from discreet.estimators.measurements.heterogeneity import (
     Correction,
     TreatmentQuestion,
     assign,
@@ -30,9 +39,9 @@ from discreet.effect_rounds import (
     outcome_round,
     treatment_question,
 )
-from discreet.estimators.measurements.effect_models import Models
+from discreet.estimators.measurements.location import Location, locate, pilot_effect
+from discreet.estimators.measurements.nuisances import Propensity
 from discreet.exceptions import InvalidBudget, InvalidInput
-from discreet.fitted import Progress, after_count, count_first, look_through, open_gate, sample_note, trimmed
 from discreet.postprocessing.basis import MOST_CURVED_PAIRS, MOST_PAIRS, Basis, Size
 from discreet.postprocessing.block_shrinkage import profile
 from discreet.postprocessing.marginals import Column
@@ -41,17 +50,6 @@ from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours
 from discreet.releases.average import Release
 from discreet.releases.function import EffectRelease
-from discreet.rounds import Propensity
-from discreet.survey import (
-    Features,
-    Location,
-    Setting,
-    build_closer_basis,
-    closer_questions,
-    locate,
-    measure_gram,
-    pilot_effect,
-)
 
 # Below this n mu (as it is, and for six covariates) no noisy function beats a constant.
 _CONSTANT, _CONSTANT_SCALED = 350.0, 150.0

@@ -1,0 +1,113 @@
+"""Differences of the arms' means with a proved guarantee."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from discreet.data._arrays import Float
+from discreet.data.bounds import Bounds
+from discreet.data.records import Chunk, Records
+from discreet.estimators import _base as fitted
+from discreet.estimators._base import (
+    Progress,
+    after_count,
+    average_release,
+    clip_note,
+    count_first,
+    open_gate,
+    uncertainty_of,
+)
+from discreet.estimators.measurements.location import locate, pilot_effect
+from discreet.estimators.measurements.nuisances import (
+    arm_factors,
+)
+from discreet.estimators.measurements.score import (
+    aipw_score,
+    aipw_score_bound,
+    measure_score,
+    score_factor,
+)
+from discreet.privacy.budget import Budget, Shares
+from discreet.privacy.guarantee import Neighbours
+
+MEANS = Shares(location=0.12, pilot=0.06, looks=0.07, score=0.75)
+
+
+class DifferenceInMeans(BaseEstimator):  # type: ignore[misc]
+    """Difference of the arms' means, for randomised trials; pure epsilon (no delta) or (epsilon, delta).
+
+    Covariates are ignored. In an observational study the difference of means is confounded: use `ATE`.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The budget; without a delta all noise is Laplace noise and the guarantee is pure.
+    bounds : Bounds
+        Public facts; only outcome, treatment and overlap are used.
+    propensity : float, array or column name, optional
+        Probability of treatment where it is known by design; otherwise the share of treated is released.
+    neighbours : {"replace-one", "add-remove"}
+        Which data sets must look alike.
+
+    Attributes
+    ----------
+    release_ : Release
+        The only thing that fitting leaves behind; it may be published.
+
+    Privacy
+    -------
+    Protects every record's outcome and treatment under the stated relation, for every data set. Public: the bounds,
+    the number of records under replace-one, a known propensity. Proof: docs/proofs/ate.md.
+    """
+
+    fit, fit_table, ate_interval = fitted.fit, fitted.fit_table, fitted.ate_interval
+    summary, plot = fitted.summary, fitted.plot
+    ate_, guarantee_ = property(fitted.ate_), property(fitted.guarantee_)
+
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        bounds: Bounds,
+        delta: float | None = None,
+        propensity: Any = None,
+        neighbours: Neighbours = "replace-one",
+    ) -> None:
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.delta = delta
+        self.propensity = propensity
+        self.neighbours = neighbours
+
+    def _check_budget(self, budget: Budget) -> None:
+        """Any budget will do: without a delta the gate draws Laplace noise."""
+
+    def _fit(self, records: Records, progress: Progress | None) -> DifferenceInMeans:
+        gate = open_gate(self, records, progress)
+        known = self.propensity is not None
+        count_first(gate)
+        share = after_count(gate, MEANS)
+        where = locate(gate, share["location"])
+        pilot = pilot_effect(gate, share["pilot"], where)
+
+        def rows(c: Chunk) -> Float:
+            e = c.e if c.e is not None else np.full(len(c.t), where.treated)
+            return aipw_score(c.y, c.t, e, where.centre + (0.5 - e) * pilot)
+
+        low, high = gate.bounds.propensity if known else (where.treated, where.treated)
+        ceiling = aipw_score_bound(4.0, min(low, 1.0 - high))
+        factors = None if known else arm_factors(np.array([where.treated]), score_factor)
+        score = measure_score(gate, share["score"], share["looks"], rows, pilot, ceiling, factors)
+        # The released share of treated misses the true one by its noise, which matters as far as the prognosis is off.
+        off = where.noise / min(where.treated, 1.0 - where.treated)
+        remainder = 0.0 if known else where.treated_noise * off / (where.treated * (1.0 - where.treated))
+        uncertainty = uncertainty_of(gate, score, remainder)
+        notes = ("Treatment is taken to be randomised: no covariate is adjusted for.", *clip_note(uncertainty))
+        adjustment = {"covariates": [], "basis": "none", "terms": 1, "trim": [low, high]}
+        self.release_ = average_release(
+            "difference-in-means", gate, score, uncertainty, where, pilot, known, share, adjustment, notes
+        )
+        return self
