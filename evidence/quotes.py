@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from discreet.papers.dp_cate import MEASURED as DP_CATE
-from discreet.papers.dp_cate_function import MEASURED as FUNCTION
-from discreet.papers.learners_ebm import MEASURED as EBM
+from discreet.papers.dp_cate.function import MEASURED as FUNCTION
+from discreet.papers.dp_cate.pointwise import MEASURED as DP_CATE
+from discreet.papers.meta_learners.ebm import MEASURED as EBM
 
 WARNINGS = {"dp_cate.py": DP_CATE, "dp_cate_function.py": FUNCTION, "learners_ebm.py": EBM}
 QUOTED = re.compile(r"a claimed epsilon of [\d.]*\d is at least [\d.e+]*\d")

@@ -9,10 +9,10 @@ import pytest
 
 from discreet.audit.closed_form import Law, least_epsilon
 from discreet.audit.result import rounded_down
-from discreet.papers.logistic import sensitivity
-from discreet.papers.private_ci import MEASURED as PRIVATE_CI
-from discreet.papers.private_ci_formulas import Exact, publish
-from discreet.papers.propensity import MEASURED as PROPENSITY
+from discreet.papers.private_ate.equations import Exact, publish
+from discreet.papers.private_ate.estimator import MEASURED as PRIVATE_CI
+from discreet.papers.propensity.estimator import MEASURED as PROPENSITY
+from discreet.papers.propensity.logistic import sensitivity
 from discreet.privacy.conversions import gdp_epsilon, gdp_mu
 from discreet.reproduce import private_ci_attack, private_ci_attack_runs, propensity_attack
 from discreet.reproduce.pages import write

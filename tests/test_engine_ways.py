@@ -269,7 +269,7 @@ FILTERED = {"where": {"x1": (-1, None)}}
 CHOSEN = "the filter that chose the records"
 
 
-@pytest.mark.filterwarnings("ignore::discreet.papers.claims.UnprovedClaim")
+@pytest.mark.filterwarnings("ignore::discreet.papers.common.claims.UnprovedClaim")
 @pytest.mark.parametrize("lazy", [True, False])
 def test_methods_that_look_at_all_records_say_that_a_filter_is_public(lazy: bool) -> None:
     frame: Any = pl.DataFrame(UNITS)

@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 from discreet import InvalidInput
 from discreet.cli import app
 from discreet.datasets import rhc
-from discreet.papers import baselines
-from discreet.papers.private_ci_formulas import Exact
+from discreet.papers.private_ate import baselines
+from discreet.papers.private_ate.equations import Exact
 from discreet.reproduce import cache, find, papers, propensity_runs, runner
 from discreet.reproduce import private_ci_runs as runs
 from discreet.reproduce import private_ci_tables as tables

@@ -11,7 +11,7 @@ from discreet import Bounds
 from discreet.datasets import adum, criteo_shaped
 from discreet.exceptions import DiscreetError, InvalidBudget, InvalidInput, MissingBounds, NotFitted, UnsupportedRelease
 from discreet.papers import ADUM, PrivateKMeans, UnprovedClaim
-from discreet.papers.segments import SegmentRelease
+from discreet.papers.adum.release import SegmentRelease
 from discreet.privacy.events import ClaimedEvent, LaplaceEvent
 from discreet.testing import frozen_noise, seeded_noise
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from discreet.exceptions import InvalidInput
-from discreet.papers.adum_bound import Smooth, best_cells, failure_probability, least_epsilon, pehe_bound
+from discreet.papers.adum.error_bound import Smooth, best_cells, failure_probability, least_epsilon, pehe_bound
 
 STUDY = Smooth(lipschitz_control=0.5, lipschitz_treated=1.0, width=2.0, noise_sd=1.0, outcome_bound=5.0)
 

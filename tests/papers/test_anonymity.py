@@ -7,7 +7,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from discreet import Bounds, InvalidInput
 from discreet.datasets import dp_cate
 from discreet.papers import DPCATE
-from discreet.papers.anonymity import anonymised, anonymised_effects, groups
+from discreet.papers.dp_cate.k_anonymity import anonymised, anonymised_effects, groups
 
 MIXED = Bounds(outcome=(0, 1), covariates=[(0, 1), ["a", "b", "c"]])
 

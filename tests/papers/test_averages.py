@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.papers.averages import average
+from discreet.papers.common.averages import average
 from discreet.privacy.query import Released
 
 

@@ -6,9 +6,11 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from discreet import Bounds
 from discreet.exceptions import DiscreetError
-from discreet.papers import PrivATE, PropensityIPTW, private_ci_formulas, propensity
-from discreet.papers.baselines import SubsampledDifference
-from discreet.papers.claims import UnprovedClaim
+from discreet.papers import PrivATE, PropensityIPTW
+from discreet.papers.common.claims import UnprovedClaim
+from discreet.papers.private_ate import equations as private_ci_formulas
+from discreet.papers.private_ate.baselines import SubsampledDifference
+from discreet.papers.propensity import estimator as propensity
 from discreet.privacy import gate
 
 LINEAR = {"model_regression": LinearRegression(), "model_propensity": LogisticRegression()}

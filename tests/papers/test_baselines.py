@@ -9,11 +9,11 @@ import pytest
 from discreet import Bounds, Budget, DifferenceInMeans
 from discreet.datasets import private_ci_rct
 from discreet.exceptions import InvalidInput, MissingBounds
-from discreet.papers import baselines
-from discreet.papers.baselines import SubsampledDifference, group_differences
-from discreet.papers.claims import UnprovedClaim
-from discreet.papers.private_ci_formulas import Exact
-from discreet.papers.rows import Rows
+from discreet.papers.common.arrays import Rows
+from discreet.papers.common.claims import UnprovedClaim
+from discreet.papers.private_ate import baselines
+from discreet.papers.private_ate.baselines import SubsampledDifference, group_differences
+from discreet.papers.private_ate.equations import Exact
 from discreet.privacy.accountant import gdp_mu
 from discreet.testing import frozen_noise, record_sums, seeded_noise
 

@@ -14,12 +14,12 @@ from discreet import Bounds, InvalidBudget, InvalidInput, MissingBounds, NotFitt
 from discreet.data.records import ArrayRecords
 from discreet.datasets import dp_cate
 from discreet.papers import DPCATE
-from discreet.papers.answers import AnswersRelease
-from discreet.papers.claims import UnprovedClaim
-from discreet.papers.dp_cate_formulas import Weight
-from discreet.papers.dp_cate_models import first_stage, predictor, second_stage
-from discreet.papers.gross_error import noise_factor
-from discreet.papers.rows import gather
+from discreet.papers.common.arrays import gather
+from discreet.papers.common.claims import UnprovedClaim
+from discreet.papers.common.influence import noise_factor
+from discreet.papers.dp_cate.equations import Weight
+from discreet.papers.dp_cate.presets import first_stage, predictor, second_stage
+from discreet.papers.dp_cate.release import AnswersRelease
 from discreet.testing import frozen_noise, seeded_noise
 
 STUDY = dp_cate(1, 500, 5)

@@ -7,8 +7,8 @@ import pytest
 from sklearn.utils import check_random_state
 
 from discreet import Bounds, InvalidInput
-from discreet.papers.dp_cate import closed_sensitivity
-from discreet.papers.dp_cate_formulas import (
+from discreet.papers.common.influence import dense, noise_factor, random_points, searched
+from discreet.papers.dp_cate.equations import (
     DR_LEARNER,
     R_LEARNER,
     Residual,
@@ -19,8 +19,8 @@ from discreet.papers.dp_cate_formulas import (
     weight_of,
     weighted_pseudo_outcome,
 )
-from discreet.papers.dp_cate_kernel import noise_scale
-from discreet.papers.gross_error import dense, noise_factor, random_points, searched
+from discreet.papers.dp_cate.kernel_stage import noise_scale
+from discreet.papers.dp_cate.pointwise import closed_sensitivity
 
 BOUNDS = Bounds(outcome=(-1, 3), covariates=[(0, 1), (0, 1)], propensity=(0.1, 0.8))
 GENERAL = Weight("R", lambda pi: pi * (1 - pi), lambda pi: 1 - 2 * pi)

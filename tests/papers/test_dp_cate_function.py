@@ -15,13 +15,13 @@ from discreet import Bounds, InvalidBudget, InvalidInput, MissingBounds, NotFitt
 from discreet.data.records import ArrayRecords
 from discreet.datasets import dp_cate
 from discreet.papers import DPCATEFunction
-from discreet.papers.answers import AnswersRelease, FunctionRelease
-from discreet.papers.claims import UnprovedClaim
-from discreet.papers.dp_cate_formulas import Weight
-from discreet.papers.dp_cate_kernel import kernel_of, noise_scale, second_stage
-from discreet.papers.losses import Loss, huber, loss_of, squares
-from discreet.papers.rkhs import GaussianKernel, Span, _Problem, regress
-from discreet.papers.rows import gather
+from discreet.papers.common.arrays import gather
+from discreet.papers.common.claims import UnprovedClaim
+from discreet.papers.common.losses import Loss, huber, loss_of, squares
+from discreet.papers.dp_cate.equations import Weight
+from discreet.papers.dp_cate.kernel_regression import GaussianKernel, Span, _Problem, regress
+from discreet.papers.dp_cate.kernel_stage import kernel_of, noise_scale, second_stage
+from discreet.papers.dp_cate.release import AnswersRelease, FunctionRelease
 from discreet.testing import frozen_noise, seeded_noise
 
 STUDY = dp_cate(1, 600, 5)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet import Bounds, InvalidInput, UnsupportedRelease
-from discreet.papers.effects import LearnerRelease, ReleasedModel, Term
+from discreet.papers.meta_learners.release import LearnerRelease, ReleasedModel, Term
 from discreet.privacy.events import ClaimedEvent
 from discreet.privacy.guarantee import Guarantee
 

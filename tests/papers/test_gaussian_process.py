@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from discreet import InvalidInput
-from discreet.papers.gaussian_process import Path, pivoted
-from discreet.papers.rkhs import GaussianKernel
+from discreet.papers.dp_cate.gp_sampler import Path, pivoted
+from discreet.papers.dp_cate.kernel_regression import GaussianKernel
 
 KERNEL = GaussianKernel(0.3, 2.0)
 POINTS = np.random.default_rng(0).random((25, 2))

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from discreet.papers import iptw, logistic
+from discreet.papers.propensity import iptw, logistic
 
 
 def study(n, d, seed, *, positive):

@@ -5,11 +5,11 @@ import pytest
 
 from discreet import Bounds, Budget, InvalidInput
 from discreet.data.columns import Levels, Range
-from discreet.papers.learners_additive import AdditiveLearner
-from discreet.papers.learners_base import Task
-from discreet.papers.learners_ebm import EBMLearner
-from discreet.papers.learners_linear import LinearLearner, LogisticLearner, feature_norm, features, solve
-from discreet.papers.learners_smoothing import smooth
+from discreet.papers.meta_learners.additive import AdditiveLearner
+from discreet.papers.meta_learners.base_learner import Task
+from discreet.papers.meta_learners.bin_smoothing import smooth
+from discreet.papers.meta_learners.ebm import EBMLearner
+from discreet.papers.meta_learners.linear import LinearLearner, LogisticLearner, feature_norm, features, solve
 from discreet.testing import frozen_noise, seeded_noise
 
 BOUNDS = Bounds(outcome=(-4, 10), covariates=[(-3, 3), [0, 1, 2]])
@@ -142,7 +142,7 @@ def test_the_noise_of_dp_ebm_is_that_of_the_declared_weight(monkeypatch):
 
 
 def test_without_seeded_noise_dp_ebm_gets_no_seed():
-    from discreet.papers import learners_ebm
+    from discreet.papers.meta_learners import ebm as learners_ebm
 
     assert learners_ebm._seed() is None
     seeds = []

@@ -11,8 +11,8 @@ from discreet import Bounds, InvalidBudget, InvalidInput, MissingBounds, Missing
 from discreet.data.records import Chunk
 from discreet.datasets import meta_learners
 from discreet.papers import DRLearner, RLearner, SLearner, TLearner, UnprovedClaim
-from discreet.papers.effects import LearnerRelease
-from discreet.papers.learners_stages import dr_outcome, folded_outcome, partition, r_outcome, sizes
+from discreet.papers.meta_learners.release import LearnerRelease
+from discreet.papers.meta_learners.stages import dr_outcome, folded_outcome, partition, r_outcome, sizes
 from discreet.testing import frozen_noise, seeded_noise
 
 ALL = (SLearner, TLearner, DRLearner, RLearner)

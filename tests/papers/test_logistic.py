@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.exceptions import InvalidInput
-from discreet.papers import logistic
+from discreet.papers.propensity import logistic
 
 RNG = np.random.default_rng(7)
 

@@ -8,8 +8,8 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 
 from discreet import InvalidInput
-from discreet.papers.predictions import outcomes, probabilities
-from discreet.papers.private_ci_nuisances import preset
+from discreet.papers.common.predictions import outcomes, probabilities
+from discreet.papers.private_ate.presets import preset
 
 RNG = np.random.default_rng(0)
 X, NEW = RNG.random((200, 5)), RNG.random((40, 5))

@@ -13,9 +13,9 @@ from sklearn.svm import SVC
 
 from discreet import ATE, Bounds, InvalidBudget, InvalidInput, MissingBounds, NotFitted, Release
 from discreet.datasets import private_ci, private_ci_rct
-from discreet.papers.claims import UnprovedClaim
-from discreet.papers.private_ci import PrivATE
-from discreet.papers.private_ci_nuisances import preset
+from discreet.papers.common.claims import UnprovedClaim
+from discreet.papers.private_ate.estimator import PrivATE
+from discreet.papers.private_ate.presets import preset
 from discreet.reproduce.private_ci_runs import exact_statistics
 from discreet.testing import frozen_noise, seeded_noise
 

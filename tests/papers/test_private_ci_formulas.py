@@ -13,10 +13,10 @@ from sklearn.utils import check_random_state
 from discreet import Bounds
 from discreet.data.records import ArrayRecords
 from discreet.datasets import Study, private_ci
-from discreet.papers.gross_error import noise_factor
-from discreet.papers.nuisances import train
-from discreet.papers.private_ci import PrivATE
-from discreet.papers.private_ci_formulas import (
+from discreet.papers.common.arrays import gather
+from discreet.papers.common.influence import noise_factor
+from discreet.papers.common.nuisances import train
+from discreet.papers.private_ate.equations import (
     Exact,
     Parts,
     closed_sensitivity,
@@ -25,8 +25,8 @@ from discreet.papers.private_ci_formulas import (
     score_bound,
     searched_sensitivity,
 )
-from discreet.papers.private_ci_nuisances import preset
-from discreet.papers.rows import gather
+from discreet.papers.private_ate.estimator import PrivATE
+from discreet.papers.private_ate.presets import preset
 from discreet.reproduce.private_ci_runs import exact_statistics
 from discreet.testing import frozen_noise, seeded_noise
 from evidence.nonprivate import linear_nuisances, linear_scores

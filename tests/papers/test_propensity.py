@@ -12,9 +12,10 @@ import discreet
 from discreet import Bounds
 from discreet.datasets import propensity_scores
 from discreet.exceptions import DiscreetError, InvalidBudget, InvalidInput, MissingBounds, NotFitted, UnsupportedRelease
-from discreet.papers import PropensityIPTW, UnprovedClaim, iptw, logistic
-from discreet.papers.point import PointRelease
-from discreet.papers.rows import Rows, into_unit_ball, split
+from discreet.papers import PropensityIPTW, UnprovedClaim
+from discreet.papers.common.arrays import Rows, into_unit_ball, split
+from discreet.papers.propensity import iptw, logistic
+from discreet.papers.propensity.release import PointRelease
 from discreet.privacy.accountant import gdp_mu
 from discreet.privacy.events import ClaimedEvent, ParallelEvent
 from discreet.testing import frozen_noise, seeded_noise

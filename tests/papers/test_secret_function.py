@@ -12,10 +12,10 @@ import pytest
 
 from discreet import InvalidInput
 from discreet.exceptions import UnsupportedRelease
-from discreet.papers import query_state
-from discreet.papers.query_state import SECRET, Journal
-from discreet.papers.rkhs import Function, GaussianKernel
-from discreet.papers.secret_function import SecretFunction
+from discreet.papers.dp_cate import answer_log as query_state
+from discreet.papers.dp_cate.answer_log import SECRET, Journal
+from discreet.papers.dp_cate.interactive import SecretFunction
+from discreet.papers.dp_cate.kernel_regression import Function, GaussianKernel
 from discreet.testing import frozen_noise, seeded_noise
 
 RNG = np.random.default_rng(0)

@@ -12,9 +12,11 @@ from discreet import Bounds
 from discreet.data.frames import encoded
 from discreet.datasets import adum, criteo_shaped
 from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds, NotFitted
-from discreet.papers import TwoModel, UnprovedClaim, functional, logistic
-from discreet.papers.two_model import joint_sensitivity, objective_budget
-from discreet.papers.two_model_release import TwoModelRelease, unit_features
+from discreet.papers import TwoModel, UnprovedClaim
+from discreet.papers.adum import functional_mechanism as functional
+from discreet.papers.adum.two_model import joint_sensitivity, objective_budget
+from discreet.papers.adum.two_model_release import TwoModelRelease, unit_features
+from discreet.papers.propensity import logistic
 from discreet.privacy.events import ClaimedEvent
 from discreet.testing import frozen_noise, seeded_noise
 

@@ -7,7 +7,9 @@ import pytest
 
 from discreet import Bounds
 from discreet.audit.replay import Tape
-from discreet.papers import ADUM, PrivateKMeans, TwoModel, UnprovedClaim, adum, two_model
+from discreet.papers import ADUM, PrivateKMeans, TwoModel, UnprovedClaim
+from discreet.papers.adum import estimator as adum
+from discreet.papers.adum import two_model
 from discreet.testing import frozen_noise
 
 RANGES = Bounds(outcome=(-4, 10), covariates=[(-3, 3), (0, 1), ["a", "b", "c"]])

@@ -9,10 +9,11 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from discreet import Bounds
 from discreet.audit.replay import Tape
 from discreet.data.records import ArrayRecords
-from discreet.papers import dp_cate_kernel, rkhs
-from discreet.papers.dp_cate_function import DPCATEFunction
-from discreet.papers.nuisances import train
-from discreet.papers.rows import gather
+from discreet.papers.common.arrays import gather
+from discreet.papers.common.nuisances import train
+from discreet.papers.dp_cate import kernel_regression as rkhs
+from discreet.papers.dp_cate import kernel_stage as dp_cate_kernel
+from discreet.papers.dp_cate.function import DPCATEFunction
 from discreet.testing import seeded_noise
 
 BOUNDS = Bounds(outcome=(-4, 10), covariates=[(-3, 3), (0, 1), ["a", "b", "c"]], propensity=(0.1, 0.8))

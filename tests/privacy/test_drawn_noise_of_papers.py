@@ -16,8 +16,8 @@ from discreet.papers import (
     SLearner,
     TLearner,
     TwoModel,
-    baselines,
 )
+from discreet.papers.private_ate import baselines
 from discreet.privacy import gate as gate_module
 from discreet.privacy.events import GaussianEvent, ParallelEvent
 

@@ -10,10 +10,13 @@ import pytest
 from discreet import Bounds, Budget
 from discreet.audit.replay import Tape
 from discreet.data.columns import Levels, Range
-from discreet.papers import DRLearner, RLearner, TLearner, learners_additive, learners_linear, learners_smoothing
-from discreet.papers.learners_additive import AdditiveLearner
-from discreet.papers.learners_base import Task
-from discreet.papers.learners_linear import LinearLearner, LogisticLearner
+from discreet.papers import DRLearner, RLearner, TLearner
+from discreet.papers.meta_learners import additive as learners_additive
+from discreet.papers.meta_learners import bin_smoothing as learners_smoothing
+from discreet.papers.meta_learners import linear as learners_linear
+from discreet.papers.meta_learners.additive import AdditiveLearner
+from discreet.papers.meta_learners.base_learner import Task
+from discreet.papers.meta_learners.linear import LinearLearner, LogisticLearner
 from discreet.testing import seeded_noise
 
 BOUNDS = Bounds(outcome=(-4, 10), covariates=[(-3, 3), ["a", "b", "c"]], propensity=(0.1, 0.9))

@@ -8,7 +8,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from discreet.audit.replay import Tape
 from discreet.datasets import private_ci
-from discreet.papers.private_ci import PrivATE
+from discreet.papers.private_ate.estimator import PrivATE
 from discreet.testing import seeded_noise
 
 N = 240

@@ -5,7 +5,8 @@ import pytest
 
 from discreet import Bounds
 from discreet.audit.replay import Tape
-from discreet.papers import PropensityIPTW, propensity
+from discreet.papers import PropensityIPTW
+from discreet.papers.propensity import estimator as propensity
 
 BOUNDS = Bounds(outcome=(-4, 10), covariates=[(-3, 3), (0, 1), ["a", "b", "c"]], propensity=(0.1, 0.9))
 BASES, NEIGHBOURS = 50, 20

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from discreet.data.bounds import Bounds
 from discreet.exceptions import InvalidInput
-from discreet.papers.rows import OneVector
+from discreet.papers.common.arrays import OneVector
 from discreet.privacy.accountant import gdp_mu
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate

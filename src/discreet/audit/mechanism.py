@@ -18,7 +18,7 @@ from discreet.audit.neighbours import Table
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.exceptions import InvalidInput
-from discreet.papers.claims import UnprovedClaim
+from discreet.papers.common.claims import UnprovedClaim
 from discreet.privacy.budget import Budget
 from discreet.privacy.guarantee import Neighbours
 

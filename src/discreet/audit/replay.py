@@ -20,7 +20,7 @@ from discreet.audit.neighbours import Table
 from discreet.data._arrays import Float, IntArray
 from discreet.data.records import ArrayRecords
 from discreet.exceptions import DiscreetError, InvalidInput
-from discreet.papers.rows import Part, gather
+from discreet.papers.common.arrays import Part, gather
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.query import Released, Round

@@ -8,19 +8,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 _HOME = {
-    "ADUM": "adum",
-    "DPCATE": "dp_cate",
-    "DPCATEFunction": "dp_cate_function",
-    "DRLearner": "learners",
-    "PrivATE": "private_ci",
-    "PrivateKMeans": "adum",
-    "PropensityIPTW": "propensity",
-    "RLearner": "learners",
-    "SLearner": "learners",
-    "TLearner": "learners",
-    "TwoModel": "two_model",
-    "UnprovedClaim": "claims",
-    "anonymised_effects": "anonymity",
+    "ADUM": "adum.estimator",
+    "DPCATE": "dp_cate.pointwise",
+    "DPCATEFunction": "dp_cate.function",
+    "DRLearner": "meta_learners.estimators",
+    "PrivATE": "private_ate.estimator",
+    "PrivateKMeans": "adum.estimator",
+    "PropensityIPTW": "propensity.estimator",
+    "RLearner": "meta_learners.estimators",
+    "SLearner": "meta_learners.estimators",
+    "TLearner": "meta_learners.estimators",
+    "TwoModel": "adum.two_model",
+    "UnprovedClaim": "common.claims",
+    "anonymised_effects": "dp_cate.k_anonymity",
 }
 
 __all__ = [
@@ -42,21 +42,21 @@ __all__ = [
 
 if TYPE_CHECKING:
     from discreet.estimators.clustering import PrivateKMeans
-    from discreet.papers import baselines
-    from discreet.papers.adum import ADUM
-    from discreet.papers.anonymity import anonymised_effects
-    from discreet.papers.claims import UnprovedClaim
-    from discreet.papers.dp_cate import DPCATE
-    from discreet.papers.dp_cate_function import DPCATEFunction
-    from discreet.papers.learners import DRLearner, RLearner, SLearner, TLearner
-    from discreet.papers.private_ci import PrivATE
-    from discreet.papers.propensity import PropensityIPTW
-    from discreet.papers.two_model import TwoModel
+    from discreet.papers.adum.estimator import ADUM
+    from discreet.papers.adum.two_model import TwoModel
+    from discreet.papers.common.claims import UnprovedClaim
+    from discreet.papers.dp_cate.function import DPCATEFunction
+    from discreet.papers.dp_cate.k_anonymity import anonymised_effects
+    from discreet.papers.dp_cate.pointwise import DPCATE
+    from discreet.papers.meta_learners.estimators import DRLearner, RLearner, SLearner, TLearner
+    from discreet.papers.private_ate import baselines
+    from discreet.papers.private_ate.estimator import PrivATE
+    from discreet.papers.propensity.estimator import PropensityIPTW
 
 
 def __getattr__(name: str) -> object:
     if name == "baselines":
-        return import_module(f"{__name__}.{name}")
+        return import_module(f"{__name__}.private_ate.baselines")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

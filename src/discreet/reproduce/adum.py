@@ -10,8 +10,8 @@ import numpy as np
 
 from discreet.data._arrays import Float
 from discreet.datasets.uplift import HILLSTROM_FILE, adum
-from discreet.papers.adum import largest_outcome
-from discreet.papers.adum_bound import Smooth, best_cells
+from discreet.papers.adum.error_bound import Smooth, best_cells
+from discreet.papers.adum.estimator import largest_outcome
 from discreet.releases.plots import BLUE, GREEN, MUTED, ORANGE, PURPLE
 from discreet.reproduce import adum_runs as runs
 from discreet.reproduce.adum_corollary import corollary1

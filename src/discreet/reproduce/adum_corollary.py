@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from discreet.papers.adum_bound import Smooth, failure_probability, pehe_bound
+from discreet.papers.adum.error_bound import Smooth, failure_probability, pehe_bound
 from discreet.releases.plots import BLUE, ORANGE
 from discreet.reproduce import adum_runs as runs
 from discreet.reproduce.pages import Aim, Page, axes

@@ -17,9 +17,9 @@ from discreet.datasets import Study, adum, criteo_shaped, hillstrom
 from discreet.estimators.clustering import PrivateKMeans
 from discreet.estimators.uplift import Uplift
 from discreet.metrics import auuc, pehe
-from discreet.papers.adum import ADUM
-from discreet.papers.claims import UnprovedClaim
-from discreet.papers.two_model import TwoModel
+from discreet.papers.adum.estimator import ADUM
+from discreet.papers.adum.two_model import TwoModel
+from discreet.papers.common.claims import UnprovedClaim
 from discreet.reproduce.noise_runs import noise_seed
 from discreet.reproduce.targets import FLAGSHIP_CELL, Row
 from discreet.testing import seeded_noise

@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from discreet.data._arrays import Float
-from discreet.papers.rkhs import Function, GaussianKernel
-from discreet.papers.secret_function import SecretFunction
+from discreet.papers.dp_cate.interactive import SecretFunction
+from discreet.papers.dp_cate.kernel_regression import Function, GaussianKernel
 from discreet.releases.plots import BLUE, MUTED, ORANGE
 from discreet.reproduce.dp_cate_runs import NOISE_SEED, STUDY_SEED
 from discreet.reproduce.noise_runs import noise_seed

@@ -9,9 +9,9 @@ import numpy as np
 from discreet.data._arrays import Float
 from discreet.datasets.study import Study
 from discreet.estimators.cate import CATE
-from discreet.papers.anonymity import Aggregate, anonymised_effects
-from discreet.papers.claims import UnprovedClaim
-from discreet.papers.learners import DRLearner
+from discreet.papers.common.claims import UnprovedClaim
+from discreet.papers.dp_cate.k_anonymity import Aggregate, anonymised_effects
+from discreet.papers.meta_learners.estimators import DRLearner
 from discreet.reproduce.dp_cate_runs import BUDGETS, DELTA, Split, model_of, rms
 from discreet.reproduce.ebm_without_bounds import effects_without_bounds
 from discreet.reproduce.targets import Row

@@ -12,13 +12,13 @@ from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import ArrayRecords, Chunk
 from discreet.datasets import dp_cate, ihdp, rhc
-from discreet.papers.dp_cate import DPCATE
-from discreet.papers.dp_cate_function import DPCATEFunction
-from discreet.papers.gaussian_process import Path
-from discreet.papers.gross_error import noise_factor
-from discreet.papers.nuisances import Models, design
-from discreet.papers.queries import encode_queries
-from discreet.papers.rows import gather
+from discreet.papers.common.arrays import gather
+from discreet.papers.common.influence import noise_factor
+from discreet.papers.common.nuisances import Models, design
+from discreet.papers.common.queries import encode_queries
+from discreet.papers.dp_cate.function import DPCATEFunction
+from discreet.papers.dp_cate.gp_sampler import Path
+from discreet.papers.dp_cate.pointwise import DPCATE
 from discreet.privacy.budget import Budget
 from discreet.privacy.noise import published_gaussian
 from discreet.reproduce.noise_runs import noise_seed

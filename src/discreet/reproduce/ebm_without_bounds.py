@@ -16,12 +16,12 @@ import numpy as np
 from discreet.data._arrays import Float
 from discreet.data.records import ArrayRecords
 from discreet.datasets.study import Study
-from discreet.papers.learners import RATIOS
-from discreet.papers.learners_ebm import require
-from discreet.papers.learners_fit import TRIM
-from discreet.papers.learners_stages import dr_outcome, overlap_of, partition, r_outcome
-from discreet.papers.queries import encode_queries
-from discreet.papers.rows import gather, in_own_unit
+from discreet.papers.common.arrays import gather, in_own_unit
+from discreet.papers.common.queries import encode_queries
+from discreet.papers.meta_learners._base import TRIM
+from discreet.papers.meta_learners.ebm import require
+from discreet.papers.meta_learners.estimators import RATIOS
+from discreet.papers.meta_learners.stages import dr_outcome, overlap_of, partition, r_outcome
 
 Predict = Callable[[Float], Float]
 

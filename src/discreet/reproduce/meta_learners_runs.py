@@ -11,9 +11,9 @@ import numpy as np
 from discreet.data._arrays import Float
 from discreet.datasets import Study, meta_learners, social_pressure
 from discreet.estimators.cate import CATE
-from discreet.papers.claims import UnprovedClaim
-from discreet.papers.effects import LearnerRelease
-from discreet.papers.learners import DRLearner, RLearner, SLearner
+from discreet.papers.common.claims import UnprovedClaim
+from discreet.papers.meta_learners.estimators import DRLearner, RLearner, SLearner
+from discreet.papers.meta_learners.release import LearnerRelease
 from discreet.reproduce.ebm_without_bounds import effects_without_bounds
 from discreet.reproduce.noise_runs import noise_seed
 from discreet.reproduce.targets import FLAGSHIP_CELL, Row

@@ -8,8 +8,8 @@ from scipy.special import ndtr
 from discreet.audit.attacks.private_ci import width_law
 from discreet.audit.closed_form import Law, least_epsilon
 from discreet.audit.result import rounded_down
-from discreet.papers.gross_error import noise_factor
-from discreet.papers.private_ci_formulas import Exact
+from discreet.papers.common.influence import noise_factor
+from discreet.papers.private_ate.equations import Exact
 from discreet.releases.plots import MUTED, ORANGE
 from discreet.reproduce.pages import Aim, Page, axes, share
 from discreet.reproduce.private_ci_attack_runs import DRAWS, FEW, WIDTH, exact_of

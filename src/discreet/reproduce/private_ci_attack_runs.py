@@ -7,10 +7,10 @@ from typing import Any
 from discreet.audit.attacks.private_ci import few_treated, with_first
 from discreet.data.records import ArrayRecords
 from discreet.datasets import Study, private_ci
-from discreet.papers.nuisances import train
-from discreet.papers.private_ci_formulas import Exact, influence, publish, searched_sensitivity
-from discreet.papers.private_ci_nuisances import preset
-from discreet.papers.rows import gather
+from discreet.papers.common.arrays import gather
+from discreet.papers.common.nuisances import train
+from discreet.papers.private_ate.equations import Exact, influence, publish, searched_sensitivity
+from discreet.papers.private_ate.presets import preset
 from discreet.reproduce.noise_runs import noise_seed
 from discreet.reproduce.private_ci_runs import EPSILON, ESTIMATE_SHARE, NOISE_SEED, STUDY_SEED, N, parts
 from discreet.reproduce.targets import Row

@@ -6,9 +6,9 @@ from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import Chunk
 from discreet.datasets import Study, rhc
-from discreet.papers.nuisances import train
-from discreet.papers.private_ci_formulas import influence, searched_sensitivity
-from discreet.papers.private_ci_nuisances import preset
+from discreet.papers.common.nuisances import train
+from discreet.papers.private_ate.equations import influence, searched_sensitivity
+from discreet.papers.private_ate.presets import preset
 from discreet.reproduce import private_ci_runs as runs
 from discreet.reproduce.private_ci_runs import OURS
 from discreet.reproduce.targets import Row

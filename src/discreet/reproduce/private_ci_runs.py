@@ -17,19 +17,12 @@ from discreet.datasets import Study, private_ci, private_ci_rct, rhc
 from discreet.estimators import _base as fitted
 from discreet.estimators.ate import ATE
 from discreet.exceptions import InvalidInput
-from discreet.papers import baselines
-from discreet.papers.claims import UnprovedClaim
-from discreet.papers.nuisances import Models, train
-from discreet.papers.private_ci import PrivATE
-from discreet.papers.private_ci_formulas import (
-    Exact,
-    Parts,
-    influence,
-    publish,
-    score_bound,
-    searched_sensitivity,
-)
-from discreet.papers.rows import gather
+from discreet.papers.common.arrays import gather
+from discreet.papers.common.claims import UnprovedClaim
+from discreet.papers.common.nuisances import Models, train
+from discreet.papers.private_ate import baselines
+from discreet.papers.private_ate.equations import Exact, Parts, influence, publish, score_bound, searched_sensitivity
+from discreet.papers.private_ate.estimator import PrivATE
 from discreet.privacy.budget import Budget
 from discreet.reproduce.noise_runs import noise_seed
 from discreet.reproduce.targets import FLAGSHIP_CELL, Row
@@ -201,7 +194,7 @@ def supremum(cell: str, replication: int) -> Row:
 def _models(name: str) -> tuple[Any, Any]:
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-    from discreet.papers.private_ci_nuisances import preset
+    from discreet.papers.private_ate.presets import preset
 
     if name == "forest":
         return RandomForestRegressor(n_estimators=50), RandomForestClassifier(n_estimators=50)

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet.papers import baselines
-from discreet.papers.gross_error import noise_factor
-from discreet.papers.private_ci_formulas import Published
+from discreet.papers.common.influence import noise_factor
+from discreet.papers.private_ate import baselines
+from discreet.papers.private_ate.equations import Published
 from discreet.releases.plots import BLUE, GREEN, INK, MUTED, ORANGE, PURPLE
 from discreet.reproduce import private_ci_runs as runs
 from discreet.reproduce.pages import Aim, Page, axes, nominal, share

@@ -11,7 +11,7 @@ from discreet.audit.closed_form import Law, least_epsilon
 from discreet.audit.result import rounded_down
 from discreet.data._arrays import Float
 from discreet.datasets import propensity_scores
-from discreet.papers.logistic import minimise, output_sd, sensitivity
+from discreet.papers.propensity.logistic import minimise, output_sd, sensitivity
 from discreet.releases.plots import MUTED, ORANGE
 from discreet.reproduce.pages import Aim, Page, axes
 from discreet.reproduce.propensity_runs import DELTA, GRADIENT_NORM, LAMBDA, STUDY_SEED, TABLE_EPSILONS, M

@@ -14,8 +14,8 @@ import numpy as np
 from discreet.data._arrays import Float
 from discreet.datasets import Study, ihdp, nsw, propensity_scores
 from discreet.estimators.ate import ATE
-from discreet.papers.iptw import bias, iptw, sign_error_bound, spread
-from discreet.papers.logistic import least_penalty, minimise, objective_sd, output_sd
+from discreet.papers.propensity.iptw import bias, iptw, sign_error_bound, spread
+from discreet.papers.propensity.logistic import least_penalty, minimise, objective_sd, output_sd
 from discreet.privacy.noise import published_gaussian
 from discreet.reproduce.noise_runs import noise_seed
 from discreet.reproduce.targets import FLAGSHIP_CELL, Row

@@ -11,7 +11,7 @@ import numpy as np
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds, Levels
 from discreet.exceptions import InvalidInput
-from discreet.papers.answers import AnswersRelease, FunctionRelease
+from discreet.papers.dp_cate.release import AnswersRelease, FunctionRelease
 from discreet.releases.function import EffectRelease
 from discreet.releases.segments import UpliftRelease
 from discreet.serve import functions

@@ -13,9 +13,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from discreet.papers import DPCATEFunction
-from discreet.papers.nuisances import design
-from discreet.papers.queries import encode_queries
-from discreet.papers.secret_function import SecretFunction
+from discreet.papers.common.nuisances import design
+from discreet.papers.common.queries import encode_queries
+from discreet.papers.dp_cate.interactive import SecretFunction
 from discreet.serve import catalogue, sources
 from discreet.serve.people import Identity
 from discreet.serve.refusals import Refusal

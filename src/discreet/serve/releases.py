@@ -10,8 +10,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from discreet.exceptions import InvalidInput, UnsupportedRelease
-from discreet.papers import answers as paper_answers
-from discreet.papers.answers import AnswersRelease, FunctionRelease
+from discreet.papers.dp_cate import release as paper_answers
+from discreet.papers.dp_cate.release import AnswersRelease, FunctionRelease
 from discreet.releases import average as release
 from discreet.releases import function as effect_release
 from discreet.releases import segments as uplift_release

@@ -14,7 +14,7 @@ from discreet.audit.mechanism import claimed_budget, fitted
 from discreet.audit.neighbours import Table
 from discreet.audit.result import AuditResult
 from discreet.data.bounds import Bounds
-from discreet.papers.adum import ADUM
+from discreet.papers.adum.estimator import ADUM
 from discreet.privacy.budget import Budget
 from discreet.testing import frozen_noise
 

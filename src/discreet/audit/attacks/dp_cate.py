@@ -29,10 +29,10 @@ from discreet.audit.result import AuditResult
 from discreet.data._arrays import Float
 from discreet.data.records import ArrayRecords
 from discreet.datasets import Study, dp_cate
-from discreet.papers.dp_cate import DPCATE
-from discreet.papers.gross_error import noise_factor
-from discreet.papers.queries import encode_queries
-from discreet.papers.rows import gather
+from discreet.papers.common.arrays import gather
+from discreet.papers.common.influence import noise_factor
+from discreet.papers.common.queries import encode_queries
+from discreet.papers.dp_cate.pointwise import DPCATE
 from discreet.privacy.budget import Budget
 from discreet.testing import seeded_noise
 

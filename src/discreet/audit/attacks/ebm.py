@@ -16,7 +16,7 @@ from discreet.audit.attacks.base import Attack, Run, by_black_box, with_parts
 from discreet.audit.mechanism import Mechanism
 from discreet.audit.result import AuditResult
 from discreet.data._arrays import Float
-from discreet.papers.learners_ebm import require
+from discreet.papers.meta_learners.ebm import require
 from discreet.privacy.budget import Budget
 from discreet.privacy.noise import published_gaussian
 

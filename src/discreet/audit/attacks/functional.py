@@ -17,7 +17,7 @@ from discreet.audit.mechanism import claimed_budget, fitted
 from discreet.audit.neighbours import Table
 from discreet.audit.result import AuditResult
 from discreet.datasets import dp_cate
-from discreet.papers.dp_cate_function import DPCATEFunction
+from discreet.papers.dp_cate.function import DPCATEFunction
 from discreet.privacy.budget import Budget
 
 N = 600

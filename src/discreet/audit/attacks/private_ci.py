@@ -19,9 +19,9 @@ from discreet.audit.result import AuditResult
 from discreet.data._arrays import Float
 from discreet.data.records import ArrayRecords
 from discreet.datasets import Study, private_ci
-from discreet.papers.private_ci import PrivATE
-from discreet.papers.private_ci_formulas import Exact, Parts
-from discreet.papers.rows import gather
+from discreet.papers.common.arrays import gather
+from discreet.papers.private_ate.equations import Exact, Parts
+from discreet.papers.private_ate.estimator import PrivATE
 from discreet.privacy.budget import Budget
 
 N = 3_000

@@ -17,9 +17,9 @@ from discreet.audit.result import AuditResult
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.datasets import propensity_scores
-from discreet.papers.logistic import minimise, output_sd
-from discreet.papers.propensity import PropensityIPTW
-from discreet.papers.rows import Rows, split
+from discreet.papers.common.arrays import Rows, split
+from discreet.papers.propensity.estimator import PropensityIPTW
+from discreet.papers.propensity.logistic import minimise, output_sd
 from discreet.privacy.budget import Budget
 
 M, D = 1_000, 25

@@ -12,13 +12,13 @@ import numpy as np
 
 from discreet.data.records import Chunk
 from discreet.exceptions import InvalidInput
-from discreet.papers.dp_cate import known_propensity, rng_of
-from discreet.papers.dp_cate_formulas import Residual, extent, rho, weight_of, weighted_pseudo_outcome
-from discreet.papers.gross_error import dense, random_points
-from discreet.papers.losses import Loss, check_loss, loss_of, squares
-from discreet.papers.nuisances import Nuisances, design
-from discreet.papers.rkhs import Function, GaussianKernel, Span, Stable, regress
-from discreet.papers.rows import in_own_unit
+from discreet.papers.common.arrays import in_own_unit
+from discreet.papers.common.influence import dense, random_points
+from discreet.papers.common.losses import Loss, check_loss, loss_of, squares
+from discreet.papers.common.nuisances import Nuisances, design
+from discreet.papers.dp_cate.equations import Residual, extent, rho, weight_of, weighted_pseudo_outcome
+from discreet.papers.dp_cate.kernel_regression import Function, GaussianKernel, Span, Stable, regress
+from discreet.papers.dp_cate.pointwise import known_propensity, rng_of
 
 Scaling = Literal["lemma 3", "theorem 2", "unit"]
 Penalty = Literal["mean", "sum"]

@@ -15,10 +15,10 @@ from discreet.data._arrays import Float
 from discreet.data.bounds import Levels
 from discreet.data.records import Chunk
 from discreet.exceptions import InvalidInput
-from discreet.papers.effects import ReleasedModel, Term
-from discreet.papers.learners_base import PROOF, PUBLIC, Task, checked
-from discreet.papers.logistic import gradient_rounding, minimise, sensitivity
-from discreet.papers.rows import MOST_FEATURES, OneVector, into_unit_ball
+from discreet.papers.common.arrays import MOST_FEATURES, OneVector, into_unit_ball
+from discreet.papers.meta_learners.base_learner import PROOF, PUBLIC, Task, checked
+from discreet.papers.meta_learners.release import ReleasedModel, Term
+from discreet.papers.propensity.logistic import gradient_rounding, minimise, sensitivity
 from discreet.privacy.budget import Shares
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query

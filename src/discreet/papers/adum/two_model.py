@@ -25,8 +25,7 @@ from discreet.estimators import _base as fitted
 from discreet.estimators._base import Progress
 from discreet.exceptions import InvalidInput, MissingBounds, NotFitted
 from discreet.ledger.charging import on_ledger
-from discreet.papers.claims import claimed_guarantee, warn_of_claim
-from discreet.papers.functional import (
+from discreet.papers.adum.functional_mechanism import (
     coefficient_bound,
     coefficient_count,
     coefficients,
@@ -34,9 +33,10 @@ from discreet.papers.functional import (
     monomial_count,
     monomials,
 )
-from discreet.papers.logistic import minimise, sensitivity
-from discreet.papers.rows import MOST_FEATURES, OneVector, dimension, gather, in_own_unit
-from discreet.papers.two_model_release import TwoModelRelease, unit_features
+from discreet.papers.adum.two_model_release import TwoModelRelease, unit_features
+from discreet.papers.common.arrays import MOST_FEATURES, OneVector, dimension, gather, in_own_unit
+from discreet.papers.common.claims import claimed_guarantee, warn_of_claim
+from discreet.papers.propensity.logistic import minimise, sensitivity
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Guarantee, Neighbours

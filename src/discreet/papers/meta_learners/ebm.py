@@ -21,9 +21,9 @@ import numpy as np
 from discreet.data._arrays import Float
 from discreet.data.bounds import Levels
 from discreet.exceptions import InvalidInput, MissingExtra
-from discreet.papers.claims import claimed_guarantee
-from discreet.papers.effects import ReleasedModel, Term
-from discreet.papers.learners_base import PUBLIC, Task, checked
+from discreet.papers.common.claims import claimed_guarantee
+from discreet.papers.meta_learners.base_learner import PUBLIC, Task, checked
+from discreet.papers.meta_learners.release import ReleasedModel, Term
 from discreet.privacy.noise import drawing_is_seeded, published_gaussian
 
 # Numbers are those of docs/evidence/audit.md.

@@ -13,7 +13,7 @@ import numpy as np
 
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds, Levels
-from discreet.papers.rows import in_own_unit
+from discreet.papers.common.arrays import in_own_unit
 
 Influence: TypeAlias = Callable[[Float, Float, Float], Float]
 """From outcomes in their own unit, arms and encoded covariates to the influence of each record."""

@@ -16,8 +16,8 @@ from discreet.data.bounds import Bounds
 from discreet.data.frames import encoded, feature_rows
 from discreet.exceptions import InvalidInput
 from discreet.files import checked_fields, read_plain, write_plain
-from discreet.papers.functional import monomials
-from discreet.papers.rows import into_unit_ball
+from discreet.papers.adum.functional_mechanism import monomials
+from discreet.papers.common.arrays import into_unit_ball
 from discreet.privacy.guarantee import Guarantee
 
 FORMAT = "discreet-paper-two-model"

@@ -14,10 +14,10 @@ from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.exceptions import InvalidInput
 from discreet.files import read_plain, write_plain
-from discreet.papers import written
-from discreet.papers.nuisances import design
-from discreet.papers.queries import encode_queries
-from discreet.papers.rkhs import Function
+from discreet.papers.common import release_io as written
+from discreet.papers.common.nuisances import design
+from discreet.papers.common.queries import encode_queries
+from discreet.papers.dp_cate.kernel_regression import Function
 from discreet.privacy.guarantee import Guarantee
 
 FORMAT = "discreet-paper-answers"

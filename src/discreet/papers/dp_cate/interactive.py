@@ -15,10 +15,10 @@ import numpy as np
 
 from discreet.data._arrays import Float
 from discreet.exceptions import InvalidInput
-from discreet.papers.gaussian_process import Block
-from discreet.papers.gaussian_process import Path as ProcessPath
-from discreet.papers.query_state import Journal
-from discreet.papers.rkhs import Function
+from discreet.papers.dp_cate.answer_log import Journal
+from discreet.papers.dp_cate.gp_sampler import Block
+from discreet.papers.dp_cate.gp_sampler import Path as ProcessPath
+from discreet.papers.dp_cate.kernel_regression import Function
 from discreet.privacy.noise import drawing_is_seeded, published_gaussian
 
 

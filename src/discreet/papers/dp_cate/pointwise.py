@@ -28,9 +28,20 @@ from discreet.data.records import ArrayRecords, Chunk
 from discreet.estimators import _base as fitted
 from discreet.exceptions import InvalidBudget, InvalidInput, NotFitted
 from discreet.ledger.charging import on_ledger
-from discreet.papers.answers import AnswersRelease
-from discreet.papers.claims import claimed_guarantee, warn_of_claim
-from discreet.papers.dp_cate_formulas import (
+from discreet.papers.common.arrays import gather, in_own_unit
+from discreet.papers.common.claims import claimed_guarantee, warn_of_claim
+from discreet.papers.common.influence import dense, noise_factor, searched
+from discreet.papers.common.nuisances import (
+    Models,
+    Nuisances,
+    check_models,
+    design,
+    fresh,
+    train,
+    without_training_warnings,
+)
+from discreet.papers.common.queries import encode_queries
+from discreet.papers.dp_cate.equations import (
     Extent,
     Residual,
     Weight,
@@ -41,19 +52,8 @@ from discreet.papers.dp_cate_formulas import (
     weighted_fit,
     weighted_pseudo_outcome,
 )
-from discreet.papers.dp_cate_models import check_second_stage, first_stage, predictor, second_stage
-from discreet.papers.gross_error import dense, noise_factor, searched
-from discreet.papers.nuisances import (
-    Models,
-    Nuisances,
-    check_models,
-    design,
-    fresh,
-    train,
-    without_training_warnings,
-)
-from discreet.papers.queries import encode_queries
-from discreet.papers.rows import gather, in_own_unit
+from discreet.papers.dp_cate.presets import check_second_stage, first_stage, predictor, second_stage
+from discreet.papers.dp_cate.release import AnswersRelease
 from discreet.privacy.budget import Budget
 from discreet.privacy.guarantee import Guarantee, Neighbours
 from discreet.privacy.noise import published_gaussian

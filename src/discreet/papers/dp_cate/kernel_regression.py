@@ -15,8 +15,8 @@ import numpy as np
 
 from discreet.data._arrays import Float
 from discreet.exceptions import InvalidInput
-from discreet.papers.losses import Loss
-from discreet.papers.rows import into_unit_ball
+from discreet.papers.common.arrays import into_unit_ball
+from discreet.papers.common.losses import Loss
 
 # Directions of the span with less than this share of the largest eigenvalue are left out: a public choice.
 _CUTOFF = 1e-10

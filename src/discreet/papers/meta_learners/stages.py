@@ -13,12 +13,12 @@ from discreet.data.bounds import Bounds, Levels, Range
 from discreet.data.records import MIN_ROWS, Chunk
 from discreet.estimators._base import Progress
 from discreet.exceptions import InvalidInput
-from discreet.papers.effects import ReleasedModel
-from discreet.papers.learners_additive import AdditiveLearner
-from discreet.papers.learners_base import ARM, BaseLearner, Task
-from discreet.papers.learners_ebm import EBMLearner
-from discreet.papers.learners_linear import LinearLearner, LogisticLearner
-from discreet.papers.rows import in_own_unit
+from discreet.papers.common.arrays import in_own_unit
+from discreet.papers.meta_learners.additive import AdditiveLearner
+from discreet.papers.meta_learners.base_learner import ARM, BaseLearner, Task
+from discreet.papers.meta_learners.ebm import EBMLearner
+from discreet.papers.meta_learners.linear import LinearLearner, LogisticLearner
+from discreet.papers.meta_learners.release import ReleasedModel
 from discreet.privacy.budget import Budget
 from discreet.privacy.guarantee import Guarantee, parallel
 

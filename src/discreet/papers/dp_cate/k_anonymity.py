@@ -17,11 +17,11 @@ from discreet.data._arrays import Float, IntArray
 from discreet.data.bounds import Bounds
 from discreet.data.records import ArrayRecords
 from discreet.exceptions import InvalidInput
-from discreet.papers.dp_cate import DPCATE
-from discreet.papers.gross_error import level_counts
-from discreet.papers.nuisances import design
-from discreet.papers.queries import encode_queries
-from discreet.papers.rows import gather
+from discreet.papers.common.arrays import gather
+from discreet.papers.common.influence import level_counts
+from discreet.papers.common.nuisances import design
+from discreet.papers.common.queries import encode_queries
+from discreet.papers.dp_cate.pointwise import DPCATE
 
 Aggregate = Literal["covariates", "outcomes"]
 

@@ -25,11 +25,11 @@ from discreet.data.bounds import Bounds
 from discreet.estimators import _base as fitted
 from discreet.exceptions import InvalidInput, MissingBounds
 from discreet.ledger.charging import on_ledger
-from discreet.papers.averages import average
-from discreet.papers.claims import claimed_guarantee, warn_of_claim
-from discreet.papers.gross_error import noise_factor
-from discreet.papers.private_ci_formulas import Exact
-from discreet.papers.rows import Rows
+from discreet.papers.common.arrays import Rows
+from discreet.papers.common.averages import average
+from discreet.papers.common.claims import claimed_guarantee, warn_of_claim
+from discreet.papers.common.influence import noise_factor
+from discreet.papers.private_ate.equations import Exact
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Guarantee

@@ -24,8 +24,8 @@ from discreet.estimators.measurements.covariates import Features, build_basis, m
 from discreet.estimators.measurements.location import locate, pilot_effect
 from discreet.estimators.measurements.nuisances import Outcome, first_look, first_questions
 from discreet.exceptions import InvalidInput
-from discreet.papers.predictions import Predict, outcomes, probabilities
-from discreet.papers.rows import in_own_unit
+from discreet.papers.common.arrays import in_own_unit
+from discreet.papers.common.predictions import Predict, outcomes, probabilities
 from discreet.postprocessing.basis import size_for
 from discreet.privacy.budget import Shares
 from discreet.privacy.gate import Gate

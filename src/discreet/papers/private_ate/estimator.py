@@ -30,11 +30,12 @@ from discreet.estimators import _base as fitted
 from discreet.estimators._base import Progress
 from discreet.exceptions import InvalidBudget, InvalidInput
 from discreet.ledger.charging import on_ledger
-from discreet.papers.averages import average
-from discreet.papers.claims import claimed_guarantee, warn_of_claim
-from discreet.papers.halves import Halves
-from discreet.papers.nuisances import Surfaces, check_finite, check_models, check_row_wise, private_models, train
-from discreet.papers.private_ci_formulas import (
+from discreet.papers.common.arrays import Part, gather, in_own_unit
+from discreet.papers.common.averages import average
+from discreet.papers.common.claims import claimed_guarantee, warn_of_claim
+from discreet.papers.common.nuisances import Surfaces, check_finite, check_models, check_row_wise, private_models, train
+from discreet.papers.common.sample_splitting import Halves
+from discreet.papers.private_ate.equations import (
     Exact,
     Parts,
     closed_sensitivity,
@@ -43,8 +44,7 @@ from discreet.papers.private_ci_formulas import (
     score_bound,
     searched_sensitivity,
 )
-from discreet.papers.private_ci_nuisances import preset
-from discreet.papers.rows import Part, gather, in_own_unit
+from discreet.papers.private_ate.presets import preset
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Guarantee, Neighbours, parallel

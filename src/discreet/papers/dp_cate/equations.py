@@ -11,7 +11,7 @@ import numpy as np
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.exceptions import InvalidInput
-from discreet.papers.nuisances import Nuisances
+from discreet.papers.common.nuisances import Nuisances
 
 _GRID = 1_001
 

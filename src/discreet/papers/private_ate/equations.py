@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.estimators.measurements.score import aipw_score, aipw_score_bound
-from discreet.papers.gross_error import noise_factor, searched
-from discreet.papers.nuisances import Surfaces
+from discreet.papers.common.influence import noise_factor, searched
+from discreet.papers.common.nuisances import Surfaces
 from discreet.privacy.noise import published_gaussian
 
 

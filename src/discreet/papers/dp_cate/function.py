@@ -31,11 +31,14 @@ from discreet.data.records import MIN_ROWS, ArrayRecords, Chunk
 from discreet.estimators import _base as fitted
 from discreet.exceptions import InvalidBudget, InvalidInput, NotFitted
 from discreet.ledger.charging import on_ledger
-from discreet.papers.answers import AnswersRelease, FunctionRelease
-from discreet.papers.claims import claimed_guarantee, warn_of_claim
-from discreet.papers.dp_cate import check_common, known_propensity, rng_of
-from discreet.papers.dp_cate_formulas import Weight, weight_of
-from discreet.papers.dp_cate_kernel import (
+from discreet.papers.common.arrays import OneVector, Part, gather, take
+from discreet.papers.common.claims import claimed_guarantee, warn_of_claim
+from discreet.papers.common.losses import Loss
+from discreet.papers.common.nuisances import Nuisances, check_finite, check_row_wise, design, private_models, train
+from discreet.papers.common.queries import encode_queries
+from discreet.papers.dp_cate.equations import Weight, weight_of
+from discreet.papers.dp_cate.interactive import SecretFunction
+from discreet.papers.dp_cate.kernel_stage import (
     Penalty,
     Scaling,
     check_kernel,
@@ -44,12 +47,9 @@ from discreet.papers.dp_cate_kernel import (
     published_slope,
     second_stage,
 )
-from discreet.papers.dp_cate_models import first_stage
-from discreet.papers.losses import Loss
-from discreet.papers.nuisances import Nuisances, check_finite, check_row_wise, design, private_models, train
-from discreet.papers.queries import encode_queries
-from discreet.papers.rows import OneVector, Part, gather, take
-from discreet.papers.secret_function import SecretFunction
+from discreet.papers.dp_cate.pointwise import check_common, known_propensity, rng_of
+from discreet.papers.dp_cate.presets import first_stage
+from discreet.papers.dp_cate.release import AnswersRelease, FunctionRelease
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Guarantee, Neighbours, parallel

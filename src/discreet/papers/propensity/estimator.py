@@ -2,7 +2,7 @@
 
 Lee, Gresele, Park and Muandet, "Private Causal Inference using Propensity Scores": logistic regression (3) on m
 records, Gaussian noise on its weights (Definition 2), inverse probability weighting (5) of n further records.
-`discreet.papers.logistic` and `discreet.papers.iptw` hold the equations.
+`discreet.papers.propensity.logistic` and `discreet.papers.propensity.iptw` hold the equations.
 
 Deviations. The paper assumes covariates of norm at most 1; here they are encoded by their public bounds, pulled into a
 ball of public radius and divided by it (the authors divide by the largest norm in the data: ``norm_bound="data"``).
@@ -25,11 +25,7 @@ from discreet.data.bounds import Bounds
 from discreet.data.records import Chunk
 from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds, NotFitted
 from discreet.ledger.charging import on_ledger
-from discreet.papers.claims import claimed_guarantee, warn_of_claim
-from discreet.papers.iptw import iptw, iptw_bound, iptw_scores
-from discreet.papers.logistic import least_penalty, minimise, objective_sd, output_sd, propensity, sensitivity
-from discreet.papers.point import PointRelease
-from discreet.papers.rows import (
+from discreet.papers.common.arrays import (
     LEAST_RADIUS,
     MOST_FEATURES,
     OneVector,
@@ -41,6 +37,17 @@ from discreet.papers.rows import (
     norms,
     split,
 )
+from discreet.papers.common.claims import claimed_guarantee, warn_of_claim
+from discreet.papers.propensity.iptw import iptw, iptw_bound, iptw_scores
+from discreet.papers.propensity.logistic import (
+    least_penalty,
+    minimise,
+    objective_sd,
+    output_sd,
+    propensity,
+    sensitivity,
+)
+from discreet.papers.propensity.release import PointRelease
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Guarantee, parallel

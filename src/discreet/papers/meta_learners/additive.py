@@ -18,11 +18,11 @@ from discreet.data._arrays import Float
 from discreet.data.bounds import Levels
 from discreet.data.records import Chunk
 from discreet.exceptions import InvalidInput
-from discreet.papers.effects import ReleasedModel, Term
-from discreet.papers.learners_base import PROOF, PUBLIC, Task, checked
-from discreet.papers.learners_linear import linear_rounds, weight_of
-from discreet.papers.learners_smoothing import smooth
-from discreet.papers.rows import Part
+from discreet.papers.common.arrays import Part
+from discreet.papers.meta_learners.base_learner import PROOF, PUBLIC, Task, checked
+from discreet.papers.meta_learners.bin_smoothing import smooth
+from discreet.papers.meta_learners.linear import linear_rounds, weight_of
+from discreet.papers.meta_learners.release import ReleasedModel, Term
 from discreet.privacy.budget import Shares
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query

@@ -11,7 +11,7 @@ from typing import Any
 from discreet.data.bounds import Bounds
 from discreet.exceptions import InvalidInput
 from discreet.files import read_plain, write_plain
-from discreet.papers import written
+from discreet.papers.common import release_io as written
 from discreet.privacy.guarantee import Guarantee
 
 FORMAT = "discreet-paper-release"

@@ -16,12 +16,12 @@ from discreet.data.records import ArrayRecords
 from discreet.estimators._base import Progress
 from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds, NotFitted
 from discreet.ledger.charging import on_ledger
-from discreet.papers.claims import warn_of_claim
-from discreet.papers.effects import LearnerRelease
-from discreet.papers.learners_ebm import MEASURED
-from discreet.papers.learners_ebm import require as require_ebm
-from discreet.papers.learners_stages import BASES, Stages, check_ratios, overlap_of, partition
-from discreet.papers.rows import gather
+from discreet.papers.common.arrays import gather
+from discreet.papers.common.claims import warn_of_claim
+from discreet.papers.meta_learners.ebm import MEASURED
+from discreet.papers.meta_learners.ebm import require as require_ebm
+from discreet.papers.meta_learners.release import LearnerRelease
+from discreet.papers.meta_learners.stages import BASES, Stages, check_ratios, overlap_of, partition
 from discreet.privacy.budget import Budget
 from discreet.privacy.guarantee import Guarantee
 

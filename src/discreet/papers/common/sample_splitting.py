@@ -12,7 +12,7 @@ from discreet.data.filters import Half
 from discreet.data.records import Chunk
 from discreet.estimators._base import Progress
 from discreet.exceptions import InvalidInput
-from discreet.papers.rows import gather, take
+from discreet.papers.common.arrays import gather, take
 
 
 class Halves(NamedTuple):

@@ -16,8 +16,8 @@ from discreet.data.bounds import Bounds, Levels, Range
 from discreet.data.columns import finite
 from discreet.data.records import MIN_ROWS, Chunk
 from discreet.exceptions import InvalidInput
-from discreet.papers.effects import ReleasedModel
-from discreet.papers.rows import Part
+from discreet.papers.common.arrays import Part
+from discreet.papers.meta_learners.release import ReleasedModel
 from discreet.privacy.budget import Budget
 from discreet.privacy.guarantee import Guarantee
 

@@ -28,9 +28,9 @@ from sklearn.base import BaseEstimator
 
 from discreet.data.bounds import Bounds
 from discreet.data.records import Chunk
-from discreet.papers.effects import Contrast
-from discreet.papers.learners_fit import TRIM, clip_of, effect, fit, guarantee_, plot, summary
-from discreet.papers.learners_stages import Stages, dr_outcome, folded_outcome, r_outcome
+from discreet.papers.meta_learners._base import TRIM, clip_of, effect, fit, guarantee_, plot, summary
+from discreet.papers.meta_learners.release import Contrast
+from discreet.papers.meta_learners.stages import Stages, dr_outcome, folded_outcome, r_outcome
 from discreet.privacy.guarantee import Neighbours
 
 # Section 5.1.1: (lambda_1,1, lambda_1,2, lambda_2).

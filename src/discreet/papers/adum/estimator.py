@@ -30,9 +30,9 @@ from discreet.estimators._base import Progress
 from discreet.estimators.clustering import PrivateKMeans, first_clusters, lloyd
 from discreet.exceptions import InvalidInput, NotFitted
 from discreet.ledger.charging import on_ledger
-from discreet.papers.claims import claimed_guarantee, warn_of_claim
-from discreet.papers.rows import gather, in_own_unit
-from discreet.papers.segments import SegmentRelease
+from discreet.papers.adum.release import SegmentRelease
+from discreet.papers.common.arrays import gather, in_own_unit
+from discreet.papers.common.claims import claimed_guarantee, warn_of_claim
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Guarantee, Neighbours

@@ -1,0 +1,1 @@
+"""Uplift by segment: the aggregated-data uplift model and the two-model baseline."""

@@ -1,0 +1,1 @@
+"""Private conditional effects: point by point, as a function, and asked interactively."""

@@ -1,0 +1,1 @@
+"""Meta-learners of conditional effects from private base learners."""

@@ -1,0 +1,1 @@
+"""Average effects with private confidence intervals."""

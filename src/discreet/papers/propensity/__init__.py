@@ -1,0 +1,1 @@
+"""Weighting by a private propensity score."""
