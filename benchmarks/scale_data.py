@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from discreet import Bounds
-from discreet.datasets.uplift import CRITEO_RANGES
+from discreet.datasets.marketing import CRITEO_RANGES
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / ".bench-cache"
@@ -65,7 +65,7 @@ def blocks(rows: int) -> Iterator[Any]:
     """The records as Arrow tables, a row group each."""
     import pyarrow as pa
 
-    from discreet.datasets.uplift import criteo_shaped
+    from discreet.datasets.marketing import criteo_shaped
 
     for start in range(0, rows, _GROUP_ROWS):
         study = criteo_shaped(min(_GROUP_ROWS, rows - start), SEED + start)

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import discreet
+from discreet.audit.api import PROVED_CONFIDENCE
 from discreet.audit.attacks import ATTACKS, Attack
 from discreet.audit.black_box import most_epsilon
-from discreet.audit.call import PROVED_CONFIDENCE
-from discreet.audit.matrix import Configuration
+from discreet.audit.configurations import Configuration
 from discreet.audit.result import AuditResult, Moved, rounded_down
 from discreet.privacy.guarantee import AUDIT_VERSION
 from discreet.reproduce.cache import LIBRARIES

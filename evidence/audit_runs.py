@@ -17,13 +17,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from discreet.audit.api import PROVED_CONFIDENCE
 from discreet.audit.attacks import ATTACKS, Run
-from discreet.audit.call import PROVED_CONFIDENCE
-from discreet.audit.matrix import Configuration, matrix
+from discreet.audit.attacks.pairs import on_pair
+from discreet.audit.configurations import Configuration, matrix
 from discreet.audit.mechanism import fitted, fresh
 from discreet.audit.neighbours import Table
-from discreet.audit.pairs import on_pair
-from discreet.audit.replaying import replay
+from discreet.audit.replay import replay
 from discreet.audit.result import AuditResult
 from discreet.reproduce.cache import LIBRARIES, code, fingerprint
 from evidence.cache import ROOT
@@ -36,7 +36,7 @@ SEED, ATTACK_SEED = 0, 20_261_117
 SECONDS, LEAST_TRIALS, MOST_TRIALS = 8.0, 200, 3_000
 # Larger claims than this are beyond what so many runs can refute: the same estimator then runs with this epsilon.
 EPSILON = 1.0
-_INSTRUMENTS = ("discreet.audit.replaying", "discreet.audit.pairs")
+_INSTRUMENTS = ("discreet.audit.replay", "discreet.audit.attacks.pairs")
 
 
 @dataclass(frozen=True)

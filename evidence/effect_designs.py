@@ -17,7 +17,7 @@ import numpy as np
 from discreet import Bounds
 from discreet.data.columns import Range
 from discreet.datasets import dp_cate, meta_learners
-from discreet.datasets.setups import SETUPS
+from discreet.datasets.paper_designs import SETUPS
 from discreet.datasets.study import Study
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 import discreet
 from discreet.datasets import Study, draw, rhc
-from discreet.datasets.real import RHC_FILE
+from discreet.datasets.observational import RHC_FILE
 from discreet.testing import frozen_noise, seeded_noise
 from evidence.cache import ROOT
 from evidence.coverage import ALPHAS, BASE_SEED, DELTA, NOISE_SEED

@@ -15,9 +15,9 @@ import numpy as np
 
 from discreet import ATE
 from discreet.audit.attacks import Run
-from discreet.audit.matrix import public_facts
-from discreet.audit.pairs import on_pair
-from discreet.audit.replaying import replay
+from discreet.audit.attacks.pairs import on_pair
+from discreet.audit.configurations import public_facts
+from discreet.audit.replay import replay
 from discreet.audit.result import AuditResult
 from discreet.estimators.measurements import score as score_rounds
 from discreet.privacy import calibration as scales

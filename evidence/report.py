@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import discreet
-from discreet.datasets.real import RHC_RANGES
+from discreet.datasets.observational import RHC_RANGES
 from evidence.coverage import (
     ALPHAS,
     BASE_SEED,

@@ -24,8 +24,8 @@ import discreet
 from discreet import Uplift
 from discreet.data._arrays import Float
 from discreet.datasets import Study, adum, hillstrom, social_pressure
+from discreet.datasets.metrics import auuc, pehe
 from discreet.exceptions import InvalidInput
-from discreet.metrics import auuc, pehe
 from discreet.papers import ADUM
 from discreet.reproduce.noise_runs import noise_seed
 from discreet.testing import seeded_noise

@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from discreet import ATE, Bounds, DifferenceInMeans, Levels, Release
 from discreet.datasets import draw
-from discreet.datasets.uplift import CRITEO_RANGES, criteo_shaped
+from discreet.datasets.marketing import CRITEO_RANGES, criteo_shaped
 from discreet.testing import frozen_noise, seeded_noise
 
 N = 397

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet.audit.closed_form import Law, least_epsilon
+from discreet.audit.lower_bounds import Law, least_epsilon
 from discreet.audit.result import rounded_down
 from discreet.papers.private_ate.equations import Exact, publish
 from discreet.papers.private_ate.estimator import MEASURED as PRIVATE_CI

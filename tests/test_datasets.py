@@ -8,7 +8,7 @@ import pytest
 
 from discreet.data.bounds import Levels
 from discreet.datasets import draw, ihdp, nsw, private_ci_rct, propensity_scores, rhc
-from discreet.datasets.real import IHDP_OUTCOME, NSW_OUTCOME, RHC_RANGES
+from discreet.datasets.observational import IHDP_OUTCOME, NSW_OUTCOME, RHC_RANGES
 from discreet.exceptions import InvalidInput
 
 ROOT = Path(__file__).parent.parent

@@ -7,7 +7,7 @@ import pytest
 
 import discreet.papers as papers
 from discreet.audit.attacks import ATTACKS
-from discreet.audit.matrix import matrix
+from discreet.audit.configurations import matrix
 from discreet.reproduce import cache
 from evidence import audit, audit_runs
 from evidence.audit_runs import ATTACK_SEED, Job

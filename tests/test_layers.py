@@ -17,7 +17,6 @@ ORDER = [
     "postprocessing",
     "skeleton",
     "testing",
-    "metrics",
     "files",
     "ledger",
     "estimators",

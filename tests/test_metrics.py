@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from discreet.datasets import criteo_shaped
+from discreet.datasets.metrics import auuc, pehe, qini, qini_curve, uplift_curve
 from discreet.exceptions import InvalidInput
-from discreet.metrics import auuc, pehe, qini, qini_curve, uplift_curve
 
 Y = np.array([1.0, 0.0, 1.0, 1.0, 0.0, 0.0])
 T = np.array([1.0, 0.0, 1.0, 0.0, 1.0, 0.0])

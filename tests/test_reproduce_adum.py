@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet.metrics import auuc
+from discreet.datasets.metrics import auuc
 from discreet.papers.adum.error_bound import failure_probability, pehe_bound
 from discreet.reproduce import adum as pages
 from discreet.reproduce import adum_ranking as ranking_pages

@@ -7,7 +7,7 @@ import pytest
 
 from discreet import InvalidInput
 from discreet.datasets import draw, meta_learners, social_pressure
-from discreet.datasets.setups import SETUPS
+from discreet.datasets.paper_designs import SETUPS
 from discreet.datasets.voters import VOTERS
 
 # Variance of the effect, as the error of the authors' S-learner at n = 16,000 and epsilon = 16 shows it; A and C are

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from discreet.datasets import adum, criteo, criteo_shaped, hillstrom
-from discreet.datasets.uplift import CRITEO_RANGES, HILLSTROM_BOUNDS
+from discreet.datasets.marketing import CRITEO_RANGES, HILLSTROM_BOUNDS
 from discreet.exceptions import InvalidInput
 from discreet.papers import ADUM
 from discreet.testing import seeded_noise

@@ -11,8 +11,8 @@ import discreet as dc
 import discreet.papers as papers
 from discreet.audit import ATTACKS, AuditResult, Mechanism
 from discreet.audit.neighbours import Table, base, extremes, unwelcome
-from discreet.audit.replay import Tape, Unlike
-from discreet.audit.replaying import study_of
+from discreet.audit.replay import study_of
+from discreet.audit.tape import Tape, Unlike
 from discreet.exceptions import InvalidInput
 
 BOUNDS = dc.Bounds(outcome=(0, 10), covariates=[(0, 1), ["a", "b"]], propensity=(0.1, 0.9))

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from discreet.audit import canaries
+from discreet.audit import one_run as canaries
 from discreet.audit.attacks.floats import reachable
 from discreet.audit.black_box import bounds_of, clopper_pearson, most_epsilon, tell_apart
-from discreet.audit.closed_form import Censored, Law, least_delta, least_epsilon, shift_epsilon
+from discreet.audit.lower_bounds import Censored, Law, least_delta, least_epsilon, shift_epsilon
 from discreet.exceptions import InvalidInput
 from discreet.privacy.conversions import gdp_delta, gdp_epsilon
 from discreet.privacy.noise import published_laplace

@@ -2,9 +2,9 @@
 
 import pytest
 
-from discreet.audit.matrix import matrix
-from discreet.audit.replay import Tape
-from discreet.audit.replaying import replay
+from discreet.audit.configurations import matrix
+from discreet.audit.replay import replay
+from discreet.audit.tape import Tape
 from discreet.privacy.guarantee import COVERED
 from discreet.releases.wording import leaves
 
@@ -48,7 +48,7 @@ def test_the_matrix_is_what_guarantees_say_that_it_covers():
 def tape_of(configuration):
     from discreet.audit.mechanism import fitted
     from discreet.audit.neighbours import base
-    from discreet.audit.replaying import study_of
+    from discreet.audit.replay import study_of
 
     estimator = configuration.make()
     table = base(estimator.bounds, configuration.n, "ordinary", study_of(1), binary=configuration.binary)

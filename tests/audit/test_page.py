@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from discreet.audit.attacks import ATTACKS
-from discreet.audit.matrix import matrix
+from discreet.audit.configurations import matrix
 from discreet.privacy.guarantee import AUDIT_VERSION
 from evidence.planted import PLANTED
 from evidence.quotes import QUOTED, WARNINGS, stale

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from discreet import Bounds, Budget
-from discreet.audit.replay import Tape
+from discreet.audit.tape import Tape
 from discreet.data.columns import Levels, Range
 from discreet.papers import DRLearner, RLearner, TLearner
 from discreet.papers.meta_learners import additive as learners_additive

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from discreet.audit.replay import Tape
+from discreet.audit.tape import Tape
 from discreet.datasets import private_ci
 from discreet.papers.private_ate.estimator import PrivATE
 from discreet.testing import seeded_noise

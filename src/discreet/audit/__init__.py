@@ -8,8 +8,8 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from discreet.audit.api import audit
 from discreet.audit.attacks import ATTACKS
-from discreet.audit.call import audit
 from discreet.audit.mechanism import Mechanism
 from discreet.audit.result import AuditResult, Moved
 

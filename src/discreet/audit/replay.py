@@ -1,212 +1,366 @@
-"""Replays: the same fit on a neighbour, noise and released values frozen, and how far the exact sums move.
-
-Rounds are adaptive, so two honest fits would ask different questions. A replay answers every question of the second fit
-with what the first one released; whatever still differs came from the records, not through the gate.
-"""
+"""The first instrument: replay every round on adversarial neighbours. Deterministic, and run on every commit."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from discreet.audit.neighbours import Table
-from discreet.data._arrays import Float, IntArray
-from discreet.data.records import ArrayRecords
+from discreet.audit.mechanism import bounds_of, claimed_budget, fitted, fresh, name_of
+from discreet.audit.neighbours import KINDS, PLACE, Record, Table, base, extremes, random_record, unwelcome
+from discreet.audit.result import AuditResult, Moved
+from discreet.audit.search import Pool
+from discreet.audit.tape import Tape, Unlike, ratio, repeated, too_quiet
+from discreet.data._arrays import IntArray
 from discreet.exceptions import DiscreetError, InvalidInput
-from discreet.papers.common.arrays import Part, gather
-from discreet.privacy.gate import Gate
-from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.query import Released, Round
-from discreet.testing import frozen_noise, seeded_noise, watched
+from discreet.privacy.accountant import profile_of
+from discreet.privacy.budget import Budget
+from discreet.privacy.conversions import gdp_epsilon
+from discreet.privacy.events import Event, GaussianEvent, LaplaceEvent, ParallelEvent
+from discreet.privacy.query import Round
+from discreet.releases.wording import leaves
 
-Fit = Callable[[Any], Any]
+Progress = Callable[[str, int, int], None]
+
+# Fits whose noise is compared with what is stated.
+_NOISE_FITS = 3
+# Records that are replayed in full for the sake of some round, at most.
+_MOST = 14
+# Places that are tried to meet every part of the records.
+_PROBES = 20
+# Refused neighbours that are named.
+_NAMED = 8
 
 
-class Unlike(Exception):
-    """A second fit asked or published something that the answers do not explain. What it says holds no values."""
+@dataclass
+class Study:
+    """One made-up study, its tape, and what moved."""
+
+    tape: Tape
+    best: dict[str, tuple[float, str]] = field(default_factory=dict)
+    reach: dict[str, float] = field(default_factory=dict)
+    found: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    mu: float = 0.0
+    worst: tuple[Table, Table, str] | None = None
+    fits: int = 0
 
 
-@dataclass(eq=False)
-class Tape:
-    """What a first fit asked and got, and the exact sums of its rounds.
+def replay(
+    estimator: Any,
+    *,
+    n: int = 240,
+    kinds: tuple[str, ...] = KINDS,
+    generations: int = 4,
+    slow: int = 30,
+    random_state: int = 0,
+    noise: bool = True,
+    binary: bool = False,
+    progress: Progress | None = None,
+) -> tuple[AuditResult, tuple[Table, Table, str] | None]:
+    """Replay an estimator; also returns the neighbours that were furthest apart, all rounds together.
 
     Parameters
     ----------
-    fit
-        From a data set to a fitted estimator, which has ``release_`` and ``guarantee_``.
-    table
-        The first data set: a `Table`, or whatever ``fit`` takes.
-    seed
-        Of the noise of the first fit.
+    estimator
+        With ``fit``, ``bounds`` and a budget; what it releases must go through the gate.
+    n, kinds
+        Size and kinds of the made-up studies.
+    generations
+        Length of the search.
+    slow
+        Records that are tried by fitting again, where a round sees parts of the records or a statistic of all of them.
+    random_state
+        Seeds studies and search; the noise has seeds of its own.
+    noise
+        Whether the noise itself is checked too, which takes a few fits more.
+    binary
+        Whether outcomes are the ends of their range; found out where an estimator takes nothing else.
+    progress
+        Told (what, done, all).
     """
-
-    fit: Fit
-    table: Any
-    seed: int = 5
-    rounds: list[Round] = field(default_factory=list)
-    # One entry for each round: the number of its gate.
-    gates: list[int] = field(default_factory=list)
-    sources: list[Any] = field(default_factory=list)
-    published: Any = None
-    guarantee: Guarantee | None = None
-
-    def __post_init__(self) -> None:
-        opened: list[Gate] = []
-
-        def keep(gate: Gate, rounds: tuple[Round, ...]) -> tuple[Released, ...] | None:
-            if not any(known is gate for known in opened):
-                opened.append(gate)
-                self.sources.append(gate._records)
-            number = next(place for place, known in enumerate(opened) if known is gate)
-            self.rounds += rounds
-            self.gates += [number] * len(rounds)
-            return None
-
-        with seeded_noise(self.seed), watched(keep):
-            fitted = self.fit(self.table)
-        if not (hasattr(fitted, "release_") and hasattr(fitted, "guarantee_")):
-            raise InvalidInput("what is replayed must have release_ and guarantee_ when fitted: audit a black box.")
-        self.published, self.guarantee = published(fitted), fitted.guarantee_
-
-    @cached_property
-    def sums_records(self) -> list[bool]:
-        """Whether each round sums over records as they came, all or some."""
-        plain = [_as_they_came(source, self.table) for source in self.sources]
-        return [plain[number] for number in self.gates]
-
-    @cached_property
-    def names(self) -> list[str]:
-        """Names of all rounds; where there are several gates, with the part of the records that each one saw."""
-        several = len(set(self.gates)) > 1
-        return [
-            f"{each.query.name}, part {number + 1}" if several else each.query.name
-            for number, each in zip(self.gates, self.rounds, strict=True)
-        ]
-
-    @property
-    def pure(self) -> bool:
-        """Whether the noise is Laplace noise."""
-        return any(each.pure for each in self.rounds)
-
-    def replay(self, table: Any) -> list[IntArray] | None:
-        """Exact sums of all rounds on other records, with the answers of the tape; None if the door refuses them."""
-        left, sums = list(self.rounds), []
-
-        def answer(_: Gate, rounds: tuple[Round, ...]) -> tuple[Released, ...]:
-            answers = []
-            for own in rounds:
-                if not left:
-                    raise Unlike("a neighbour was asked more questions than the first data set.")
-                taped = left.pop(0)
-                if _question(own) != _question(taped):
-                    raise Unlike(f"a neighbour was asked another question than {taped.query.name!r}.")
-                sums.append(own.exact.copy())
-                answers.append(taped.released)
-            return tuple(answers)
-
+    bounds, claimed = bounds_of(estimator), claimed_budget(estimator)
+    relation = getattr(estimator, "neighbours", "replace-one")
+    if hasattr(estimator, "random_state") and estimator.random_state is None:
+        # Which record is in which part is public, and must be the same on neighbours.
+        estimator = fresh(estimator, random_state=0)
+    studies: list[Study] = []
+    for number, kind in enumerate(kinds):
+        if progress is not None:
+            progress(f"replay, {kind} study", number, len(kinds))
+        rng = _rng(random_state + number)
         try:
-            with frozen_noise(), watched(answer):
-                fitted = self.fit(table)
-        except DiscreetError:
-            if sums:
-                raise Unlike("a neighbour was refused after questions had been answered.") from None
-            return None
-        if left:
-            raise Unlike("a neighbour was asked fewer questions than the first data set.")
-        if published(fitted) != self.published:
-            raise Unlike("with the same answers a neighbour published something else: a number left without noise.")
-        return sums
+            tape, binary = _tape(estimator, bounds, n, kind, random_state + number, binary)
+        except InvalidInput:
+            # Parts of a study with a single treated record may have none, which the door refuses.
+            if kind != "tiny arm" or not studies:
+                raise
+            continue
+        study = Study(tape, fits=1)
+        if not tape.rounds:
+            raise InvalidInput(
+                f"{name_of(estimator)} asks the gate nothing, so that there is nothing to replay: audit it as a black "
+                "box, or name an attack."
+            )
+        studies.append(study)
+        study.found += statements(tape, claimed)
+        _chase(study, estimator, bounds, relation, rng, generations, binary, slow)
+        if noise:
+            study.found += _noise(study, estimator)
+    return _result(estimator, claimed, relation, studies), max(studies, key=lambda s: s.mu).worst
 
-    def moves(self, table: Any) -> list[float]:
-        """How far each round moved on other records, as a share of its diameter."""
-        sums = self.replay(table)
-        if sums is None:
-            raise Unlike("the door refuses the neighbour.")
-        return [ratio(each, each.exact, own) for each, own in zip(self.rounds, sums, strict=True)]
 
-
-def _as_they_came(source: Any, table: Table) -> bool:
-    """Whether a source holds records, all or some, encoded by their bounds and nothing else."""
-    if isinstance(source, ArrayRecords):
-        return True
-    if not isinstance(source, Part):
+def is_proved(estimator: Any) -> bool:
+    """Whether an estimator's guarantee names a proof: a small study is fitted to see."""
+    try:
+        tape, _ = _tape(estimator, bounds_of(estimator), 60, "ordinary", 0)
+    except DiscreetError:
         return False
-    x = table.x if table.x.shape[1] else None
-    whole = gather(ArrayRecords.of(table.y, table.t, x, bounds=source.bounds))
-    if source.rows.x.shape[1] != whole.x.shape[1]:
-        return False
-    known = {(y, t, *row) for y, t, row in zip(whole.y, whole.t, whole.x.tolist(), strict=True)}
-    return all((y, t, *row) in known for y, t, row in zip(*source.rows[:2], source.rows.x.tolist(), strict=True))
+    return tape.guarantee is not None and tape.guarantee.proof is not None and bool(tape.rounds)
 
 
-def published(fitted: Any) -> Any:
-    """All that a fitted estimator publishes, as text, apart from its guarantee's word for seeded noise."""
-    release = fitted.release_
-    plain = release.to_dict() if hasattr(release, "to_dict") else release
-    return json.dumps(plain, sort_keys=True, default=repr)
+def study_of(seed: int) -> Any:
+    """A generator for made-up studies."""
+    return _rng(seed)
 
 
-def _question(each: Round) -> tuple[Any, ...]:
-    # The diameter and the noise follow from public numbers: neighbours must have the same.
-    return each.query.name, each.query.share, each.query.geometry, each.diameter, each.scale, np.size(each.released.sd)
+def _tape(estimator: Any, bounds: Any, n: int, kind: str, seed: int, binary: bool = False) -> tuple[Tape, bool]:
+    """A first fit; with outcomes of 0 and 1 where an estimator takes nothing else."""
+    table = base(bounds, n, kind, _rng(seed), binary=binary)
+    try:
+        return Tape(lambda data: fitted(estimator, data), table, seed=seed + 5), binary
+    except InvalidInput:
+        if binary:
+            raise
+        return _tape(estimator, bounds, n, kind, seed, True)
 
 
-def ratio(each: Round, first: IntArray, second: IntArray) -> float:
-    """How far integer sums moved, over the stated diameter; above 1 by exact arithmetic, or not at all."""
-    steps = [int(a) - int(b) for a, b in zip(first, second, strict=True)]
+def _chase(
+    study: Study, estimator: Any, bounds: Any, relation: Any, rng: Any, generations: int, binary: bool, slow: int
+) -> None:
+    tape = study.tape
+    known = getattr(estimator, "propensity", None)
+    pool = Pool(tape, bounds, relation, None if known is None else float(known))
+    if any(tape.sums_records):
+        pool.search(rng, generations, binary)
+    for number, name in enumerate(tape.names):
+        if pool.parts[number]:
+            study.reach[name] = max(study.reach.get(name, 0.0), pool.reach(number))
+    records = _chosen(pool, relation)
+    places = _places(study, relation, bounds)
+    if not all(tape.sums_records):
+        # Statistics of whole data sets, and sums of what was computed from records, can only be computed again.
+        more = [*extremes(bounds, binary=binary), *(random_record(bounds, rng, binary=binary) for _ in range(4))]
+        records = [*records, *more[:slow]]
+    for place in places:
+        _compare(study, relation, place, [*unwelcome(bounds, tape.table, place), *records])
+    if relation == "add-remove":
+        _compare(study, relation, PLACE, [], removed=True)
+
+
+def _places(study: Study, relation: Any, bounds: Any) -> list[int]:
+    """Places of records to replace: one in each part, where parts of the records have rounds of their own."""
+    tape = study.tape
+    start, gates = tape.table, set(tape.gates)
+    n = start.n
+    if len(gates) == 1:
+        return [PLACE]
+    places: list[int] = []
+    met: set[int] = set()
+    # A record is known by the rounds that it moves; parts are met within a few fits, wherever their records lie.
+    for place in dict.fromkeys([0, n // 2, n - 1, *range(PLACE, n, max(1, n // _PROBES))]):
+        study.fits += 1
+        moved = _gates_moved(tape, start.neighbour(relation, place, extremes(bounds, binary=True)[-1]))
+        if moved - met:
+            places.append(place)
+            met |= moved
+        if met == gates:
+            break
+    return places
+
+
+def _gates_moved(tape: Tape, table: Table) -> set[int]:
+    try:
+        sums = tape.replay(table) or [each.exact for each in tape.rounds]
+    except Unlike:
+        # It will be said when neighbours are compared, at this place.
+        return set(tape.gates)
+    pairs = zip(tape.gates, tape.rounds, sums, strict=True)
+    return {number for number, each, own in pairs if np.any(own != each.exact)}
+
+
+def _chosen(pool: Pool, relation: Any) -> list[Record]:
+    """Few records among which every round comes close to the furthest that was found."""
+    chosen: list[int] = []
+    for place in range(len(pool.tape.rounds)):
+        if not pool.parts[place]:
+            continue
+        best, *pair = pool.ratios(place)
+        reached = 0.0
+        if chosen:
+            within = Pool(pool.tape, pool.bounds, relation, pool.propensity)
+            within.parts[place] = [pool.parts[place][k] for k in chosen]
+            reached = within.ratios(place)[0]
+        if reached < 0.98 * best and len(chosen) < _MOST:
+            chosen += [k for k in dict.fromkeys(pair) if k not in chosen]
+    return [pool.records[k] for k in chosen]
+
+
+def _compare(study: Study, relation: Any, place: int, records: list[Record], removed: bool = False) -> None:
+    """Replay neighbours in full, and keep the furthest pair of every round and of all together."""
+    tape = study.tape
+    start = tape.table
+    tables = [(start, "the record as it was" if relation == "replace-one" else "no record more")]
+    tables += [(start.neighbour(relation, place, record), record.label) for record in records]
+    if removed:
+        tables.append((start.without(place), "one record less"))
+    sums: list[list[IntArray]] = []
+    kept: list[tuple[Table, str]] = []
+    for table, label in tables:
+        try:
+            study.fits += 1
+            replayed = tape.replay(table)
+        except Unlike as unlike:
+            study.found.append(f"{label}: {unlike}")
+            continue
+        if replayed is None:
+            study.refused.append(label)
+        else:
+            sums.append(replayed)
+            kept.append((table, label))
+    for first in range(len(sums)):
+        # Under add-remove neighbours of one data set are not neighbours of each other.
+        for second in range(first + 1, len(sums)) if relation == "replace-one" or first == 0 else ():
+            _judge(study, sums[first], sums[second], kept[first], kept[second])
+
+
+def _judge(
+    study: Study, one: list[IntArray], two: list[IntArray], first: tuple[Table, str], second: tuple[Table, str]
+) -> None:
+    words = f"{first[1]} / {second[1]}"
+    spent = 0.0
+    for name, each, a, b in zip(study.tape.names, study.tape.rounds, one, two, strict=True):
+        moved = _quick_ratio(each, a, b)
+        if moved > study.best.get(name, (-1.0, ""))[0] or moved > 1 - 1e-9:
+            exact = ratio(each, a, b)
+            if exact > study.best.get(name, (-1.0, ""))[0]:
+                study.best[name] = exact, words
+        cost = moved * each.diameter / each.scale
+        spent += cost if each.pure else cost**2
+    total = spent if study.tape.pure else math.sqrt(spent)
+    if total > study.mu:
+        study.mu, study.worst = total, (first[0], second[0], words)
+
+
+def _quick_ratio(each: Round, a: IntArray, b: IntArray) -> float:
+    steps = (a - b).astype(np.float64)
     if each.pure:
-        moved, allowed = Fraction(sum(map(abs, steps))), Fraction(each.diameter)
-        return _above_one(float(moved / allowed), moved > allowed)
-    full = each.grid.full
-    square = Fraction(sum(step**2 for step in steps[:full]) + 2 * sum(step**2 for step in steps[full:]))
-    allowed = Fraction(each.diameter) ** 2
-    return _above_one(math.sqrt(square / allowed), square > allowed)
+        return float(np.abs(steps).sum() / each.diameter)
+    steps[each.grid.full :] *= math.sqrt(2.0)
+    return float(math.sqrt(steps @ steps) / each.diameter)
 
 
-def _above_one(value: float, above: bool) -> float:
-    return max(value, math.nextafter(1.0, 2.0)) if above else min(value, 1.0)
-
-
-def standardised_noise(each: Round) -> Float:
-    """The noise of a round in units of its stated scale, all numbers alike."""
-    noise = (each.noisy - each.exact).astype(np.float64) / each.scale
-    if not each.pure:
-        # A symmetric matrix has less noise off its diagonal, because each number stands there twice.
-        noise[each.grid.full :] *= math.sqrt(2.0)
-    return noise
-
-
-def too_quiet(rounds: list[Round], chance: float = 1e-4) -> list[str]:
-    """Names of rounds whose noise is smaller than stated: noise so small would be drawn with at most this chance."""
-    from scipy.special import gammainc
-
-    found: list[str] = []
-    noises: dict[str, list[tuple[Float, bool]]] = {}
-    for each in rounds:
-        noises.setdefault(each.query.name, []).append((standardised_noise(each), each.pure))
-    for name, parts in noises.items():
-        noise, pure = np.concatenate([part for part, _ in parts]), parts[0][1]
-        # Sums of |Laplace| and of Gaussian squares have Gamma laws.
-        tail = gammainc(len(noise), np.abs(noise).sum()) if pure else gammainc(len(noise) / 2, (noise**2).sum() / 2)
-        if tail < chance:
-            found.append(name)
+def statements(tape: Tape, claimed: Budget) -> list[str]:
+    """Whether the rounds that were asked, with the noise that they had, spend more than was stated."""
+    guarantee = tape.guarantee
+    assert guarantee is not None
+    found = []
+    stated = [_numbers(event) for event in leaves(guarantee.events)]
+    for each in tape.rounds:
+        own = _numbers(_event(each))
+        if own in stated:
+            stated.remove(own)
+        else:
+            found.append(f"round {each.query.name!r} is not in the guarantee as it was drawn.")
+    apart = any(isinstance(event, ParallelEvent) for event in guarantee.events)
+    groups: dict[int, list[Event]] = {}
+    for number, each in zip(tape.gates, tape.rounds, strict=True):
+        groups.setdefault(number if apart else 0, []).append(_event(each))
+    for events in groups.values():
+        delta = profile_of(tuple(events)).delta_at(claimed.epsilon * (1 + 1e-12))
+        if delta > (claimed.delta or 0.0):
+            found.append(f"the rounds together spend more than claimed: their delta is {delta:.3g} at that epsilon.")
+    if (guarantee.epsilon, guarantee.delta) != (claimed.epsilon, claimed.delta or 0.0):
+        found.append("the guarantee states another budget than was asked for.")
     return found
 
 
-def repeated(rounds: list[Round]) -> list[tuple[str, str]]:
-    """Pairs of rounds of one fit that drew the same noise."""
-    noises = [(each.query.name, standardised_noise(each)) for each in rounds]
-    pairs = []
-    for second, (name, noise) in enumerate(noises):
-        for other, earlier in noises[:second]:
-            size = min(len(noise), len(earlier))
-            if np.any(noise[:size]) and np.allclose(noise[:size], earlier[:size], rtol=1e-6, atol=1e-9):
-                pairs.append((other, name))
-    return pairs
+def _event(each: Round) -> GaussianEvent | LaplaceEvent:
+    name, diameter, numbers = each.query.name, each.diameter, each.grid.numbers
+    if each.pure:
+        return LaplaceEvent(name=name, diameter=diameter, scale=each.scale, dimension=numbers)
+    return GaussianEvent(name=name, diameter=diameter, sigma=each.scale, dimension=numbers)
+
+
+def _numbers(event: Event) -> tuple[Any, ...]:
+    plain = event.to_dict()
+    return plain["kind"], plain["name"], plain.get("diameter"), plain.get("sigma", plain.get("scale"))
+
+
+def _noise(study: Study, estimator: Any) -> list[str]:
+    """Whether noise is as large as stated, and drawn anew for every round."""
+    rounds, found = [], []
+    for number in range(_NOISE_FITS):
+        tape = study.tape if number == 0 else Tape(study.tape.fit, study.tape.table, seed=1_000 + number)
+        study.fits += number > 0
+        rounds += tape.rounds
+        pairs = repeated(tape.rounds)
+        if pairs and number == 0:
+            found.append(f"rounds {pairs[0][0]!r} and {pairs[0][1]!r} drew the same noise.")
+    found += [f"the noise of round {name!r} is smaller than stated." for name in too_quiet(rounds)]
+    return found
+
+
+def _result(estimator: Any, claimed: Budget, relation: Any, studies: list[Study]) -> AuditResult:
+    best: dict[str, tuple[float, str]] = {}
+    for study in studies:
+        for name, (value, words) in study.best.items():
+            if value > best.get(name, (-1.0, ""))[0]:
+                best[name] = value, words
+    reach = {name: max(s.reach.get(name, 0.0) for s in studies) or None for name in best}
+    geometry = {
+        name: type(each.query.geometry).__name__
+        for s in studies
+        for name, each in zip(s.tape.names, s.tape.rounds, strict=True)
+    }
+    rounds = tuple(
+        Moved(name=name, ratio=value, neighbours=words, reach=reach[name], geometry=geometry[name])
+        for name, (value, words) in best.items()
+    )
+    over = [f"round {moved.name!r} moves {moved.ratio:.6g} times its diameter." for moved in rounds if moved.ratio > 1]
+    found = tuple(dict.fromkeys([*over, *(sentence for study in studies for sentence in study.found)]))
+    worst = max(studies, key=lambda study: study.mu)
+    pure = worst.tape.pure
+    shown = worst.mu if pure else gdp_epsilon(worst.mu, claimed.delta or 0.0) if worst.mu > 0 else 0.0
+    refused = list(dict.fromkeys(label for study in studies for label in study.refused))
+    notes = ["epsilon is that of the worst neighbours at the answers of the tape."]
+    if refused:
+        others = f", and {len(refused) - _NAMED} more" if len(refused) > _NAMED else ""
+        notes.append(f"refused at the door: {', '.join(refused[:_NAMED])}{others}.")
+    return AuditResult(
+        mechanism=name_of(estimator),
+        attack="adversarial neighbours and search",
+        claimed=claimed,
+        status="proved" if worst.tape.guarantee is not None and worst.tape.guarantee.proof else "claimed",
+        epsilon_lower=shown,
+        delta_lower=0.0,
+        confidence=1.0,
+        violated=bool(found),
+        instrument="replay",
+        neighbours=relation,
+        trials=sum(study.fits for study in studies),
+        worst="" if worst.worst is None else worst.worst[2],
+        rounds=rounds,
+        found=found,
+        notes=tuple(notes),
+        picture={"kind": "ratios", "names": [m.name for m in rounds], "ratios": [m.ratio for m in rounds]},
+    )
+
+
+def _rng(seed: int) -> Any:
+    from sklearn.utils import check_random_state
+
+    return check_random_state(seed)

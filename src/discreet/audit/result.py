@@ -189,7 +189,7 @@ class AuditResult:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw what was found (needs matplotlib)."""
-        from discreet.audit.drawing import draw
+        from discreet.audit.report import draw
 
         return draw(self, ax)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from discreet.audit.neighbours import Record, extremes, mutant, random_record, table_of
-from discreet.audit.replay import Tape
+from discreet.audit.tape import Tape
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import ArrayRecords, Chunk

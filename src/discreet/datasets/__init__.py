@@ -1,12 +1,11 @@
 """Studies with a known truth, generated, and loaders for real ones."""
 
+from discreet.datasets.marketing import adum, criteo, criteo_shaped, hillstrom
 from discreet.datasets.medical import mimic, tcga
-from discreet.datasets.papers import dp_cate, private_ci_rct, propensity_scores
-from discreet.datasets.real import ihdp, nsw, rhc
-from discreet.datasets.setups import meta_learners
+from discreet.datasets.observational import ihdp, nsw, rhc
+from discreet.datasets.paper_designs import dp_cate, meta_learners, private_ci_rct, propensity_scores
+from discreet.datasets.simulated import DESIGNS, Design, draw, private_ci
 from discreet.datasets.study import Study
-from discreet.datasets.synthetic import DESIGNS, Design, draw, private_ci
-from discreet.datasets.uplift import adum, criteo, criteo_shaped, hillstrom
 from discreet.datasets.voters import social_pressure
 
 __all__ = [

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from discreet.data.bounds import Bounds
-from discreet.datasets.real import data_file
+from discreet.datasets.observational import data_file
 from discreet.datasets.study import Float, Study
 from discreet.exceptions import InvalidInput
 

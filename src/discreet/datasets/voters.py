@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from discreet.data.bounds import Bounds
-from discreet.datasets.real import clipped, data_file
+from discreet.datasets.observational import clipped, data_file
 from discreet.datasets.study import Float, Study
 from discreet.exceptions import InvalidInput
 

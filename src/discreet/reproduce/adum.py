@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet.data._arrays import Float
-from discreet.datasets.uplift import HILLSTROM_FILE, adum
+from discreet.datasets.marketing import HILLSTROM_FILE, adum
 from discreet.papers.adum.error_bound import Smooth, best_cells
 from discreet.papers.adum.estimator import largest_outcome
 from discreet.releases.plots import BLUE, GREEN, MUTED, ORANGE, PURPLE

@@ -14,9 +14,9 @@ import numpy as np
 
 from discreet.data._arrays import Float
 from discreet.datasets import Study, adum, criteo_shaped, hillstrom
+from discreet.datasets.metrics import auuc, pehe
 from discreet.estimators.clustering import PrivateKMeans
 from discreet.estimators.uplift import Uplift
-from discreet.metrics import auuc, pehe
 from discreet.papers.adum.estimator import ADUM
 from discreet.papers.adum.two_model import TwoModel
 from discreet.papers.common.claims import UnprovedClaim

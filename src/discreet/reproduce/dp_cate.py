@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from discreet.datasets.real import RHC_FILE, ihdp_file
+from discreet.datasets.observational import RHC_FILE, ihdp_file
 from discreet.reproduce import dp_cate_iterative as iterative
 from discreet.reproduce import dp_cate_pages as pages
 from discreet.reproduce.dp_cate_pages import KERNELS, SEARCH

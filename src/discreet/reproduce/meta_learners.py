@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.datasets.setups import SETUPS
+from discreet.datasets.paper_designs import SETUPS
 from discreet.datasets.voters import SOCIAL_PRESSURE_FILE
 from discreet.releases.plots import BLUE, GREEN, INK, ORANGE, PURPLE
 from discreet.reproduce import meta_learners_runs as runs

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.datasets.setups import meta_learners
+from discreet.datasets.paper_designs import meta_learners
 from discreet.releases.plots import BLUE, ORANGE
 from discreet.reproduce.meta_learners_numbers import printed, published, with_error
 from discreet.reproduce.meta_learners_runs import DELTA, EPSILONS, STUDY_SEED, TEST, TEST_SEED

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from discreet.data._arrays import Float
-from discreet.datasets.setups import SETUPS
+from discreet.datasets.paper_designs import SETUPS
 from discreet.reproduce.meta_learners_runs import (
     ADDITIVE,
     EBM,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from discreet.datasets.real import RHC_FILE
+from discreet.datasets.observational import RHC_FILE
 from discreet.reproduce import private_ci_attack as attack
 from discreet.reproduce import private_ci_attack_runs as attack_runs
 from discreet.reproduce import private_ci_figures as figures

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.datasets.real import NSW_FILE, ihdp_file
+from discreet.datasets.observational import NSW_FILE, ihdp_file
 from discreet.releases.plots import BLUE, MUTED, ORANGE, PURPLE
 from discreet.reproduce import propensity_attack as attack
 from discreet.reproduce import propensity_runs as runs

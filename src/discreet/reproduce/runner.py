@@ -11,7 +11,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TypeAlias
 
-from discreet.datasets.real import data_file
+from discreet.datasets.observational import data_file
 from discreet.reproduce.cache import Results as Stored
 from discreet.reproduce.cache import code, settings
 from discreet.reproduce.targets import FLAGSHIP_CELL, Results, Row, Target

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from discreet.datasets.dummy import dummy
+from discreet.datasets.placeholder import dummy
 from discreet.serve import budgets, catalogue, explore, jobs, plans, releases
 from discreet.serve.audits import summary
 from discreet.serve.people import Identity

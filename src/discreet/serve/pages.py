@@ -15,7 +15,7 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 
-from discreet.datasets.dummy import dummy
+from discreet.datasets.placeholder import dummy
 from discreet.exceptions import DiscreetError
 from discreet.serve import budgets, catalogue, forms, people, plans
 from discreet.serve.audits import summary

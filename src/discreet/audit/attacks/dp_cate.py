@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-import discreet.audit.canaries as canaries
+import discreet.audit.one_run as canaries
 from discreet.audit.attacks.base import (
     Attack,
     Run,
@@ -22,7 +22,7 @@ from discreet.audit.attacks.base import (
     with_bounds,
     with_parts,
 )
-from discreet.audit.closed_form import Law, least_epsilon
+from discreet.audit.lower_bounds import Law, least_epsilon
 from discreet.audit.mechanism import claimed_budget, fitted
 from discreet.audit.neighbours import Table
 from discreet.audit.result import AuditResult

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from discreet.audit.attacks.base import Attack, Run, by_black_box, judged, two_normals, with_bounds, with_parts
-from discreet.audit.closed_form import shift_epsilon
+from discreet.audit.lower_bounds import shift_epsilon
 from discreet.audit.mechanism import claimed_budget, fitted
 from discreet.audit.neighbours import Table
 from discreet.audit.result import AuditResult

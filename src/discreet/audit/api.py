@@ -10,10 +10,10 @@ import numpy as np
 
 from discreet.audit.attacks import ATTACKS, Run, find_attack
 from discreet.audit.attacks.base import Progress, by_black_box, strongest
+from discreet.audit.attacks.pairs import on_pair
 from discreet.audit.mechanism import Mechanism, bounds_of, claimed_budget, fitted, name_of, numbers_of, rows_of
 from discreet.audit.neighbours import PLACE, Table, base, extremes
-from discreet.audit.pairs import on_pair
-from discreet.audit.replaying import is_proved, replay, study_of
+from discreet.audit.replay import is_proved, replay, study_of
 from discreet.audit.result import AuditResult, check_confidence
 from discreet.data._arrays import Float
 from discreet.exceptions import InvalidInput

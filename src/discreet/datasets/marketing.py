@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from discreet.data.bounds import Bounds, Declared
-from discreet.datasets.real import data_file
+from discreet.datasets.observational import data_file
 from discreet.datasets.study import Float, Study
 from discreet.exceptions import InvalidInput
 
