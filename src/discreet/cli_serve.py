@@ -88,7 +88,7 @@ def run(settings: object, host: str, port: int, workers: int) -> None:
 
 
 def _first_token(settings: object, person: str) -> str:
-    from discreet.serve import people
+    from discreet.serve.domain import users as people
     from discreet.serve.service import Service
     from discreet.serve.settings import Settings
 

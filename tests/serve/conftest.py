@@ -10,10 +10,11 @@ from fastapi.testclient import TestClient
 from discreet.datasets import draw
 from discreet.demo import _table
 from discreet.privacy.budget import Budget
-from discreet.serve import curating, people
 from discreet.serve.app import create_app
 from discreet.serve.demo import BOUNDS
-from discreet.serve.people import Identity
+from discreet.serve.domain import administration as curating
+from discreet.serve.domain import users as people
+from discreet.serve.domain.users import Identity
 from discreet.serve.service import Service
 from discreet.serve.settings import Settings
 

@@ -12,14 +12,14 @@ from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 
 from discreet.exceptions import InvalidInput
-from discreet.serve import people
 from discreet.serve.app import ROUTERS, create_app
-from discreet.serve.clock import Clock
-from discreet.serve.door import Door
-from discreet.serve.limits import Buckets
-from discreet.serve.schema import connect, facts, tokens
+from discreet.serve.domain import users as people
+from discreet.serve.middleware import Door
+from discreet.serve.rate_limits import Buckets
 from discreet.serve.service import Service
 from discreet.serve.settings import Settings
+from discreet.serve.storage.clock import Clock
+from discreet.serve.storage.schema import connect, facts, tokens
 from tests.serve.conftest import quick
 
 OPEN = {"/health", "/login"}
@@ -410,7 +410,7 @@ def test_unexpected_errors_say_nothing(site, monkeypatch, caplog):
     def broken(*_):
         raise RuntimeError(secret)
 
-    monkeypatch.setattr("discreet.serve.catalogue.listed", broken)
+    monkeypatch.setattr("discreet.serve.domain.datasets.listed", broken)
     answer = site.get("/api/v1/datasets")
     assert answer.status_code == 500
     assert answer.json()["error"] == "unexpected"

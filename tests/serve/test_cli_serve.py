@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from discreet.cli import app
-from discreet.serve import people
+from discreet.serve.domain import users as people
 from discreet.serve.service import Service
 from discreet.serve.settings import Settings
 

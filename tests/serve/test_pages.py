@@ -16,12 +16,15 @@ import sqlalchemy as sa
 from discreet.data.bounds import Bounds
 from discreet.exceptions import InvalidInput
 from discreet.releases.average import Release
-from discreet.serve import catalogue, explore, people, plans, sources
-from discreet.serve.audits import TABLE, summary
+from discreet.serve.audit_summary import TABLE, summary
 from discreet.serve.demo import BOUNDS
-from discreet.serve.forms import unit_of
-from discreet.serve.schema import releases
-from discreet.serve.views import number
+from discreet.serve.domain import datasets as catalogue
+from discreet.serve.domain import plans, sources
+from discreet.serve.domain import queries as explore
+from discreet.serve.domain import users as people
+from discreet.serve.pages.forms import unit_of
+from discreet.serve.pages.rendering import number
+from discreet.serve.storage.schema import releases
 from tests.serve.conftest import ROW
 from tests.test_layers import ROOT
 
@@ -161,7 +164,7 @@ def test_a_file_with_too_many_lines_is_refused():
 
 
 def test_formulas_in_uploaded_text_do_not_come_back_as_formulas():
-    from discreet.serve.pages import harmless
+    from discreet.serve.pages.analyst import harmless
 
     assert [harmless(text) for text in ("=1+1", "@x", "-2", "fine", -2.0)] == ["'=1+1", "'@x", "'-2", "fine", -2.0]
 

@@ -18,10 +18,11 @@ import sqlalchemy as sa
 from fastapi.testclient import TestClient
 
 from discreet.ledger import Ledger
-from discreet.serve import functions, sources
 from discreet.serve.app import create_app
 from discreet.serve.demo import BOUNDS
-from discreet.serve.schema import metadata
+from discreet.serve.domain import interactive_functions as functions
+from discreet.serve.domain import sources
+from discreet.serve.storage.schema import metadata
 from tests.serve.conftest import ROW, Site, populate, quick
 
 

@@ -13,13 +13,16 @@ import sqlalchemy as sa
 from discreet.exceptions import InvalidInput
 from discreet.privacy.budget import Budget
 from discreet.releases.average import Release
-from discreet.serve import budgets, catalogue, functions, jobs, releases, worker
-from discreet.serve.clock import Clock
-from discreet.serve.people import Identity
-from discreet.serve.refusals import FAILURES, TEXTS, Refusal
-from discreet.serve.schema import answers
-from discreet.serve.schema import jobs as table
+from discreet.serve import worker
+from discreet.serve.domain import budgets, jobs, releases
+from discreet.serve.domain import datasets as catalogue
+from discreet.serve.domain import interactive_functions as functions
+from discreet.serve.domain.users import Identity
+from discreet.serve.errors import FAILURES, TEXTS, Refusal
 from discreet.serve.service import Service
+from discreet.serve.storage.clock import Clock
+from discreet.serve.storage.schema import answers
+from discreet.serve.storage.schema import jobs as table
 from tests.serve.conftest import ROW, populate, quick
 from tests.serve.conftest import curator as curator_
 

@@ -17,13 +17,17 @@ from starlette.exceptions import HTTPException
 
 from discreet import __version__
 from discreet.exceptions import DiscreetError
-from discreet.serve import api, api_curator, pages, pages_curator, pages_request
-from discreet.serve.door import Door
-from discreet.serve.refusals import Refusal
+from discreet.serve.api import analyst as api
+from discreet.serve.api import curator as api_curator
+from discreet.serve.errors import Refusal
+from discreet.serve.middleware import Door
+from discreet.serve.pages import analyst as pages
+from discreet.serve.pages import curator as pages_curator
+from discreet.serve.pages import requests as pages_request
+from discreet.serve.pages.rendering import error_page
 from discreet.serve.service import Service
 from discreet.serve.settings import Settings
-from discreet.serve.views import error_page
-from discreet.serve.warming import warm
+from discreet.serve.warmup import warm
 from discreet.serve.worker import Worker
 
 ROUTERS = (api.router, api_curator.router, pages.router, pages_request.router, pages_curator.router)

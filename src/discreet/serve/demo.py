@@ -12,8 +12,10 @@ from discreet.datasets import draw
 from discreet.demo import DATA, OUTCOME, TREATMENT, TRIAL, _table
 from discreet.demo_effects import HOME
 from discreet.privacy.budget import Budget
-from discreet.serve import catalogue, curating, people
-from discreet.serve.people import Identity
+from discreet.serve.domain import administration as curating
+from discreet.serve.domain import datasets as catalogue
+from discreet.serve.domain import users as people
+from discreet.serve.domain.users import Identity
 from discreet.serve.service import Service
 from discreet.serve.settings import Settings
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 import sqlalchemy as sa
 
 from discreet.ledger import Ledger
-from discreet.serve.clock import Clock
-from discreet.serve.releases import Shelf
-from discreet.serve.schema import connect
+from discreet.serve.domain.releases import Shelf
 from discreet.serve.settings import Settings
+from discreet.serve.storage.clock import Clock
+from discreet.serve.storage.schema import connect
 
 
 @dataclass(slots=True, kw_only=True)

@@ -11,10 +11,12 @@ import warnings
 from typing import Any
 
 from discreet.exceptions import BudgetExceeded, DiscreetError
-from discreet.serve import budgets, catalogue, functions, jobs, releases, sources
-from discreet.serve.people import new_id
-from discreet.serve.pictures import drawn
-from discreet.serve.requests import TITLES, Asked, estimator_for
+from discreet.serve.domain import budgets, jobs, releases, sources
+from discreet.serve.domain import datasets as catalogue
+from discreet.serve.domain import interactive_functions as functions
+from discreet.serve.domain.figures import drawn
+from discreet.serve.domain.requests import TITLES, Asked, estimator_for
+from discreet.serve.domain.users import new_id
 from discreet.serve.service import Service
 
 _log = logging.getLogger("discreet.serve")

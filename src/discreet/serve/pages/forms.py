@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from discreet.data.bounds import Bounds, Range
 from discreet.exceptions import InvalidInput
-from discreet.serve.plans import Planned
-from discreet.serve.requests import Asked
+from discreet.serve.domain.plans import Planned
+from discreet.serve.domain.requests import Asked
 
 _PROBLEMS = {
     "epsilon": "epsilon must be a number from 0.001 to 100: smaller is more private.",

@@ -13,11 +13,11 @@ from discreet.data.bounds import Bounds
 from discreet.data.records import MIN_ROWS
 from discreet.exceptions import InvalidInput
 from discreet.privacy.guarantee import Neighbours
-from discreet.serve import sources
-from discreet.serve.clock import Clock
-from discreet.serve.people import Identity, slug
-from discreet.serve.refusals import Refusal
-from discreet.serve.schema import datasets, grants, people, reading
+from discreet.serve.domain import sources
+from discreet.serve.domain.users import Identity, slug
+from discreet.serve.errors import Refusal
+from discreet.serve.storage.clock import Clock
+from discreet.serve.storage.schema import datasets, grants, people, reading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

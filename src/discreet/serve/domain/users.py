@@ -13,9 +13,9 @@ from typing import Any, Literal, get_args
 import sqlalchemy as sa
 
 from discreet.exceptions import InvalidInput
-from discreet.serve.clock import Clock
-from discreet.serve.refusals import Refusal
-from discreet.serve.schema import people, reading, sessions, tokens
+from discreet.serve.errors import Refusal
+from discreet.serve.storage.clock import Clock
+from discreet.serve.storage.schema import people, reading, sessions, tokens
 
 Role = Literal["analyst", "curator"]
 SCOPES = {

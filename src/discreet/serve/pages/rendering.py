@@ -13,8 +13,8 @@ from fastapi.responses import HTMLResponse, Response
 from markupsafe import Markup
 
 from discreet.releases.report import _HYPHEN, bounds_rows
-from discreet.serve.people import Identity
-from discreet.serve.refusals import Refusal
+from discreet.serve.domain.users import Identity
+from discreet.serve.errors import Refusal
 from discreet.serve.service import Service
 
 

@@ -18,11 +18,11 @@ from discreet.releases import segments as uplift_release
 from discreet.releases.average import Release
 from discreet.releases.function import EffectRelease
 from discreet.releases.segments import UpliftRelease
-from discreet.serve.clock import Clock
-from discreet.serve.people import Identity
-from discreet.serve.pictures import png
-from discreet.serve.refusals import Refusal
-from discreet.serve.schema import grants, reading, releases
+from discreet.serve.domain.figures import png
+from discreet.serve.domain.users import Identity
+from discreet.serve.errors import Refusal
+from discreet.serve.storage.clock import Clock
+from discreet.serve.storage.schema import grants, reading, releases
 
 _KINDS: dict[str, Any] = {
     release.FORMAT: Release,

@@ -14,9 +14,9 @@ from discreet.exceptions import InvalidInput
 from discreet.papers.dp_cate.release import AnswersRelease, FunctionRelease
 from discreet.releases.function import EffectRelease
 from discreet.releases.segments import UpliftRelease
-from discreet.serve import functions
-from discreet.serve.people import Identity
-from discreet.serve.releases import rows_of
+from discreet.serve.domain import interactive_functions as functions
+from discreet.serve.domain.releases import rows_of
+from discreet.serve.domain.users import Identity
 from discreet.serve.service import Service
 
 

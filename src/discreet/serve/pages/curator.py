@@ -11,12 +11,15 @@ from pydantic import BaseModel, ValidationError
 
 from discreet.data.bounds import Bounds
 from discreet.exceptions import DiscreetError, InvalidInput
-from discreet.serve import budgets, catalogue, curating, people
-from discreet.serve.curating import Cap, NewDataset
-from discreet.serve.pages import download
-from discreet.serve.pages_request import _in_thread
-from discreet.serve.refusals import Refusal
-from discreet.serve.views import may_curate, page, service_of
+from discreet.serve.domain import administration as curating
+from discreet.serve.domain import budgets
+from discreet.serve.domain import datasets as catalogue
+from discreet.serve.domain import users as people
+from discreet.serve.domain.administration import Cap, NewDataset
+from discreet.serve.errors import Refusal
+from discreet.serve.pages.analyst import download
+from discreet.serve.pages.rendering import may_curate, page, service_of
+from discreet.serve.pages.requests import _in_thread
 
 router = APIRouter(prefix="/curator", include_in_schema=False)
 _BOUNDS = """# What is public about the records: written down, never computed from them.

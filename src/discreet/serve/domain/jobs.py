@@ -13,13 +13,13 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from discreet.serve import budgets, releases
-from discreet.serve.catalogue import Dataset
-from discreet.serve.people import Identity, new_id
-from discreet.serve.refusals import FAILURES, Refusal
-from discreet.serve.requests import TITLES, Asked, estimator_for, key_of
-from discreet.serve.schema import jobs, reading
+from discreet.serve.domain import budgets, releases
+from discreet.serve.domain.datasets import Dataset
+from discreet.serve.domain.requests import TITLES, Asked, estimator_for, key_of
+from discreet.serve.domain.users import Identity, new_id
+from discreet.serve.errors import FAILURES, Refusal
 from discreet.serve.service import Service
+from discreet.serve.storage.schema import jobs, reading
 
 OPEN = ("queued", "running")
 # Requests of one person and day that wait or ended uncharged: each leaves two lines in a log that is kept for ever, and

@@ -5,10 +5,11 @@ from __future__ import annotations
 from fastapi import FastAPI
 
 from discreet.exceptions import DiscreetError
-from discreet.serve import budgets, catalogue, plans
-from discreet.serve.audits import summary
+from discreet.serve.audit_summary import summary
+from discreet.serve.domain import budgets, plans
+from discreet.serve.domain import datasets as catalogue
+from discreet.serve.pages.rendering import templates
 from discreet.serve.service import Service
-from discreet.serve.views import templates
 
 # Of more data sets than these, the rest are computed when they are first looked at.
 _MOST = 20

@@ -10,14 +10,16 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.datasets.placeholder import dummy
-from discreet.serve import budgets, catalogue, explore, jobs, plans, releases
-from discreet.serve.audits import summary
-from discreet.serve.people import Identity
-from discreet.serve.plans import Planned
-from discreet.serve.refusals import TEXTS, Refusal
-from discreet.serve.requests import Asked
+from discreet.serve.audit_summary import summary
+from discreet.serve.domain import budgets, jobs, plans, releases
+from discreet.serve.domain import datasets as catalogue
+from discreet.serve.domain import queries as explore
+from discreet.serve.domain.plans import Planned
+from discreet.serve.domain.requests import Asked
+from discreet.serve.domain.users import Identity
+from discreet.serve.errors import TEXTS, Refusal
+from discreet.serve.pages.rendering import may_read, may_request, service_of
 from discreet.serve.service import Service
-from discreet.serve.views import may_read, may_request, service_of
 
 
 async def _reader(request: Request) -> Identity:

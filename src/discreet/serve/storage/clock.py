@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import sqlalchemy as sa
 
-from discreet.serve.schema import facts, reading
+from discreet.serve.storage.schema import facts, reading
 
 # The latest time seen is written down this often; a restart can fall back by no more.
 _WRITE = 60.0

@@ -8,10 +8,10 @@ from typing import Any
 from discreet.exceptions import BudgetExceeded, DiscreetError, InvalidInput, LedgerRefused
 from discreet.ledger import Account, Cost
 from discreet.privacy.budget import Budget
-from discreet.serve.catalogue import Dataset
-from discreet.serve.people import Identity
-from discreet.serve.refusals import Refusal
-from discreet.serve.requests import Asked
+from discreet.serve.domain.datasets import Dataset
+from discreet.serve.domain.requests import Asked
+from discreet.serve.domain.users import Identity
+from discreet.serve.errors import Refusal
 from discreet.serve.service import Service
 
 # Composing distributions takes a moment; what was composed does not change until something is charged.

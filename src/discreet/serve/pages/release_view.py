@@ -10,7 +10,7 @@ from discreet.releases.average import Release
 from discreet.releases.function import EffectRelease
 from discreet.releases.report import guarantee_facts, guess
 from discreet.releases.segments import UpliftRelease
-from discreet.serve.views import minus
+from discreet.serve.pages.rendering import minus
 
 
 def described(made: Any) -> dict[str, Any]:

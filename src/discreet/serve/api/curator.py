@@ -7,12 +7,15 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from discreet.serve import budgets, catalogue, curating, people
-from discreet.serve.api import Name, refusals
-from discreet.serve.curating import Cap, NewDataset
-from discreet.serve.people import Identity
-from discreet.serve.refusals import Refusal
-from discreet.serve.views import may_curate, service_of
+from discreet.serve.api.analyst import Name, refusals
+from discreet.serve.domain import administration as curating
+from discreet.serve.domain import budgets
+from discreet.serve.domain import datasets as catalogue
+from discreet.serve.domain import users as people
+from discreet.serve.domain.administration import Cap, NewDataset
+from discreet.serve.domain.users import Identity
+from discreet.serve.errors import Refusal
+from discreet.serve.pages.rendering import may_curate, service_of
 
 router = APIRouter(prefix="/api/v1/curator", tags=["curators"], responses=refusals("method"))
 Curator = Annotated[Identity, Depends(may_curate)]

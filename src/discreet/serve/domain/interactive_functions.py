@@ -16,11 +16,12 @@ from discreet.papers import DPCATEFunction
 from discreet.papers.common.nuisances import design
 from discreet.papers.common.queries import encode_queries
 from discreet.papers.dp_cate.interactive import SecretFunction
-from discreet.serve import catalogue, sources
-from discreet.serve.people import Identity
-from discreet.serve.refusals import Refusal
-from discreet.serve.schema import answers, functions, reading, releases
+from discreet.serve.domain import datasets as catalogue
+from discreet.serve.domain import sources
+from discreet.serve.domain.users import Identity
+from discreet.serve.errors import Refusal
 from discreet.serve.service import Service
+from discreet.serve.storage.schema import answers, functions, reading, releases
 
 # Queries that are answered in all: each new one costs time that grows with their number.
 MOST_ANSWERS = 2_000

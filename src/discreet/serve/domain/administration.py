@@ -13,12 +13,13 @@ from discreet.exceptions import DiscreetError, InvalidInput, LedgerCorrupt
 from discreet.ledger import Head
 from discreet.ledger.hash_chain import canonical, sha256
 from discreet.privacy.budget import Budget
-from discreet.serve import budgets, catalogue
-from discreet.serve.catalogue import Dataset
-from discreet.serve.people import Identity
-from discreet.serve.refusals import Refusal
-from discreet.serve.schema import jobs, reading, releases
+from discreet.serve.domain import budgets
+from discreet.serve.domain import datasets as catalogue
+from discreet.serve.domain.datasets import Dataset
+from discreet.serve.domain.users import Identity
+from discreet.serve.errors import Refusal
 from discreet.serve.service import Service
+from discreet.serve.storage.schema import jobs, reading, releases
 
 LINES = 200
 

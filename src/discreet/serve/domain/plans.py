@@ -13,8 +13,8 @@ from discreet.data.bounds import Bounds
 from discreet.data.partition import Partition
 from discreet.estimators.planning import Plan, plan
 from discreet.exceptions import InvalidInput
-from discreet.serve.catalogue import Dataset
-from discreet.serve.requests import LEAST, MOST, Cut, Kind, chosen
+from discreet.serve.domain.datasets import Dataset
+from discreet.serve.domain.requests import LEAST, MOST, Cut, Kind, chosen
 
 # Epsilons of the picture.
 LOW, HIGH, POINTS = 0.05, 10.0, 33

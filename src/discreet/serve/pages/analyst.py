@@ -17,12 +17,15 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response
 
 from discreet.datasets.placeholder import dummy
 from discreet.exceptions import DiscreetError
-from discreet.serve import budgets, catalogue, forms, people, plans
-from discreet.serve.audits import summary
-from discreet.serve.door import COOKIE, SECURE_COOKIE
-from discreet.serve.requests import TITLES
-from discreet.serve.schema import reading
-from discreet.serve.views import may_read, me, page, service_of
+from discreet.serve.audit_summary import summary
+from discreet.serve.domain import budgets, plans
+from discreet.serve.domain import datasets as catalogue
+from discreet.serve.domain import users as people
+from discreet.serve.domain.requests import TITLES
+from discreet.serve.middleware import COOKIE, SECURE_COOKIE
+from discreet.serve.pages import forms
+from discreet.serve.pages.rendering import may_read, me, page, service_of
+from discreet.serve.storage.schema import reading
 
 router = APIRouter(include_in_schema=False)
 _LOGIN = "discreet_login"

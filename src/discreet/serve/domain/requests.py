@@ -17,8 +17,8 @@ from discreet.estimators.cate import CATE
 from discreet.estimators.difference_in_means import DifferenceInMeans
 from discreet.estimators.uplift import MOST_SEGMENTS, Uplift
 from discreet.exceptions import InvalidInput
-from discreet.serve.catalogue import Dataset
-from discreet.serve.refusals import Refusal
+from discreet.serve.domain.datasets import Dataset
+from discreet.serve.errors import Refusal
 
 Kind = Literal["ate", "difference-in-means", "cate", "uplift", "dp-cate"]
 TITLES: dict[str, str] = {

@@ -12,12 +12,15 @@ from fastapi.responses import RedirectResponse, Response
 from starlette.datastructures import UploadFile
 
 from discreet.exceptions import DiscreetError
-from discreet.serve import budgets, catalogue, explore, forms, jobs, plans, releases
-from discreet.serve.pages import download, harmless, plain_json
-from discreet.serve.reading import described
-from discreet.serve.refusals import Refusal
-from discreet.serve.requests import TITLES, Asked, estimator_for
-from discreet.serve.views import may_read, may_request, me, page, service_of
+from discreet.serve.domain import budgets, jobs, plans, releases
+from discreet.serve.domain import datasets as catalogue
+from discreet.serve.domain import queries as explore
+from discreet.serve.domain.requests import TITLES, Asked, estimator_for
+from discreet.serve.errors import Refusal
+from discreet.serve.pages import forms
+from discreet.serve.pages.analyst import download, harmless, plain_json
+from discreet.serve.pages.release_view import described
+from discreet.serve.pages.rendering import may_read, may_request, me, page, service_of
 
 router = APIRouter(include_in_schema=False)
 

@@ -21,11 +21,11 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from discreet.serve.limits import Buckets
-from discreet.serve.people import Identity, by_session, by_token
-from discreet.serve.refusals import Refusal
+from discreet.serve.domain.users import Identity, by_session, by_token
+from discreet.serve.errors import Refusal
+from discreet.serve.pages.rendering import error_page
+from discreet.serve.rate_limits import Buckets
 from discreet.serve.service import Service
-from discreet.serve.views import error_page
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
