@@ -21,7 +21,7 @@ from benchmarks.scale_rivals import RIVALS, interpreter
 from benchmarks.scale_tasks import cell_sql
 from benchmarks.scale_worker import Failed, Worker
 from discreet.data.backends.scan import MANY_ROWS
-from discreet.reproduce.cache import PRESENTATION, fingerprint, settings
+from evidence.reproduce.cache import PRESENTATION, fingerprint, settings
 
 Spec = dict[str, Any]
 Result = dict[str, Any]

@@ -22,7 +22,7 @@ from benchmarks.scale_targets import GB, Found, judge, peak, seconds
 from benchmarks.scale_tasks import DELTA, EPSILON
 from discreet.data.backends.scan import MANY_ROWS
 from discreet.datasets import criteo_shaped
-from discreet.reproduce.pages import axes, grid
+from evidence.reproduce.pages import axes, grid
 
 _NAMES = {"duckdb": "DuckDB", "polars": "polars", "spark": f"Spark, local[{CORES}]", "postgresql": "PostgreSQL"}
 _LIBRARIES = ("numpy", "duckdb", "polars", "pyarrow", "pyspark", "psycopg")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from benchmarks.scale_data import table
 from benchmarks.scale_measure import CORES, Plan
 from benchmarks.scale_targets import Found, seconds
-from discreet.reproduce.pages import grid
+from evidence.reproduce.pages import grid
 
 BILLION = 1_000_000_000
 CLUSTERS = (16, 64, 256, 1024)

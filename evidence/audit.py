@@ -24,12 +24,12 @@ from discreet.audit.black_box import most_epsilon
 from discreet.audit.configurations import Configuration
 from discreet.audit.result import AuditResult, Moved, rounded_down
 from discreet.privacy.guarantee import AUDIT_VERSION
-from discreet.reproduce.cache import LIBRARIES
-from discreet.reproduce.pages import axes, grid
 from evidence import audit_runs
 from evidence.audit_runs import ATTACK_SEED, EPSILON, SEED
 from evidence.planted import PLANTED
 from evidence.quotes import stale
+from evidence.reproduce.cache import LIBRARIES
+from evidence.reproduce.pages import axes, grid
 
 TIGHT = 0.9
 OPEN = "open: what enters was computed from records, so that only few could be tried, by fitting again"

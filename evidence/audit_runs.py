@@ -25,9 +25,9 @@ from discreet.audit.mechanism import fitted, fresh
 from discreet.audit.neighbours import Table
 from discreet.audit.replay import replay
 from discreet.audit.result import AuditResult
-from discreet.reproduce.cache import LIBRARIES, code, fingerprint
 from evidence.cache import ROOT
 from evidence.planted import PLANTED, audited, look
+from evidence.reproduce.cache import LIBRARIES, code, fingerprint
 
 # Replays have the seed of the tests. Attacks have one that nobody had looked at when their settings were chosen, with
 # seed 0: take another whenever such a setting changes.

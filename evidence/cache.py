@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from discreet.reproduce import cache
-from discreet.reproduce.cache import PRESENTATION, Results
+from evidence.reproduce import cache
+from evidence.reproduce.cache import PRESENTATION, Results, within
 
 __all__ = ["CACHE", "ROOT", "SOURCE", "Results", "comparator_code", "estimator_code", "fingerprint"]
 
@@ -14,24 +14,24 @@ ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / ".evidence-cache"
 SOURCE = ROOT / "src" / "discreet"
 
-# Published systems, their tables and the audit are no part of `discreet.ATE`.
-_NO_PART = PRESENTATION | {"audit", "papers", "reproduce"}
+# Published systems and the audit are no part of `discreet.ATE`.
+_NO_PART = (*PRESENTATION, "discreet.audit", "discreet.papers", "discreet.serve")
 
 
 def estimator_code(settings: object) -> str:
     """Fingerprint of everything that a fitted `discreet.ATE` depends on."""
-    paths = [
-        path for path in SOURCE.rglob("*.py") if path.relative_to(SOURCE).parts[0].removesuffix(".py") not in _NO_PART
-    ]
-    return fingerprint(settings, paths)
+    return fingerprint(settings, [path for path in SOURCE.rglob("*.py") if not within(_module(path), _NO_PART)])
 
 
 def comparator_code(settings: object) -> str:
     """Fingerprint of the generators and of the methods that `discreet` is compared with."""
     own = [ROOT / "evidence" / name for name in ("nonprivate.py", "private_ci_formula.py")]
-    return fingerprint(
-        settings, [*own, SOURCE / "bounds.py", SOURCE / "columns.py", *(SOURCE / "datasets").glob("*.py")]
-    )
+    facts = [SOURCE / "data" / name for name in ("bounds.py", "columns.py")]
+    return fingerprint(settings, [*own, *facts, *(SOURCE / "datasets").glob("*.py")])
+
+
+def _module(path: Path) -> str:
+    return ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__")
 
 
 def fingerprint(settings: object, paths: Iterable[Path]) -> str:

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 
 import discreet
-from discreet.reproduce.meta_learners_numbers import published
 from evidence.effect_designs import PUBLISHED, WRITTEN
 from evidence.effect_runs import ALPHA, DELTA, IHDP, NOISE_SEED, OPEN, STUDY_SEED, TEST, WIDE, Cell
 from evidence.report import grid
+from evidence.reproduce.meta_learners.numbers import published
 from evidence.targets import Verdict
 
 Found = dict[Cell, list[dict[str, float]]]

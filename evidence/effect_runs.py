@@ -11,9 +11,9 @@ import numpy as np
 from discreet import ATE, CATE
 from discreet.datasets import ihdp
 from discreet.papers import DPCATE, DRLearner, UnprovedClaim
-from discreet.reproduce.noise_runs import noise_seed
 from discreet.testing import seeded_noise
 from evidence.effect_designs import PUBLISHED, WRITTEN, Sample, draw
+from evidence.reproduce.private_ate.noise_runs import noise_seed
 
 STUDY_SEED, NOISE_SEED, TEST_SEED = 76_000_000, 77_000_000, 78_000_000
 DELTA, ALPHA = 1e-5, 0.1

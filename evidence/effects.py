@@ -17,10 +17,10 @@ from pathlib import Path
 from rich.progress import Progress
 
 from discreet.exceptions import InvalidInput
-from discreet.reproduce import cache
 from evidence import effect_page
 from evidence.cache import CACHE, ROOT, SOURCE, Results, fingerprint
 from evidence.effect_runs import IHDP, Cell, cells, run
+from evidence.reproduce import cache
 
 REPLICATIONS = 40
 # Cells that need fewer replications wait for so many of the others.

@@ -27,9 +27,9 @@ from discreet.datasets import Study, adum, hillstrom, social_pressure
 from discreet.datasets.metrics import auuc, pehe
 from discreet.exceptions import InvalidInput
 from discreet.papers import ADUM
-from discreet.reproduce.noise_runs import noise_seed
 from discreet.testing import seeded_noise
 from evidence.report import grid
+from evidence.reproduce.private_ate.noise_runs import noise_seed
 
 STUDY_SEED, NOISE_SEED = 84_000_000, 90_000_000
 N = 20_000

@@ -14,10 +14,12 @@ from discreet.papers.private_ate.estimator import MEASURED as PRIVATE_CI
 from discreet.papers.propensity.estimator import MEASURED as PROPENSITY
 from discreet.papers.propensity.logistic import sensitivity
 from discreet.privacy.conversions import gdp_epsilon, gdp_mu
-from discreet.reproduce import private_ci_attack, private_ci_attack_runs, propensity_attack
-from discreet.reproduce.pages import write
-from discreet.reproduce.private_ci_runs import EPSILON, ESTIMATE_SHARE, parts
 from discreet.testing import seeded_noise
+from evidence.reproduce.pages import write
+from evidence.reproduce.private_ate import attack as private_ci_attack
+from evidence.reproduce.private_ate import attack_runs as private_ci_attack_runs
+from evidence.reproduce.private_ate.runs import EPSILON, ESTIMATE_SHARE, parts
+from evidence.reproduce.propensity import attack as propensity_attack
 
 PAGES = Path(__file__).parents[1] / "docs" / "evidence"
 

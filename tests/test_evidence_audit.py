@@ -8,9 +8,9 @@ import pytest
 import discreet.papers as papers
 from discreet.audit.attacks import ATTACKS
 from discreet.audit.configurations import matrix
-from discreet.reproduce import cache
 from evidence import audit, audit_runs
 from evidence.audit_runs import ATTACK_SEED, Job
+from evidence.reproduce import cache
 
 FIRST = matrix()[0]
 

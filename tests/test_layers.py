@@ -27,7 +27,6 @@ ORDER = [
     "demo_effects",
     "audit",
     "demo",
-    "reproduce",
     "serve",
     "console",
     "cli_sources",

@@ -19,13 +19,13 @@ from discreet.cli import app
 from discreet.datasets import rhc
 from discreet.papers.private_ate import baselines
 from discreet.papers.private_ate.equations import Exact
-from discreet.reproduce import cache, find, papers, propensity_runs, runner
-from discreet.reproduce import private_ci_runs as runs
-from discreet.reproduce import private_ci_tables as tables
-from discreet.reproduce import propensity as propensity_pages
-from discreet.reproduce.pages import Aim, Page, axes, falls, nominal, share, write
-from discreet.reproduce.private_ci_catheter import over_unit_cube
-from discreet.reproduce.targets import Target
+from evidence.reproduce import cache, find, papers, runner
+from evidence.reproduce.pages import Aim, Page, axes, falls, nominal, share, write
+from evidence.reproduce.private_ate import runs, tables
+from evidence.reproduce.private_ate.catheter import over_unit_cube
+from evidence.reproduce.propensity import pages as propensity_pages
+from evidence.reproduce.propensity import runs as propensity_runs
+from evidence.reproduce.targets import Target
 
 CALLS = []
 DATA = Path(os.environ.get("DISCREET_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -476,7 +476,7 @@ def test_modules_of_runs_import_nothing_through_a_lazy_door(path):
     ],
 )
 def test_published_cells_depend_on_the_methods_that_they_run(module, needed):
-    found = cache._imported(f"discreet.reproduce.{module}", cache.PRESENTATION | cache.FLAGSHIP)
+    found = cache._imported(f"evidence.reproduce.{module}", cache.PRESENTATION | cache.FLAGSHIP)
     assert needed <= {path.name for path in found}
     assert not found & {cache.SOURCE / f"{name}.py" for name in cache.FLAGSHIP}
 
@@ -492,7 +492,7 @@ def test_an_extra_that_is_not_installed_is_a_setting_like_any_other(monkeypatch)
 
 
 def test_published_cells_do_not_depend_on_the_flagships_models_and_its_own_do(tmp_path, monkeypatch):
-    module = "discreet.reproduce.private_ci_runs"
+    module = "evidence.reproduce.private_ate.runs"
     copy = tmp_path / "discreet"
     shutil.copytree(cache.SOURCE, copy)
     monkeypatch.setattr(cache, "SOURCE", copy)

@@ -8,11 +8,10 @@ import pytest
 
 from discreet.datasets.metrics import auuc
 from discreet.papers.adum.error_bound import failure_probability, pehe_bound
-from discreet.reproduce import adum as pages
-from discreet.reproduce import adum_ranking as ranking_pages
-from discreet.reproduce import adum_runs as runs
-from discreet.reproduce import find
-from discreet.reproduce.pages import write
+from evidence.reproduce import find
+from evidence.reproduce.adum import pages, runs
+from evidence.reproduce.adum import ranking as ranking_pages
+from evidence.reproduce.pages import write
 
 DATA = Path(os.environ.get("DISCREET_DATA", Path(__file__).parents[2] / "shared" / "data"))
 real = pytest.mark.skipif(not DATA.is_dir(), reason="real studies are no part of this project; set DISCREET_DATA")

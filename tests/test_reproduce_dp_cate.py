@@ -6,10 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet.reproduce import dp_cate_iterative, dp_cate_rivals, find, papers
-from discreet.reproduce import dp_cate_runs as runs
-from discreet.reproduce.dp_cate_pages import NAMES
-from discreet.reproduce.pages import write
+from evidence.reproduce import find, papers
+from evidence.reproduce.dp_cate import iterative as dp_cate_iterative
+from evidence.reproduce.dp_cate import rivals as dp_cate_rivals
+from evidence.reproduce.dp_cate import runs
+from evidence.reproduce.dp_cate.pages import NAMES
+from evidence.reproduce.pages import write
 
 DATA = Path(os.environ.get("DISCREET_DATA", Path(__file__).parents[2] / "shared" / "data"))
 real = pytest.mark.skipif(not DATA.is_dir(), reason="real studies are no part of this project; set DISCREET_DATA")

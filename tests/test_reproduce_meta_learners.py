@@ -5,13 +5,10 @@ import pytest
 
 from discreet.datasets.study import Study
 from discreet.datasets.voters import SOCIAL_PRESSURE_FILE, VOTERS
-from discreet.reproduce import find
-from discreet.reproduce import meta_learners as pages
-from discreet.reproduce import meta_learners_boosting as boosting
-from discreet.reproduce import meta_learners_numbers as numbers
-from discreet.reproduce import meta_learners_runs as runs
-from discreet.reproduce.ebm_without_bounds import effects_without_bounds
-from discreet.reproduce.pages import write
+from evidence.reproduce import find
+from evidence.reproduce.meta_learners import boosting, numbers, pages, runs
+from evidence.reproduce.meta_learners.ebm_without_bounds import effects_without_bounds
+from evidence.reproduce.pages import write
 
 
 @pytest.fixture

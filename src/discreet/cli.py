@@ -245,7 +245,7 @@ def demo_(
 @_command(reproduce_app, "list")
 def reproduce_list() -> None:
     """List what can be reproduced."""
-    from discreet.reproduce import papers
+    from evidence.reproduce import papers
 
     for paper, targets in papers().items():
         for target in targets.values():
@@ -281,9 +281,9 @@ for _paper, _words in _PAPERS.items():
 
 def _reproduce(paper: str, what: str, full: bool, out: Path, cache: Path, processes: int) -> None:
     _check_extra()
-    from discreet.reproduce import find
-    from discreet.reproduce.pages import write
-    from discreet.reproduce.runner import collect
+    from evidence.reproduce import find
+    from evidence.reproduce.pages import write
+    from evidence.reproduce.runner import collect
 
     target = find(paper, what)
     with _progress("getting ready") as progress:

@@ -16,8 +16,8 @@ from discreet.datasets import private_ci, private_ci_rct
 from discreet.papers.common.claims import UnprovedClaim
 from discreet.papers.private_ate.estimator import PrivATE
 from discreet.papers.private_ate.presets import preset
-from discreet.reproduce.private_ci_runs import exact_statistics
 from discreet.testing import frozen_noise, seeded_noise
+from evidence.reproduce.private_ate.runs import exact_statistics
 
 STUDY = private_ci(1, 400, 5)
 TRIAL = private_ci_rct(600, 6)

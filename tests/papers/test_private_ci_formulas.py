@@ -27,10 +27,10 @@ from discreet.papers.private_ate.equations import (
 )
 from discreet.papers.private_ate.estimator import PrivATE
 from discreet.papers.private_ate.presets import preset
-from discreet.reproduce.private_ci_runs import exact_statistics
 from discreet.testing import frozen_noise, seeded_noise
 from evidence.nonprivate import linear_nuisances, linear_scores
 from evidence.private_ci_formula import largest_and_smallest_score
+from evidence.reproduce.private_ate.runs import exact_statistics
 
 LINEAR = {"model_regression": LinearRegression(), "model_propensity": LogisticRegression(C=np.inf, tol=1e-10)}
 STUDY = private_ci(1, 400, 3)

@@ -1,0 +1,1 @@
+"""Tables and figures of one paper, computed anew."""
