@@ -41,7 +41,7 @@ class Server:
     def start(self) -> None:
         """Start it, and wait until it answers."""
         code = (
-            "from discreet.cli_serve import run\nfrom discreet.serve.settings import Settings\n"
+            "from discreet.cli.serve import run\nfrom discreet.serve.settings import Settings\n"
             f"run(Settings.from_environment(), '127.0.0.1', {self.port}, {self.workers})\n"
         )
         self.settings.to_environment()

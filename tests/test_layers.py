@@ -9,43 +9,47 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "discreet"
 
-# A module imports only from modules above it.
-ORDER = [
+# A package imports from those before it, and from itself; `discreet` alone opens lazily what it exports.
+ORDER = (
     "exceptions",
     "data",
+    "data.backends",
     "privacy",
     "postprocessing",
-    "skeleton",
-    "testing",
-    "files",
+    "releases",
     "ledger",
     "estimators",
-    "releases",
-    "comparisons",
-    "datasets",
     "papers",
-    "demo_effects",
+    "datasets",
+    "testing",
     "audit",
-    "demo",
     "serve",
-    "console",
-    "cli_sources",
-    "cli_audit",
-    "cli_effects",
-    "cli_ledger",
-    "cli_uplift",
-    "cli_serve",
     "cli",
-]
-# The front door imports everything, lazily.
-DOORS = {"__init__", "__main__"}
+)
+# What post-processing may know: names of arrays and declared facts. Neither records nor the gate.
+PUBLIC_FACTS = {"exceptions", "data._arrays", "data.bounds", "data.columns", "data.expressions"}
+DOORS = {"", "__main__"}
 # Files and packages that may draw at random.
 RANDOM = ("privacy/noise.py", "testing.py", "datasets/")
 
 
+def module_of(path):
+    """The dotted name of a file, without the name of the library."""
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_of(path): path for path in sorted(SOURCE.rglob("*.py"))}
+
+
 def modules():
-    """Files by the module or package of ORDER that they belong to."""
-    return [(path.relative_to(SOURCE).parts[0].removesuffix(".py"), path) for path in sorted(SOURCE.rglob("*.py"))]
+    """All files by their dotted names."""
+    return list(MODULES.items())
+
+
+def layer(module):
+    """The package of ORDER that a module belongs to: the longest name that fits."""
+    return max((name for name in ORDER if module == name or module.startswith(f"{name}.")), key=len, default=None)
 
 
 def imported(path):
@@ -53,25 +57,41 @@ def imported(path):
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path.name}: write imports in full"
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            names = [name if name.removeprefix("discreet.") in MODULES else node.module for name in names]
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         else:
             continue
         for name in names:
-            parts = name.split(".")
-            if parts[0] == "discreet" and len(parts) > 1 and parts[1] in ORDER:
-                yield parts[1]
+            head, _, rest = name.partition(".")
+            if head == "discreet" and rest:
+                assert rest in MODULES, f"{path.name}: {name} is not a module"
+                yield rest
+
+
+INSIDE = [(name, path) for name, path in modules() if name not in DOORS]
 
 
 def test_every_module_has_its_place_in_the_order():
-    assert {name for name, _ in modules()} - DOORS <= set(ORDER)
+    assert [name for name, _ in INSIDE if layer(name) is None] == []
 
 
-@pytest.mark.parametrize(("name", "path"), [case for case in modules() if case[0] not in DOORS])
-def test_modules_import_only_from_those_above_them(name, path):
-    above = ORDER[: ORDER.index(name) + 1]
-    assert set(imported(path)) <= set(above), f"{path.name} imports from below"
+@pytest.mark.parametrize(("name", "path"), INSIDE)
+def test_packages_import_only_from_those_before_them(name, path):
+    before = ORDER[: ORDER.index(layer(name)) + 1]
+    assert {other for other in imported(path) if layer(other) not in before} == set()
+
+
+@pytest.mark.parametrize(("name", "path"), [case for case in INSIDE if layer(case[0]) == "postprocessing"])
+def test_post_processing_sees_neither_records_nor_the_gate(name, path):
+    others = {other for other in imported(path) if layer(other) != "postprocessing"}
+    assert others <= PUBLIC_FACTS
+
+
+def test_no_two_modules_import_each_other():
+    edges = {name: set(imported(path)) for name, path in modules()}
+    assert [(name, other) for name in edges for other in edges[name] if name < other and name in edges[other]] == []
 
 
 def test_every_proof_that_the_source_names_exists():

@@ -8,10 +8,10 @@ import pytest
 from fastapi.testclient import TestClient
 
 from discreet.datasets import draw
-from discreet.demo import _table
+from discreet.datasets.demo import PUBLIC as BOUNDS
+from discreet.datasets.demo import table
 from discreet.privacy.budget import Budget
 from discreet.serve.app import create_app
-from discreet.serve.demo import BOUNDS
 from discreet.serve.domain import administration as curating
 from discreet.serve.domain import users as people
 from discreet.serve.domain.users import Identity
@@ -95,7 +95,7 @@ def populate(settings, folder):
         ("trial", "clinic-trial", "home", {"records_are_public": False, "propensity": 0.5}),
     ):
         study = draw(design, N, 1)
-        pq.write_table(_table(study.X, study.T, study.Y, outcome), folder / f"{name}.parquet")
+        pq.write_table(table(study.X, study.T, study.Y, outcome), folder / f"{name}.parquet")
         facts = {"id": name, "title": f"The {name}", "source": f"{name}.parquet", "outcome": outcome}
         facts |= {"treatment": "treated", "bounds": BOUNDS.to_dict(), "epsilon": 60.0, "delta": 1e-4}
         curating.register(service, curator(), curating.NewDataset(**facts, **more))

@@ -14,10 +14,10 @@ import pytest
 import sqlalchemy as sa
 
 from discreet.data.bounds import Bounds
+from discreet.datasets.demo import PUBLIC as BOUNDS
 from discreet.exceptions import InvalidInput
 from discreet.releases.average import Release
 from discreet.serve.audit_summary import TABLE, summary
-from discreet.serve.demo import BOUNDS
 from discreet.serve.domain import datasets as catalogue
 from discreet.serve.domain import plans, sources
 from discreet.serve.domain import queries as explore

@@ -17,9 +17,9 @@ import pytest
 import sqlalchemy as sa
 from fastapi.testclient import TestClient
 
+from discreet.datasets.demo import PUBLIC as BOUNDS
 from discreet.ledger import Ledger
 from discreet.serve.app import create_app
-from discreet.serve.demo import BOUNDS
 from discreet.serve.domain import interactive_functions as functions
 from discreet.serve.domain import sources
 from discreet.serve.storage.schema import metadata
@@ -130,7 +130,7 @@ class Server:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         code = (
-            "from discreet.cli_serve import run\nfrom discreet.serve.settings import Settings\n"
+            "from discreet.cli.serve import run\nfrom discreet.serve.settings import Settings\n"
             f"run(Settings.from_environment(), '127.0.0.1', {self.port}, 1)\n"
         )
         settings.to_environment()

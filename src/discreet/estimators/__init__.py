@@ -1,1 +1,1 @@
-"""Estimators whose guarantee is proved: each a list of rounds through the gate."""
+"""Estimators of treatment effects."""

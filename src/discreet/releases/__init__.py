@@ -1,1 +1,1 @@
-"""What is published: averages, functions and segments, as files, words, plots and pages."""
+"""What is published."""

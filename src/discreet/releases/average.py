@@ -17,6 +17,7 @@ from scipy.special import ndtr, ndtri
 from discreet.data.bounds import Bounds
 from discreet.exceptions import InvalidInput, UnsupportedRelease
 from discreet.privacy.guarantee import Guarantee
+from discreet.releases.protocol import Display
 from discreet.releases.wording import (
     SUMS,
     columns,
@@ -228,6 +229,14 @@ class Release:
         Disjoint parts of the records have a budget each, and shares are of that one.
         """
         return tuple(rounds(self.guarantee.events))
+
+    def display(self, alpha: float = 0.05) -> Display:
+        """What a terminal shows: the estimate with its interval, and what is promised."""
+        promised, level = self.guarantee, f"{100 * (1 - alpha):g} % interval"
+        rows = [("estimate", self.text(self.estimate)), (level, self.interval_text(alpha)), ("records", self.records)]
+        rows += [("uncertainty from", ", ".join(f"{name} {100 * part:.0f} %" for name, part in self.shares().items()))]
+        rows += [("privacy", f"{promised.budget} ({promised.neighbours}, {promised.status})")]
+        return Display(lines=tuple(rows), below=tuple(f"- {note}" for note in self.notes))
 
     def summary(self) -> str:
         """A table in plain text."""

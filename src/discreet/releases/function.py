@@ -22,6 +22,7 @@ from discreet.postprocessing.marginals import NARROWEST, Window, cells
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases.average import StudyDesign
 from discreet.releases.plots import plot_effect
+from discreet.releases.protocol import Display
 from discreet.releases.wording import (
     columns,
     fields_of,
@@ -232,6 +233,10 @@ class EffectRelease:
     def records(self) -> str:
         """The number of records in words: exact, or about so many where it is private."""
         return f"{self.n:,.0f}" if self.guarantee.counts_public else f"about {self.n:,.0f}"
+
+    def display(self, alpha: float = 0.05) -> Display:
+        """What a terminal shows: the summary, whatever the level."""
+        return Display(below=(self.summary(),))
 
     def summary(self) -> str:
         """A table in plain text."""

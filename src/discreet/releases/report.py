@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +17,14 @@ from discreet.exceptions import UnsupportedRelease
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases import average as release
 from discreet.releases import function as effect_release
+from discreet.releases import report
+from discreet.releases import report as effect_report
 from discreet.releases import segments as uplift_release
 from discreet.releases.average import SOURCES, Release
 from discreet.releases.function import EffectRelease
 from discreet.releases.function_plots import gains_figure, importance_figure
 from discreet.releases.plots import effect_figure, release_figure, require, segments_figure, svg
+from discreet.releases.protocol import AnyRelease
 from discreet.releases.segments import UpliftRelease
 from discreet.releases.wording import read_json, rounds
 
@@ -112,6 +116,29 @@ def finding(release: Release) -> str:
         f"On average, treatment {verb} the outcome by {release.text(abs(release.estimate))}, and most likely by "
         f"between {release.text(ends[0])} and {release.text(ends[1])} (95 % interval)."
     )
+
+
+def facts(release: Release) -> dict[str, Any]:
+    """What a page of the service says about a release."""
+    numbers = [(f"{100 - 100 * alpha:g} % interval", release.interval_text(alpha)) for alpha in (0.2, 0.1, 0.05, 0.01)]
+    parts = release.uncertainty
+    numbers += [("sampling error (sd)", f"{parts.sampling:.3g}"), ("privacy noise (sd)", f"{parts.privacy:.3g}")]
+    numbers += [("noise in the adjustment (sd)", f"{parts.nuisance:.3g}"), ("records", release.records)]
+    numbers += [(name.replace("_", " "), f"{value:.4g}") for name, value in release.reference.items()]
+    return {
+        "finding": finding(release),
+        "estimate": release.text(release.estimate),
+        "interval": release.interval_text(),
+        "sources": _sources(release),
+        "numbers": numbers,
+        "methods": release.methods(),
+    }
+
+
+def figures(release: Release, most: int) -> list[tuple[str, Figure]]:
+    """Captions and figures of a release: one picture, however many are wanted."""
+    caption = "The estimate with its 80 % and 95 % intervals, and where the uncertainty comes from."
+    return [(caption, release_figure(release))][:most]
 
 
 def guess(guarantee: Guarantee) -> dict[str, Any]:
@@ -244,6 +271,54 @@ def render_segments(release: UpliftRelease, *, title: str | None = None) -> str:
     return _page(release, title, segments_finding(release), pictures, numbers, release.shown(), release.to_dict())
 
 
+def effect_facts(release: EffectRelease) -> dict[str, Any]:
+    """What a page of the service says about an effect function."""
+    return _facts(release) | {"finding": effect_finding(release)}
+
+
+def segment_facts(release: UpliftRelease) -> dict[str, Any]:
+    """What a page of the service says about effects by segment."""
+    return _facts(release) | {"finding": segments_finding(release), "table": release.shown()}
+
+
+def _facts(release: EffectRelease | UpliftRelease) -> dict[str, Any]:
+    low, high = release.ate_interval()
+    numbers = [("average effect", f"{release.ate():.4g}"), ("95 % interval", f"{low:.4g} to {high:.4g}")]
+    return {
+        "estimate": f"{release.ate():.3g}",
+        "interval": f"{low:.3g} to {high:.3g}",
+        "numbers": [*numbers, ("records", release.records)],
+        "methods": release.methods(),
+    }
+
+
+def effect_figures(release: EffectRelease, most: int) -> list[tuple[str, Any]]:
+    """Captions and figures of an effect function: along the covariates that matter most, and what matters how much."""
+    ranked = sorted(release.importance, key=lambda name: -release.importance[name])[:most]
+    along = [
+        (
+            f"The effect along {name}, the other covariates averaged; bands are 95 % and 80 % intervals.",
+            effect_figure(release, name),
+        )
+        for name in ranked
+    ]
+    if not release.varies or most == 1:
+        return along
+    caption = "What the effect goes with: each covariate's share of its variance."
+    return [*along, (caption, importance_figure(release.importance))]
+
+
+def segment_figures(release: UpliftRelease, most: int) -> list[tuple[str, Any]]:
+    """Captions and figures of effects by segment, and of what treating the best first is worth."""
+    words = "effect of treatment (95 % intervals)"
+    effects = segments_figure(release.partition.labels(), release.effects, release.interval(), words)
+    gains = gains_figure(release.uplift_curve(), "95 %")
+    return [
+        ("The effect in each segment, with 95 % intervals.", effects),
+        ("What treating the segments that gain most first is worth.", gains),
+    ][:most]
+
+
 def effect_finding(release: EffectRelease) -> str:
     """What an effect function says, in one sentence or two."""
     if not _differs(release):
@@ -307,32 +382,83 @@ def _page(
     )
 
 
-AnyRelease = Release | EffectRelease | UpliftRelease
-_KINDS: dict[str, type[AnyRelease]] = {
-    release.FORMAT: Release,
-    effect_release.FORMAT: EffectRelease,
-    uplift_release.FORMAT: UpliftRelease,
-}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A kind of release file.
+
+    Parameters
+    ----------
+    format
+        What its files say that they are.
+    release
+        The class that reads them.
+    page
+        Makes a page of a release, given a title.
+    figures
+        Draws a release: captions and figures, no more than so many of what there may be any number of.
+    facts
+        What a page of the service says about a release.
+    """
+
+    format: str
+    release: Any
+    page: Callable[..., str]
+    figures: Callable[[Any, int], list[tuple[str, Any]]]
+    facts: Callable[[Any], dict[str, Any]]
+
+
+KINDS = (
+    Kind(
+        format=release.FORMAT,
+        release=release.Release,
+        page=report.render,
+        figures=report.figures,
+        facts=report.facts,
+    ),
+    Kind(
+        format=effect_release.FORMAT,
+        release=effect_release.EffectRelease,
+        page=effect_report.render_effect,
+        figures=effect_report.effect_figures,
+        facts=effect_report.effect_facts,
+    ),
+    Kind(
+        format=uplift_release.FORMAT,
+        release=uplift_release.UpliftRelease,
+        page=effect_report.render_segments,
+        figures=effect_report.segment_figures,
+        facts=effect_report.segment_facts,
+    ),
+)
+_BY_FORMAT = {kind.format: kind for kind in KINDS}
+_BY_CLASS = {kind.release: kind for kind in KINDS}
+
+
+def kind_of(release: object) -> Kind | None:
+    """The kind of a release; None for releases of papers, which have neither page nor figures."""
+    return _BY_CLASS.get(type(release))
 
 
 def load_release(path: str | Path) -> AnyRelease:
     """Read a release file, whichever of these kinds it holds: its guarantee is checked against its events again."""
     plain: Any = read_json(path, "a release's save")
-    kind = _KINDS.get(str(plain.get("format"))) if isinstance(plain, dict) else None
+    kind = _BY_FORMAT.get(str(plain.get("format"))) if isinstance(plain, dict) else None
     if kind is None:
         raise UnsupportedRelease(
             f"{str(path)!r} holds no release of ATE, CATE or Uplift: give the file that a release's save wrote."
         )
-    return kind.from_dict(plain)
+    read: AnyRelease = kind.release.from_dict(plain)
+    return read
 
 
 def render_page(release: AnyRelease, *, title: str | None = None) -> str:
     """A page about a release, for readers who have never heard of differential privacy: HTML that needs no network."""
-    if isinstance(release, EffectRelease):
-        return render_effect(release, title=title)
-    if isinstance(release, UpliftRelease):
-        return render_segments(release, title=title)
-    return render(release, title=title)
+    kind = kind_of(release)
+    if kind is None:
+        raise UnsupportedRelease(
+            "release must be one of ATE, CATE or Uplift to become a page: print its summary instead."
+        )
+    return kind.page(release, title=title)
 
 
 def save_page(release: AnyRelease, path: str | Path, *, title: str | None = None) -> None:

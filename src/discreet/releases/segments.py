@@ -24,6 +24,7 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.releases.average import StudyDesign
 from discreet.releases.function_plots import plot_gains
 from discreet.releases.plots import plot_segments
+from discreet.releases.protocol import Display
 from discreet.releases.wording import guarantee_words, listed, mechanism_words, plain_copy
 
 if TYPE_CHECKING:
@@ -158,6 +159,10 @@ class UpliftRelease:
         sd = np.sqrt(self._interpolated(encoded(X, self.bounds), self._posterior.variance))
         return self._around(self.effect(X), sd, alpha)
 
+    def effect_with_interval(self, X: Any, alpha: float = 0.05) -> tuple[Float, Float, Float]:
+        """Effect and interval for each row of X."""
+        return self.effect(X), *self.effect_interval(X, alpha)
+
     def targeting(self, X: Any, fraction: float) -> Any:
         """Which rows to treat: as many as the fraction allows, those with the largest effects."""
         if isinstance(fraction, bool) or not isinstance(fraction, int | float) or not 0 <= fraction <= 1:
@@ -211,6 +216,13 @@ class UpliftRelease:
         low, high = self.ate_interval(alpha)
         lines.append(["all", f"{self.ate():.3g}", f"{low:.3g} to {high:.3g}", f"{self.counts.sum():,.0f}"])
         return ["segment", "effect", f"{_level(alpha)} interval", "records, about"], lines
+
+    def display(self, alpha: float = 0.05) -> Display:
+        """What a terminal shows: the table, and what is promised."""
+        promised, (head, lines) = self.guarantee, self.shown(alpha)
+        privacy = f"Privacy: {promised.budget} ({promised.neighbours}, {promised.status})"
+        notes = (f"- {note}" for note in self.notes)
+        return Display(head=tuple(head), lines=tuple(map(tuple, lines)), below=(privacy, *notes))
 
     def summary(self) -> str:
         """A table in plain text."""

@@ -7,10 +7,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from discreet.data.bounds import Bounds
 from discreet.datasets import draw
-from discreet.demo import DATA, OUTCOME, TREATMENT, TRIAL, _table
-from discreet.demo_effects import HOME
+from discreet.datasets.demo import DATA, HOME, OUTCOME, PUBLIC, TREATMENT, TRIAL, table
 from discreet.privacy.budget import Budget
 from discreet.serve.domain import administration as curating
 from discreet.serve.domain import datasets as catalogue
@@ -25,16 +23,6 @@ PEOPLE = {
     "analyst": ("An analyst", "analyst"),
     "colleague": ("Another analyst", "analyst"),
 }
-BOUNDS = Bounds(
-    outcome=(0, 40),
-    covariates={
-        "age": (18, 95),
-        "severity": (0, 20),
-        "sex": ["f", "m"],
-        "ward": ["north", "east", "south", "west"],
-    },
-    propensity=(0.03, 0.97),
-)
 
 
 def prepare(settings: Settings, *, n: int = 20_000) -> dict[str, str]:
@@ -70,8 +58,8 @@ def prepare(settings: Settings, *, n: int = 20_000) -> dict[str, str]:
         if facts["id"] in there:
             continue
         study = draw(design, n, seed)
-        pq.write_table(_table(study.X, study.T, study.Y, outcome), home / file)
-        shared: Any = {"source": file, "outcome": outcome, "treatment": TREATMENT, "bounds": BOUNDS.to_dict()}
+        pq.write_table(table(study.X, study.T, study.Y, outcome), home / file)
+        shared: Any = {"source": file, "outcome": outcome, "treatment": TREATMENT, "bounds": PUBLIC.to_dict()}
         curating.register(service, curator, curating.NewDataset(**facts, **shared))
         curating.allow(service, curator, facts["id"], "analyst", Budget(epsilon=4.0, delta=1e-5))
     if "clinic-stays" not in there:

@@ -8,11 +8,8 @@ import threading
 from html import escape
 from typing import Any
 
-from discreet.releases.average import Release
-from discreet.releases.function import EffectRelease
-from discreet.releases.function_plots import gains_figure, importance_figure
-from discreet.releases.plots import effect_figure, release_figure, segments_figure, svg
-from discreet.releases.segments import UpliftRelease
+from discreet.releases.plots import svg
+from discreet.releases.report import kind_of
 
 # Matplotlib shares caches between figures that are not made for threads.
 _drawing = threading.Lock()
@@ -29,7 +26,7 @@ def drawn(release: Any) -> list[tuple[str, str]]:
 
 def png(release: Any) -> bytes | None:
     """The first picture of a release, to download."""
-    figures = _figures(release, first=True)
+    figures = _figures(release, most=1)
     if not figures:
         return None
     out = io.BytesIO()
@@ -40,33 +37,9 @@ def png(release: Any) -> bytes | None:
     return out.getvalue()
 
 
-def _figures(release: Any, first: bool = False) -> list[tuple[str, Any]]:
-    if isinstance(release, Release):
-        return [
-            (
-                "The estimate with its 80 % and 95 % intervals, and where the uncertainty comes from.",
-                release_figure(release),
-            )
-        ]
-    if isinstance(release, EffectRelease):
-        ranked = sorted(release.importance, key=lambda name: -release.importance[name])[: 1 if first else _MOST]
-        along = [
-            (f"The effect along {name}, the other covariates averaged; bands are 95 % and 80 % intervals.", name)
-            for name in ranked
-        ]
-        figures = [(caption, effect_figure(release, name)) for caption, name in along]
-        shares = ("What the effect goes with: each covariate's share of its variance.", release.importance)
-        return [*figures, (shares[0], importance_figure(shares[1]))] if release.varies and not first else figures
-    if isinstance(release, UpliftRelease):
-        labels, words = release.partition.labels(), "effect of treatment (95 % intervals)"
-        return [
-            (
-                "The effect in each segment, with 95 % intervals.",
-                segments_figure(labels, release.effects, release.interval(), words),
-            ),
-            ("What treating the segments that gain most first is worth.", gains_figure(release.uplift_curve(), "95 %")),
-        ]
-    return []
+def _figures(release: Any, most: int = _MOST) -> list[tuple[str, Any]]:
+    kind = kind_of(release)
+    return [] if kind is None else kind.figures(release, most)
 
 
 def _without_styles(text: str) -> str:

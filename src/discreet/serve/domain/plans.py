@@ -5,23 +5,24 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.data.bounds import Bounds
 from discreet.data.partition import Partition
 from discreet.estimators.planning import Plan, plan
+from discreet.estimators.registry import REGISTRY
+from discreet.estimators.registry import Planned as Method
 from discreet.exceptions import InvalidInput
 from discreet.serve.domain.datasets import Dataset
 from discreet.serve.domain.requests import LEAST, MOST, Cut, Kind, chosen
 
 # Epsilons of the picture.
 LOW, HIGH, POINTS = 0.05, 10.0, 33
-_NOTES = {
-    "cate": "The width is that of the average effect. At a single point a function is wider.",
-    "dp-cate": "The width is that of the average effect. This function has no interval of its own.",
-    "uplift": "The width is that of one segment if all are equally large, before smoothing narrows it.",
+# What is asked one query at a time is the service's own.
+_OWN: dict[str, tuple[Method, str]] = {
+    "dp-cate": ("ate", "The width is that of the average effect. This function has no interval of its own.")
 }
 
 
@@ -72,7 +73,8 @@ def answer(dataset: Dataset, asked: Planned) -> Answer:
     if (asked.epsilon is None) == (asked.width is None):
         raise InvalidInput("plan takes either epsilon, or a width to find it for: give one of the two.")
     made = _plan(*facts, asked.epsilon, asked.width)
-    return Answer(made, tuple(note for kind, note in _NOTES.items() if kind == asked.kind))
+    _, note = _planned_as(asked.kind)
+    return Answer(made, (note,) if note else ())
 
 
 def curve(dataset: Dataset, asked: Planned) -> list[tuple[float, float]]:
@@ -83,7 +85,13 @@ def curve(dataset: Dataset, asked: Planned) -> list[tuple[float, float]]:
     return [(epsilon, _plan(*facts, epsilon, None).width) for epsilon in epsilons]
 
 
-Method = Literal["ate", "difference-in-means"]
+def _planned_as(kind: Kind) -> tuple[Method, str]:
+    """Whose plan holds for a kind, and what has to be said about it."""
+    if kind in _OWN:
+        return _OWN[kind]
+    entry = REGISTRY[kind]
+    assert entry.planned_as is not None
+    return entry.planned_as, entry.plan_note
 
 
 def _facts(dataset: Dataset, asked: Planned) -> tuple[Any, ...]:
@@ -93,7 +101,7 @@ def _facts(dataset: Dataset, asked: Planned) -> tuple[Any, ...]:
     bounds = chosen(dataset.bounds, asked.covariates)
     known = dataset.propensity if isinstance(dataset.propensity, float) else None
     delta = asked.delta or None
-    method: Method = "difference-in-means" if asked.kind in ("difference-in-means", "uplift") else "ate"
+    method, _ = _planned_as(asked.kind)
     if asked.kind == "uplift":
         cuts = {name: 8 if cut == "auto" else cut for name, cut in (asked.by or {}).items()}
         n = max(n // (Partition.of(cuts, bounds).count if cuts else 1), 10)

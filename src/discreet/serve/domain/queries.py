@@ -11,9 +11,8 @@ import numpy as np
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds, Levels
 from discreet.exceptions import InvalidInput
-from discreet.papers.dp_cate.release import AnswersRelease, FunctionRelease
-from discreet.releases.function import EffectRelease
-from discreet.releases.segments import UpliftRelease
+from discreet.papers.dp_cate.release import AnswersRelease
+from discreet.releases.protocol import AnswersCurves, AnswersEffects, AnswersIntervals
 from discreet.serve.domain import interactive_functions as functions
 from discreet.serve.domain.releases import rows_of
 from discreet.serve.domain.users import Identity
@@ -22,7 +21,7 @@ from discreet.serve.service import Service
 
 def asks(made: Any) -> bool:
     """Whether a release can be asked about people."""
-    return isinstance(made, EffectRelease | UpliftRelease | FunctionRelease | AnswersRelease)
+    return isinstance(made, AnswersEffects)
 
 
 def secret(made: Any) -> bool:
@@ -36,11 +35,9 @@ def answers(
     """Effects for people, with intervals where the release has any."""
     made = service.shelf.get(service.engine, release)
     X = rows_of(rows, made.bounds)
-    if isinstance(made, EffectRelease):
+    if isinstance(made, AnswersIntervals):
         return _triples(*made.effect_with_interval(X, alpha))
-    if isinstance(made, UpliftRelease):
-        return _triples(made.effect(X), *made.effect_interval(X, alpha))
-    if isinstance(made, AnswersRelease):
+    if secret(made):
         return [{"effect": effect} for effect in functions.ask(service, identity, release, X, made.bounds).tolist()]
     return [{"effect": effect} for effect in made.effect(X).tolist()]
 
@@ -55,7 +52,7 @@ def published(service: Service, release: str) -> Any:
     from dataclasses import replace
 
     made = service.shelf.get(service.engine, release)
-    if isinstance(made, AnswersRelease):
+    if secret(made):
         return replace(made, effects=functions.answered(service, release))
     return made
 
@@ -105,13 +102,13 @@ def middle(made: Any) -> dict[str, Any]:
 
 def curves(made: Any) -> list[dict[str, Any]]:
     """Where the marks of the pictures stand: the effect along each covariate, with its band."""
-    if not isinstance(made, EffectRelease):
+    if not isinstance(made, AnswersCurves):
         return []
     names = sorted(made.bounds.names, key=lambda name: -made.importance[name])
     return [_curve(made, name) for name in names]
 
 
-def _curve(made: EffectRelease, name: str) -> dict[str, Any]:
+def _curve(made: AnswersCurves, name: str) -> dict[str, Any]:
     curve = made.curve(name, points=61)
     width, height, left, right, top, bottom = 340.0, 200.0, 46.0, 12.0, 12.0, 30.0
     low, high = min(float(np.min(curve.low)), 0.0), max(float(np.max(curve.high)), 0.0)

@@ -5,29 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.data.bounds import Bounds
 from discreet.data.partition import Partition
 from discreet.estimators import _base as fitted
-from discreet.estimators.ate import ATE
-from discreet.estimators.cate import CATE
-from discreet.estimators.difference_in_means import DifferenceInMeans
-from discreet.estimators.uplift import MOST_SEGMENTS, Uplift
+from discreet.estimators.registry import REGISTRY
+from discreet.estimators.uplift import MOST_SEGMENTS
 from discreet.exceptions import InvalidInput
 from discreet.serve.domain.datasets import Dataset
 from discreet.serve.errors import Refusal
 
 Kind = Literal["ate", "difference-in-means", "cate", "uplift", "dp-cate"]
-TITLES: dict[str, str] = {
-    "ate": "Average effect",
-    "difference-in-means": "Difference of means",
-    "cate": "Effect as a function",
-    "uplift": "Effects by segment",
-    "dp-cate": "Effect function, one query at a time (DP-CATE)",
-}
+# What is asked one query at a time is the service's own; everything else is an estimator of the library.
+_OWN_TITLES = {"dp-cate": "Effect function, one query at a time (DP-CATE)"}
+TITLES: dict[str, str] = {kind: _OWN_TITLES.get(kind) or REGISTRY[kind].title for kind in get_args(Kind)}
 Cut = Annotated[int, Field(ge=2, le=64)] | Literal["auto", "levels"] | list[float] | list[list[str | float]]
 
 # Budgets outside these tell nothing, or everything; and noise outside them does not fit into 64-bit integers.
@@ -92,9 +86,8 @@ def estimator_for(dataset: Dataset, asked: Asked) -> Any:
         common |= {"propensity": dataset.propensity, "neighbours": dataset.neighbours}
         if asked.kind == "uplift":
             _check_segments(asked, bounds)
-            made = Uplift(**common, by=asked.by or {})
-        else:
-            made = {"ate": ATE, "difference-in-means": DifferenceInMeans, "cate": CATE}[asked.kind](**common)
+            common["by"] = asked.by or {}
+        made = REGISTRY[asked.kind].load()(**common)
     if asked.kind == "cate" and not bounds.p:
         raise InvalidInput("covariates must name at least one column: an effect function needs something to go with.")
     fitted.check(made)

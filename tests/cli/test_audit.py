@@ -81,15 +81,15 @@ def test_what_cannot_be_audited_is_refused_in_one_sentence(asked, words):
 
 
 def test_the_estimators_that_the_command_knows_can_be_made():
-    from discreet.cli_audit import _NAMES, _made
+    from discreet.cli.audit import _KNOWN, _made
 
-    for name in _NAMES:
+    for name in _KNOWN:
         made = _made(name, 1.0, None, None, None, None)
         assert type(made).__name__.lower() == name.split(".")[-1].replace("-", "").lower()
 
 
 def test_what_is_left_out_is_the_claim_of_the_attack_or_what_gaussian_noise_needs():
-    from discreet.cli_audit import _known, _made
+    from discreet.cli.audit import _known, _made
 
     asked = _made("papers.DPCATE", 2.0, None, "dp_cate_forest", None, None)
     assert (asked.epsilon, asked.delta) == (2.0, 1e-5)

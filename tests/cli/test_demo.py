@@ -5,28 +5,31 @@ import io
 import numpy as np
 import pytest
 from rich.console import Console
-from test_report import Page
 from typer.testing import CliRunner
 
-from discreet import EffectRelease, UpliftRelease, demo
+from discreet import EffectRelease, UpliftRelease
 from discreet.cli import app
+from discreet.cli.demo import tour
+from discreet.datasets.demo import PUBLIC
 from discreet.exceptions import InvalidInput
 from discreet.releases.average import Release
+from tests.cli.helpers import refused, run
+from tests.test_report import Page
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
     steps = []
     out = tmp_path_factory.mktemp("demo") / "new" / "directory"
-    result = demo.run(out, n=4_000, progress=lambda *step: steps.append(step))
-    assert [done for _, done, _ in steps] == list(range(len(demo.EPSILONS) + 6))
+    result = tour.run(out, n=4_000, progress=lambda *step: steps.append(step))
+    assert [done for _, done, _ in steps] == list(range(len(tour.EPSILONS) + 6))
     return result
 
 
 def test_every_release_is_real_and_states_its_budget(found):
-    assert list(found.releases) == list(demo.EPSILONS)
+    assert list(found.releases) == list(tour.EPSILONS)
     for epsilon, release in found.releases.items():
-        assert (release.guarantee.epsilon, release.guarantee.delta) == (epsilon, demo.DELTA)
+        assert (release.guarantee.epsilon, release.guarantee.delta) == (epsilon, tour.DELTA)
         assert release.guarantee.status == "proved"
 
 
@@ -37,15 +40,15 @@ def test_the_analysis_without_privacy_finds_the_truth(found):
 
 
 def test_the_formula_adds_the_published_noise_to_the_sampling_error():
-    open_ = demo.Open(estimate=0.0, se=0.3, unadjusted=0.0, reach=2.0)
+    open_ = tour.Open(estimate=0.0, se=0.3, unadjusted=0.0, reach=2.0)
     n, epsilon, delta = 1_000, 0.5, 1e-5
     r = 2.0 * 5 * np.sqrt(2 * np.log(n) * np.log(2 / (0.9 * delta))) / (0.9 * epsilon * n)
-    assert demo.formula_width(open_, n, epsilon, delta) == pytest.approx(2 * 1.959964 * np.sqrt(0.3**2 + r**2))
+    assert tour.formula_width(open_, n, epsilon, delta) == pytest.approx(2 * 1.959964 * np.sqrt(0.3**2 + r**2))
 
 
 def test_the_reach_is_that_of_the_most_extreme_record(found):
-    low, high = demo._PUBLIC.outcome
-    smallest = demo._PUBLIC.propensity[0]
+    low, high = PUBLIC.outcome
+    smallest = PUBLIC.propensity[0]
     assert 0 < found.open.reach <= (high - low) / smallest + abs(found.open.estimate)
 
 
@@ -87,8 +90,8 @@ def test_the_files_that_the_page_speaks_of_are_there_and_agree(found):
         function.effect(found.effects.people), found.effects.function.effect(found.effects.people)
     )
     assert segments.table() == found.effects.segments.table()
-    assert (function.guarantee.epsilon, function.guarantee.delta) == (demo.CHOSEN, demo.DELTA)
-    assert (segments.guarantee.epsilon, segments.guarantee.delta) == (demo.CHOSEN, 0.0)
+    assert (function.guarantee.epsilon, function.guarantee.delta) == (tour.CHOSEN, tour.DELTA)
+    assert (segments.guarantee.epsilon, segments.guarantee.delta) == (tour.CHOSEN, 0.0)
 
 
 def test_the_commands_of_the_page_run(found, monkeypatch):
@@ -108,7 +111,7 @@ def test_segments_are_compared_with_their_true_effects(found):
 
 def test_the_table_names_estimates_truth_guarantee_and_ends_with_the_page(found):
     out = io.StringIO()
-    demo.show(found, Console(file=out, width=100))
+    tour.show(found, Console(file=out, width=100))
     text = out.getvalue()
     for part in (
         "no privacy",
@@ -128,18 +131,28 @@ def test_the_table_names_estimates_truth_guarantee_and_ends_with_the_page(found)
 def test_a_directory_with_other_files_is_left_alone(tmp_path):
     (tmp_path / "thesis.tex").write_text("mine")
     with pytest.raises(InvalidInput, match="holds other files already"):
-        demo.run(tmp_path)
+        tour.run(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
 def test_a_file_in_place_of_the_directory_is_refused(tmp_path):
     (tmp_path / "file").write_text("mine")
     with pytest.raises(InvalidInput, match="cannot be made or read as a directory"):
-        demo.run(tmp_path / "file")
+        tour.run(tmp_path / "file")
 
 
 def test_a_miss_is_admitted_and_not_hidden(found):
     from dataclasses import replace
 
-    page = Page(demo._page(replace(found, truth=99.0)))
+    page = Page(tour._page(replace(found, truth=99.0)))
     assert "lies outside this time" in " ".join(page.text.split())
+
+
+def test_the_demonstration_runs_where_it_is_told_to(here, monkeypatch):
+    monkeypatch.setattr(tour.run, "__kwdefaults__", {**tour.run.__kwdefaults__, "n": 2_000})
+    result = run("demo", "--out", "tour")
+    assert result.exit_code == 0
+    assert result.stdout.rstrip().endswith("demo.html")
+    assert (here / "tour" / "demo.html").is_file()
+    (here / "tour" / "thesis.tex").write_text("mine")
+    refused(run("demo", "--out", "tour"), "holds other files already")

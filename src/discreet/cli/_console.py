@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
 import typer
 
+from discreet.estimators.registry import Neighbours
 from discreet.exceptions import DiscreetError, InvalidInput
 
 if TYPE_CHECKING:
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 
+BoundsFile = Annotated[
+    Path, typer.Option("--bounds", help="Bounds file (TOML): write one with 'discreet bounds init'.")
+]
+Alpha = Annotated[float, typer.Option(help="The interval covers with probability 1 - alpha.")]
+Relation = Annotated[Neighbours, typer.Option(help="Which data sets may not be told apart.")]
 LedgerAt = Annotated[
     str | None,
     typer.Option("--ledger", envvar="DISCREET_LEDGER", help="Charge this ledger: sqlite:///file or postgresql://..."),
@@ -129,13 +135,18 @@ class _Speed:
         return f"{done / (now - self.start):,.0f} rows/s" if total > 1 and now > self.start else ""
 
 
+def names_in(words: str) -> list[str]:
+    """Names that commas part."""
+    return [name.strip() for name in words.split(",") if name.strip()]
+
+
 def only(bounds: "Bounds", covariates: str | None) -> "Bounds":
     """The bounds of the named covariates, in the order of the bounds."""
     if covariates is None:
         return bounds
     from dataclasses import replace
 
-    names = [name.strip() for name in covariates.split(",") if name.strip()]
+    names = names_in(covariates)
     missing = [name for name in names if name not in bounds.names]
     if missing or not bounds.named:
         raise InvalidInput(f"--covariates names {(missing or names)[0]!r}, which the bounds do not: declare it there.")

@@ -7,11 +7,11 @@ import pytest
 
 from discreet import Bounds, EffectRelease
 from discreet.estimators import cate as cate_module
-from tests.test_cli import ESTIMATE, here, plain, refused, run  # noqa: F401
+from tests.cli.helpers import ESTIMATE, plain, refused, run
 
 
 @pytest.fixture
-def published(here):  # noqa: F811
+def published(here):
     """A release in the directory of the study, and a file of people."""
     result = run("cate", "study.parquet", *ESTIMATE, "--out", "effect.json", "--report", "page.html")
     assert result.exit_code == 0, result.output
@@ -43,7 +43,7 @@ def test_an_effect_is_estimated_shown_saved_and_asked(published, tmp_path):
     assert (tmp_path / "about.html").read_text() == (tmp_path / "again.html").read_text()
 
 
-def test_the_correction_can_be_chosen(here):  # noqa: F811
+def test_the_correction_can_be_chosen(here):
     result = run("cate", "study.parquet", *ESTIMATE, "--correction", "DR", "--out", "effect.json")
     assert result.exit_code == 0, result.output
     release = EffectRelease.load("effect.json")
@@ -105,12 +105,12 @@ def test_queries_that_do_not_fit_are_refused(published):
         (["--out", "study.csv"], "exists already"),
     ],
 )
-def test_refusals_come_before_anything_is_spent(here, monkeypatch, extra, sentence):  # noqa: F811
+def test_refusals_come_before_anything_is_spent(here, monkeypatch, extra, sentence):
     monkeypatch.setattr(cate_module.CATE, "_fit", lambda *_: pytest.fail("the budget was spent"))
     refused(run("cate", "study.parquet", *ESTIMATE, *extra), sentence)
 
 
-def test_covariates_without_names_are_named_by_hand(here):  # noqa: F811
+def test_covariates_without_names_are_named_by_hand(here):
     bounds = Bounds(outcome=(0, 10), covariates=[(0, 1)])
     rng = np.random.default_rng(0)
     release = cate_module.CATE(epsilon=5.0, delta=1e-6, bounds=bounds)

@@ -1,14 +1,19 @@
 """The command that starts the curator's service."""
 
+from __future__ import annotations
+
 import os
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.console import command
+from discreet.cli._console import command
 from discreet.exceptions import InvalidInput, MissingExtra
+
+if TYPE_CHECKING:
+    from discreet.serve.settings import Settings
 
 
 def add_serve(app: typer.Typer) -> None:
@@ -65,13 +70,10 @@ def add_serve(app: typer.Typer) -> None:
         run(settings, host, port, workers)
 
 
-def run(settings: object, host: str, port: int, workers: int) -> None:
+def run(settings: Settings, host: str, port: int, workers: int) -> None:
     """Serve until interrupted."""
     import uvicorn
 
-    from discreet.serve.settings import Settings
-
-    assert isinstance(settings, Settings)
     settings.to_environment()
     uvicorn.run(
         "discreet.serve.app:from_environment",
@@ -87,12 +89,10 @@ def run(settings: object, host: str, port: int, workers: int) -> None:
     )
 
 
-def _first_token(settings: object, person: str) -> str:
+def _first_token(settings: Settings, person: str) -> str:
     from discreet.serve.domain import users as people
     from discreet.serve.service import Service
-    from discreet.serve.settings import Settings
 
-    assert isinstance(settings, Settings)
     service = Service.of(settings)
     known = {each["id"]: each["role"] for each in people.everybody(service.engine)}
     if known.get(person, "curator") != "curator":

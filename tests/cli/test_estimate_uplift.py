@@ -9,14 +9,14 @@ import pytest
 
 from discreet import UpliftRelease
 from discreet.estimators import uplift as uplift_module
-from tests.test_cli import here, plain, refused, run  # noqa: F401
+from tests.cli.helpers import plain, refused, run
 
 GIVEN = ["--outcome", "days", "--treatment", "drug", "--bounds", "bounds.toml", "--epsilon", "5"]
 BY = ["--by", "age=4", "--by", "sex=levels"]
 
 
 @pytest.fixture
-def published(here):  # noqa: F811
+def published(here):
     """A release in the directory of the study, and a file of people."""
     result = run("uplift", "study.parquet", *GIVEN, *BY, "--out", "segments.json", "--report", "page.html")
     assert result.exit_code == 0, result.output
@@ -48,7 +48,7 @@ def test_the_file_alone_answers_and_becomes_a_page(published, tmp_path):
     assert "<title>Mine</title>" in (tmp_path / "again.html").read_text()
 
 
-def test_segments_can_be_found_privately(here):  # noqa: F811
+def test_segments_can_be_found_privately(here):
     result = run("uplift", "study.csv", *GIVEN, "--clusters", "3", "--delta", "1e-6", "--neighbours", "add-remove")
     assert result.exit_code == 0, result.output
     assert "cluster 2" in result.stdout
@@ -73,7 +73,7 @@ def test_segments_can_be_found_privately(here):  # noqa: F811
         ([*BY, "--propensity", "1.5"], "propensity must lie inside"),
     ],
 )
-def test_refusals_come_before_anything_is_spent(here, monkeypatch, extra, sentence):  # noqa: F811
+def test_refusals_come_before_anything_is_spent(here, monkeypatch, extra, sentence):
     monkeypatch.setattr(uplift_module.Uplift, "_fit", lambda *_: pytest.fail("the budget was spent"))
     refused(run("uplift", "study.parquet", *GIVEN, *extra), sentence)
 

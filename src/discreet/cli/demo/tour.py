@@ -7,16 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 from scipy.special import ndtri
 
-from discreet import demo_effects
-from discreet.comparisons import Row, plot_splits, plot_widths
+from discreet.cli.demo import effects as for_whom
+from discreet.cli.demo.comparisons import Row, plot_splits, plot_widths
+from discreet.cli.demo.effects import FILES, Effects
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds, Range
 from discreet.datasets import draw
-from discreet.demo_effects import FILES, HOME, Effects
+from discreet.datasets.demo import DATA, HOME, OUTCOME, PUBLIC, TREATMENT, TRIAL
+from discreet.datasets.demo import table as study_table
 from discreet.estimators.ate import ATE
 from discreet.exceptions import InvalidInput
 from discreet.releases.average import Release
@@ -28,15 +29,7 @@ if TYPE_CHECKING:
 N, SEED, DELTA = 20_000, 1, 1e-6
 EPSILONS = (0.25, 0.5, 1.0, 2.0)
 CHOSEN = 1.0
-DATA, BOUNDS, RELEASE, REPORT, PAGE = "clinic.parquet", "bounds.toml", "release.json", "report.html", "demo.html"
-TRIAL = "trial.parquet"
-OUTCOME, TREATMENT = "days", "treated"
-_SEX, _WARD = ["f", "m"], ["north", "east", "south", "west"]
-_PUBLIC = Bounds(
-    outcome=(0, 40),
-    covariates={"age": (18, 95), "severity": (0, 20), "sex": _SEX, "ward": _WARD},
-    propensity=(0.03, 0.97),
-)
+BOUNDS, RELEASE, REPORT, PAGE = "bounds.toml", "release.json", "report.html", "demo.html"
 # PrivATE spends this share of its budget on the estimate (Table 1 of the paper) and the rest on its variance.
 _PRIVATE_SHARE = 0.9
 
@@ -98,27 +91,27 @@ def run(
     tell("generating two studies", 0, steps)
     study = draw("clinic", n, seed)
     assert study.ate is not None
-    table = _table(study.X, study.T, study.Y, OUTCOME)
+    table = study_table(study.X, study.T, study.Y, OUTCOME)
     pq.write_table(table, out / DATA)
     lots = draw("clinic-trial", n, seed + 1)
-    trial = _table(lots.X, lots.T, lots.Y, HOME)
+    trial = study_table(lots.X, lots.T, lots.Y, HOME)
     pq.write_table(trial, out / TRIAL)
-    _PUBLIC.save(out / BOUNDS)
+    PUBLIC.save(out / BOUNDS)
     tell("analysing it without privacy", 1, steps)
-    unprotected = open_analysis(table, _PUBLIC)
+    unprotected = open_analysis(table, PUBLIC)
     releases = {}
     for step, epsilon in enumerate(EPSILONS):
         tell(f"publishing at epsilon = {epsilon:g}", 2 + step, steps)
-        ate = ATE(epsilon=epsilon, delta=DELTA, bounds=_PUBLIC)
+        ate = ATE(epsilon=epsilon, delta=DELTA, bounds=PUBLIC)
         releases[epsilon] = ate.fit_table(str(out / DATA), outcome=OUTCOME, treatment=TREATMENT).release_
     tell("publishing the effect as a function", steps - 3, steps)
-    function = demo_effects.publish_function(out / DATA, _PUBLIC, CHOSEN, DELTA, OUTCOME)
+    function = for_whom.publish_function(out / DATA, PUBLIC, CHOSEN, DELTA, OUTCOME)
     tell("publishing effects by segment", steps - 2, steps)
-    segments = demo_effects.publish_segments(out / TRIAL, _PUBLIC, CHOSEN)
+    segments = for_whom.publish_segments(out / TRIAL, PUBLIC, CHOSEN)
     tell("drawing the pages", steps - 1, steps)
     assert lots.effects is not None
-    effects = demo_effects.compared(function, segments, trial, lots.effects)
-    demo_effects.save(effects, out)
+    effects = for_whom.compared(function, segments, trial, lots.effects)
+    for_whom.save(effects, out)
     demo = Demo(truth=study.ate, n=n, open=unprotected, releases=releases, effects=effects, page=out / PAGE)
     demo.chosen.save(out / RELEASE)
     save_report(demo.chosen, out / REPORT, title="Effect of treatment on days in hospital")
@@ -148,7 +141,7 @@ def show(demo: Demo, console: "Console") -> None:
     say(f"\n[bold]{release.guarantee.budget}[/]: {finding(release)}")
     say(str(release.guarantee), style="dim")
     console.print()
-    demo_effects.show(demo.effects, console)
+    for_whom.show(demo.effects, console)
     say("\nPages about each release, and one about them all:")
     # Paths must be copied whole: no wrapping, no markup, no colours.
     for name in (REPORT, FILES["effect_page"], FILES["segments_page"], PAGE):
@@ -207,19 +200,6 @@ def _directory(out: Path) -> Path:
     if strangers:
         raise InvalidInput(f"{str(out)!r} holds other files already: choose a new directory for --out.")
     return out
-
-
-def _table(X: Float, t: Float, y: Float, outcome: str) -> Any:
-    return pa.table(
-        {
-            "age": X[:, 0],
-            "severity": X[:, 1],
-            "sex": [_SEX[int(code)] for code in X[:, 2]],
-            "ward": [_WARD[int(code)] for code in X[:, 3]],
-            TREATMENT: t.astype(np.int8),
-            outcome: y,
-        }
-    )
 
 
 def _rows(demo: Demo) -> list[tuple[str, str, str, str, str]]:
@@ -281,10 +261,10 @@ def _page(demo: Demo) -> str:
         guarantee=guarantee_facts(demo.chosen.guarantee),
         guess=guess(demo.chosen.guarantee),
         files={"data": DATA, "trial": TRIAL, "bounds": BOUNDS, "release": RELEASE, "report": REPORT} | FILES,
-        effects=demo_effects.pictures(demo.effects),
+        effects=for_whom.pictures(demo.effects),
         importance=demo.effects.function.importance,
-        people=demo_effects.people_rows(demo.effects),
-        segments=demo_effects.segment_rows(demo.effects),
+        people=for_whom.people_rows(demo.effects),
+        segments=for_whom.segment_rows(demo.effects),
         home=HOME,
         outcome=OUTCOME,
         treatment=TREATMENT,

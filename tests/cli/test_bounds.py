@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from discreet.cli.bounds import _part, template
 from discreet.data.bounds import Bounds
 from discreet.exceptions import InvalidInput, MissingBounds
-from discreet.skeleton import _part, skeleton
+from tests.cli.helpers import refused, run
 
 SECRET = 31_337
 
@@ -33,7 +34,7 @@ def parquet(tmp_path):
 
 
 def test_parquet_columns_are_listed_with_the_keys_that_their_type_asks_for(parquet):
-    text = skeleton(parquet)
+    text = template(parquet)
     assert "[covariates.age]\n# low" in text
     assert "[covariates.dose]\n# low" in text
     assert "[covariates.ward]\n# levels" in text
@@ -45,7 +46,7 @@ def test_parquet_columns_are_listed_with_the_keys_that_their_type_asks_for(parqu
 def test_no_value_of_a_record_is_copied(parquet, tmp_path):
     csv = tmp_path / "study.csv"
     csv.write_text(f"age,ward\n{SECRET},secret ward\n")
-    for text in (skeleton(parquet), skeleton(csv)):
+    for text in (template(parquet), template(csv)):
         assert str(SECRET) not in text
         assert "secret" not in text
 
@@ -53,40 +54,40 @@ def test_no_value_of_a_record_is_copied(parquet, tmp_path):
 def test_two_files_with_other_records_give_the_same_text(tmp_path):
     (tmp_path / "a.csv").write_text("age,ward\n1,x\n")
     (tmp_path / "b.csv").write_text("age,ward\nold,2024-01-01\n,\n")
-    assert skeleton(tmp_path / "a.csv") == skeleton(tmp_path / "b.csv")
+    assert template(tmp_path / "a.csv") == template(tmp_path / "b.csv")
 
 
 def test_csv_columns_are_left_open_because_their_types_would_have_to_be_guessed(tmp_path):
     csv = tmp_path / "study.csv"
     csv.write_text('age,"ward, new"\n1,2\n')
-    assert '[covariates."ward, new"]\n# either\n# low' in skeleton(csv)
+    assert '[covariates."ward, new"]\n# either\n# low' in template(csv)
 
 
 def test_compressed_files_and_patterns_are_read(tmp_path):
     for part in ("one", "two"):
         (tmp_path / f"{part}.csv.gz").write_bytes(gzip.compress(b"age\n1\n"))
-    assert "[covariates.age]" in skeleton(tmp_path / "one.csv.gz")
-    assert "[covariates.age]" in skeleton(tmp_path / "*.csv.gz")
+    assert "[covariates.age]" in template(tmp_path / "one.csv.gz")
+    assert "[covariates.age]" in template(tmp_path / "*.csv.gz")
 
 
 def test_columns_that_are_no_covariates_are_left_out(parquet):
-    text = skeleton(parquet, leave_out=("age", "ward"))
+    text = template(parquet, leave_out=("age", "ward"))
     assert "covariates.age" not in text
     with pytest.raises(InvalidInput, match="has no column 'agee'"):
-        skeleton(parquet, leave_out=("agee",))
+        template(parquet, leave_out=("agee",))
 
 
 def test_what_is_not_filled_in_is_refused_by_name(parquet):
     with pytest.raises(MissingBounds, match="outcome"):
         Bounds.from_toml("")
-    text = skeleton(parquet).replace("# outcome", "outcome")
+    text = template(parquet).replace("# outcome", "outcome")
     with pytest.raises(InvalidInput, match="covariate 'age' lacks the key"):
         Bounds.from_toml(text)
 
 
 def test_what_is_filled_in_is_read(tmp_path):
     (tmp_path / "study.csv").write_text("age\n1\n")
-    text = skeleton(tmp_path / "study.csv").replace("# outcome", "outcome")
+    text = template(tmp_path / "study.csv").replace("# outcome", "outcome")
     bounds = Bounds.from_toml(text.replace("# low", "low").replace("# high", "high"))
     assert bounds.names == ("age",)
 
@@ -101,7 +102,7 @@ def test_a_first_line_that_may_be_a_record_is_not_copied(tmp_path, line):
     csv = tmp_path / "study.csv"
     csv.write_text(f"{line}\n1,2,3\n")
     with pytest.raises(InvalidInput, match="does not seem to start with the names") as refusal:
-        skeleton(csv)
+        template(csv)
     said = str(refusal.value).replace(str(csv), "")
     assert not any(value in said for value in line.split(","))
 
@@ -118,5 +119,16 @@ def test_files_that_cannot_be_read_are_refused_without_quoting_them(tmp_path, na
     if content is not None:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(InvalidInput, match=sentence) as refusal:
-        skeleton(tmp_path / name)
+        template(tmp_path / name)
     assert "31337" not in str(refusal.value).replace(str(tmp_path), "")
+
+
+def test_a_bounds_file_is_written_once(here):
+    result = run("bounds", "init", "study.csv", "--out", "new.toml", "--outcome", "days", "--treatment", "drug")
+    assert result.exit_code == 0
+    text = (here / "new.toml").read_text()
+    assert "[covariates.age]" in text
+    assert "days" not in text
+    (here / "new.toml").write_text("mine")
+    refused(run("bounds", "init", "study.csv", "--out", "new.toml"), "exists already")
+    assert (here / "new.toml").read_text() == "mine"

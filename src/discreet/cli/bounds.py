@@ -1,12 +1,12 @@
-"""A bounds file to be filled in: the names of a file's columns, and nothing else that stands in it."""
+"""The command that writes a bounds file to fill in: the names of columns, and nothing else that stands in a file."""
 
 import glob
 from pathlib import Path
+from typing import Annotated
 
-import duckdb
+import typer
 
-from discreet.data.backends.files import SUFFIXES as _SUFFIXES
-from discreet.data.bounds import _key
+from discreet.cli._console import check_target, command, writing
 from discreet.exceptions import InvalidInput
 
 _HEAD = """\
@@ -35,7 +35,28 @@ _NUMBERS = {"decimal", "double", "float"} | {
 }
 
 
-def skeleton(path: str | Path, *, leave_out: tuple[str, ...] = ()) -> str:
+def add_bounds(app: typer.Typer) -> None:
+    """Add ``bounds`` and its command."""
+    group = typer.Typer(no_args_is_help=True, help="Declare the public facts about the records.")
+    command(group, "init")(init)
+    app.add_typer(group, name="bounds")
+
+
+def init(
+    file: Annotated[str, typer.Argument(help="CSV or Parquet file, or a pattern in quotes.")],
+    out: Annotated[Path, typer.Option(help="Bounds file to write.")] = Path("bounds.toml"),
+    outcome: Annotated[str | None, typer.Option(help="Column of the outcome, which is no covariate.")] = None,
+    treatment: Annotated[str | None, typer.Option(help="Column of the treatment, which is no covariate.")] = None,
+) -> None:
+    """Write a bounds file to fill in: names of columns, and no value from the records."""
+    check_target(out, "--out", replace=False)
+    text = template(file, leave_out=tuple(name for name in (outcome, treatment) if name is not None))
+    with writing(out):
+        out.write_bytes(text.encode())
+    typer.echo(f"Fill in what is public: {out}")
+
+
+def template(path: str | Path, *, leave_out: tuple[str, ...] = ()) -> str:
     """The text of a bounds file for a CSV or Parquet file, with every value left open.
 
     Parameters
@@ -59,6 +80,8 @@ def skeleton(path: str | Path, *, leave_out: tuple[str, ...] = ()) -> str:
 
 
 def _part(name: str, kind: str | None) -> str:
+    from discreet.data.bounds import _key
+
     head = f"[covariates.{_key(name)}]\n"
     if kind in _NUMBERS:
         return head + _RANGE
@@ -71,9 +94,13 @@ def _part(name: str, kind: str | None) -> str:
 
 
 def _columns(path: str) -> dict[str, str | None]:
-    kind = next((kind for suffix, kind in _SUFFIXES.items() if path.lower().endswith(suffix)), None)
+    import duckdb
+
+    from discreet.data.backends.files import SUFFIXES
+
+    kind = next((kind for suffix, kind in SUFFIXES.items() if path.lower().endswith(suffix)), None)
     if kind is None:
-        raise InvalidInput(f"{path!r} is not a CSV or Parquet file by its name: it must end in {', '.join(_SUFFIXES)}.")
+        raise InvalidInput(f"{path!r} is not a CSV or Parquet file by its name: it must end in {', '.join(SUFFIXES)}.")
     pattern = glob.escape(path) if Path(path).is_file() else path
     if not glob.glob(pattern, recursive=True):
         raise InvalidInput(f"There is no file {path!r}: check the path.")

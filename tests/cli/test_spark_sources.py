@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from tests.cli.test_sources import released, run, saved
 from tests.seeded_fits import study
-from tests.test_cli_sources import released, run, saved
 
 
 def test_a_cluster_gives_the_same_release_as_a_file(spark: Any, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.frames import encoded
-from discreet.datasets import DESIGNS
+from discreet.datasets.demo import HOME, TREATMENT, effect_at
 from discreet.estimators.cate import CATE
 from discreet.estimators.uplift import Uplift
 from discreet.releases.function import EffectRelease
@@ -31,7 +31,6 @@ FILES = {
     "people": "people.csv",
 }
 BY: dict[str, Any] = {"severity": [0, 2, 4, 7, 20], "sex": "levels"}
-HOME = "home"
 # Patients that anybody could ask about; none of them is in the records.
 _AGES, _SEVERITIES, _SEXES, _WARDS = [45.0, 60.0, 75.0], [1.0, 4.0, 9.0], ["f", "m", "f"], ["north", "east", "south"]
 
@@ -57,14 +56,14 @@ def people() -> Any:
 def publish_function(file: Path, bounds: Bounds, epsilon: float, delta: float, outcome: str) -> EffectRelease:
     """The effect as a function of the covariates."""
     cate = CATE(epsilon=epsilon, delta=delta, bounds=bounds)
-    release: EffectRelease = cate.fit_table(str(file), outcome=outcome, treatment="treated").release_
+    release: EffectRelease = cate.fit_table(str(file), outcome=outcome, treatment=TREATMENT).release_
     return release
 
 
 def publish_segments(file: Path, bounds: Bounds, epsilon: float) -> UpliftRelease:
     """Effects by segment of a trial, without any delta."""
     uplift = Uplift(epsilon=epsilon, bounds=bounds, by=BY, propensity=0.5)
-    release: UpliftRelease = uplift.fit_table(str(file), outcome=HOME, treatment="treated").release_
+    release: UpliftRelease = uplift.fit_table(str(file), outcome=HOME, treatment=TREATMENT).release_
     return release
 
 
@@ -79,9 +78,9 @@ def compared(function: EffectRelease, segments: UpliftRelease, trial: Any, effec
         function=function,
         segments=segments,
         people=asked,
-        people_truth=_truth(np.array(_SEVERITIES)),
+        people_truth=effect_at(np.array(_SEVERITIES)),
         segment_truth=np.bincount(cell, effects, segments.partition.count) / counts,
-        along=(severity, _truth(severity)),
+        along=(severity, effect_at(severity)),
     )
 
 
@@ -156,13 +155,6 @@ def pictures(effects: Effects) -> dict[str, Any]:
             gains_figure(release.uplift_curve(), "95 %"), "What treating the best segments first is worth"
         ),
     }
-
-
-def _truth(severity: Float) -> Float:
-    """The clinic's effect depends on severity alone."""
-    x = np.zeros((len(severity), 4))
-    x[:, 0], x[:, 1] = 58.0, severity
-    return DESIGNS["clinic"].surface(x)[2]
 
 
 def _table(title: str, first: str, rows: list[tuple[str, str, str, str]]) -> Any:

@@ -47,7 +47,7 @@ def test_a_demonstration_leaves_the_database_of_the_environment_alone(tmp_path, 
     seen = []
     monkeypatch.setenv("DISCREET_DATABASE", f"sqlite:///{tmp_path}/serious.db")
     monkeypatch.setattr("discreet.serve.demo.prepare", lambda settings: seen.append(settings) or {"analyst": "t"})
-    monkeypatch.setattr("discreet.cli_serve.run", lambda *_: None)
+    monkeypatch.setattr("discreet.cli.serve.run", lambda *_: None)
     assert run("--demo").exit_code == 0
     assert "serious" not in seen[0].database
     assert not (tmp_path / "serious.db").exists()

@@ -1,37 +1,20 @@
 """Command for audits: what a mechanism really gives away."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.console import check_extra, check_target, command, progress, show_table, writing
+from discreet.cli._console import check_extra, check_target, command, progress, show_table, writing
+from discreet.estimators.registry import REGISTRY, Neighbours
 from discreet.exceptions import InvalidInput
 
 if TYPE_CHECKING:
     from discreet.audit import AuditResult
 
-Neighbours = Literal["replace-one", "add-remove"]
 
-# The delta of what cannot do without one, if none is given.
-_DELTA = 1e-6
-# Estimators of the library by the name that the command knows, with the parameters that they cannot do without.
-_NAMES: dict[str, tuple[str, dict[str, Any]]] = {
-    "ate": ("ATE", {"delta": _DELTA}),
-    "cate": ("CATE", {"delta": _DELTA}),
-    "difference-in-means": ("DifferenceInMeans", {}),
-    "uplift": ("Uplift", {"by": {0: 4}}),
-    "papers.ADUM": ("papers.ADUM", {"by": {0: 4}}),
-    "papers.DPCATE": ("papers.DPCATE", {"delta": _DELTA}),
-    "papers.DPCATEFunction": ("papers.DPCATEFunction", {"delta": _DELTA}),
-    "papers.DRLearner": ("papers.DRLearner", {"delta": _DELTA, "base": "linear"}),
-    "papers.PrivATE": ("papers.PrivATE", {"delta": _DELTA}),
-    "papers.PropensityIPTW": ("papers.PropensityIPTW", {"delta": _DELTA, "xi": 0.1}),
-    "papers.RLearner": ("papers.RLearner", {"delta": _DELTA, "base": "linear"}),
-    "papers.SLearner": ("papers.SLearner", {"delta": _DELTA}),
-    "papers.TLearner": ("papers.TLearner", {"delta": _DELTA, "base": "linear"}),
-    "papers.TwoModel": ("papers.TwoModel", {}),
-}
+# Estimators of the library by the name that the command knows.
+_KNOWN = {name: entry for name, entry in REGISTRY.items() if entry.audited is not None}
 
 
 def audit_(
@@ -85,16 +68,16 @@ def _list() -> None:
     from discreet.audit import ATTACKS
 
     show_table("Attacks", ["attack", "on", "what it shows"], [[a.name, a.mechanism, a.title] for a in ATTACKS.values()])
-    others = {attack.mechanism for attack in ATTACKS.values()} - _NAMES.keys()
-    typer.echo(f"Estimators: {', '.join([*_NAMES, *sorted(others)])}")
+    others = {attack.mechanism for attack in ATTACKS.values()} - _KNOWN.keys()
+    typer.echo(f"Estimators: {', '.join([*_KNOWN, *sorted(others)])}")
 
 
 def _known(name: str, attack: str | None) -> tuple[str, str | None]:
     """The name as it is spelt here, and the attack: what is not of this library has nothing but attacks."""
     from discreet.audit.attacks import ATTACKS
 
-    foreign = {known.mechanism for known in ATTACKS.values()} - _NAMES.keys()
-    spelt = {each.lower().replace("-", ""): each for each in (*_NAMES, *foreign)}
+    foreign = {known.mechanism for known in ATTACKS.values()} - _KNOWN.keys()
+    spelt = {each.lower().replace("-", ""): each for each in (*_KNOWN, *foreign)}
     name = spelt.get(name.lower().replace("-", ""), name)
     if name in foreign and attack is None:
         own = [known.name for known in ATTACKS.values() if known.mechanism == name]
@@ -129,17 +112,13 @@ def _made(
         epsilon = claim.epsilon if epsilon is None else epsilon
         delta = claim.delta if delta is None else delta
         return known.make(Budget(epsilon=epsilon, delta=delta))
-    if name not in _NAMES:
+    if name not in _KNOWN:
         raise InvalidInput(f"there is no estimator {name!r} to audit: 'discreet audit list' names them.")
     if epsilon is None:
         raise InvalidInput("--epsilon is needed: it is the claim that is audited.")
-    import discreet
-
-    where, given = _NAMES[name]
-    kind: Any = discreet
-    for part in where.split("."):
-        kind = getattr(kind, part)
-    given = given | {"epsilon": epsilon, "bounds": public_facts(3) if bounds is None else Bounds.load(bounds)}
+    entry = _KNOWN[name]
+    kind, given = entry.load(), dict(entry.audited or {})
+    given |= {"epsilon": epsilon, "bounds": public_facts(3) if bounds is None else Bounds.load(bounds)}
     parameters = kind._get_param_names()
     if neighbours is not None:
         if "neighbours" not in parameters and neighbours != "replace-one":

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from discreet.console import check_target, command, console, ledger_file, writing
+from discreet.cli._console import Relation, check_target, command, console, ledger_file, writing
 from discreet.exceptions import InvalidInput
 
 if TYPE_CHECKING:
     from discreet.ledger import Account, Ledger
 
-Neighbours = Literal["replace-one", "add-remove"]
 Composition = Literal["either", "gaussian", "plain"]
 
 ledgers = typer.Typer(no_args_is_help=True, help="Keep budgets of data sets, which cannot be overspent.")
@@ -40,7 +39,7 @@ def open_(
     name: Name,
     epsilon: Epsilon,
     delta: Delta = None,
-    neighbours: Annotated[Neighbours, typer.Option(help="Which data sets may not be told apart.")] = "replace-one",
+    neighbours: Relation = "replace-one",
     unit: Annotated[str, typer.Option(help="Whose data one record is.")] = "one record",
     stratum: Annotated[list[str] | None, typer.Option(help="A disjoint part; repeat for each.")] = None,
     version: Annotated[str, typer.Option(help="Of the records.")] = "1",

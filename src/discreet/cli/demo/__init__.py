@@ -1,0 +1,25 @@
+"""The command that demonstrates the library on generated studies."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli._console import check_extra, command, console, progress
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Directory for what it makes.")] = Path("discreet-demo"),
+) -> None:
+    """Publish the effects of two generated studies in three ways, and write pages about them."""
+    check_extra()
+    with progress("getting ready") as told:
+        from discreet.cli.demo import tour
+
+        found = tour.run(out, progress=told)
+    tour.show(found, console())
+
+
+def add_demo(app: typer.Typer) -> None:
+    """Add ``demo``."""
+    command(app, "demo")(demo)

@@ -1,0 +1,217 @@
+"""The estimators of the library as data: what commands, plans, forms, pages and audits need to know about each.
+
+A new estimator is one entry. Classes are named and not imported, so that reading this table costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any, Literal
+
+from discreet.exceptions import InvalidInput
+
+Neighbours = Literal["replace-one", "add-remove"]
+Planned = Literal["ate", "difference-in-means"]
+
+# The delta of what cannot do without one, if none is given to an audit.
+_GAUSSIAN = MappingProxyType({"delta": 1e-6})
+_FOUR_SEGMENTS = MappingProxyType({"by": {0: 4}})
+_LINEAR = MappingProxyType({"delta": 1e-6, "base": "linear"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """A parameter of some estimators, as a command or a form offers it.
+
+    Parameters
+    ----------
+    name
+        Its name; on the command line with hyphens.
+    type
+        What it holds.
+    help
+        One sentence for people.
+    default
+        Its value where it is left out.
+    """
+
+    name: str
+    type: Any
+    help: str
+    default: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """An estimator.
+
+    Parameters
+    ----------
+    name
+        What commands, plans and audits call it.
+    path
+        Its class, as "module:name".
+    help
+        One sentence for people.
+    options
+        What may be chosen besides epsilon and bounds, in the order in which it is offered.
+    arguments
+        Turns the values of the options into arguments of the class.
+    page_title
+        Title of a page about its release.
+    command
+        Whether the command line has a command for it.
+    level
+        Whether the command takes the level of intervals.
+    samples
+        Whether models of long tables can be fitted to a sample.
+    title
+        A few words for choices and headings; empty where nobody is offered a choice.
+    planned_as
+        What `discreet.plan` calls the estimator whose plan holds for this one; None where it cannot be planned.
+    plan_note
+        What has to be said about a plan that is another's.
+    answers
+        Whether its release can be asked for effects.
+    audited
+        Arguments that an audit gives unless told otherwise; None where no audit knows it by name.
+    """
+
+    name: str
+    path: str
+    help: str
+    options: tuple[Option, ...] = ()
+    arguments: Callable[[dict[str, Any]], dict[str, Any]] = dict
+    page_title: str = "Effect of {treatment} on {outcome}"
+    command: bool = False
+    level: bool = True
+    samples: bool = False
+    title: str = ""
+    planned_as: Planned | None = None
+    plan_note: str = ""
+    answers: bool = False
+    audited: Mapping[str, Any] | None = None
+
+    def load(self) -> Any:
+        """The class."""
+        module, _, name = self.path.partition(":")
+        return getattr(import_module(module), name)
+
+
+DELTA = Option(name="delta", type=float | None, help="Chance that the budget may be missed, far below 1/n.")
+COVARIATES = Option(
+    name="covariates", type=str | None, help="Columns to adjust for: a,b,c. Default: all in the bounds."
+)
+PROPENSITY = Option(
+    name="propensity",
+    type=str | None,
+    help="Probability of treatment if known by design: a number, or its column.",
+)
+RELATION = Option(
+    name="neighbours", type=Neighbours, help="Which data sets may not be told apart.", default="replace-one"
+)
+CORRECTION = Option(
+    name="correction",
+    type=Literal["R", "DR"],
+    help="Moments that correct the effect: the R-learner's, or those of the doubly robust score.",
+    default="R",
+)
+BY = Option(
+    name="by",
+    type=list[str] | None,
+    help="Segments: age=8, age=auto, age=18,40,65 or sex=levels; repeat to cross.",
+)
+CLUSTERS = Option(
+    name="clusters", type=int | None, help="In place of --by: find so many segments, with half of the budget."
+)
+
+
+def _segments(chosen: dict[str, Any]) -> dict[str, Any]:
+    """Segments that are declared by words, or found by clustering."""
+    rest = dict(chosen)
+    by, clusters = rest.pop("by"), rest.pop("clusters")
+    if bool(by) == (clusters is not None):
+        raise InvalidInput("segments are declared with --by or found with --clusters: give one of the two.")
+    from discreet.estimators.clustering import PrivateKMeans
+    from discreet.estimators.uplift import segments_in_words
+
+    return rest | {"by": segments_in_words(by or []) if clusters is None else PrivateKMeans(clusters=clusters)}
+
+
+_ENTRIES = (
+    Entry(
+        name="ate",
+        path="discreet.estimators.ate:ATE",
+        help="Estimate an average treatment effect and publish it.",
+        options=(DELTA, COVARIATES, PROPENSITY, RELATION),
+        command=True,
+        samples=True,
+        title="Average effect",
+        planned_as="ate",
+        audited=_GAUSSIAN,
+    ),
+    Entry(
+        name="cate",
+        path="discreet.estimators.cate:CATE",
+        help="Estimate the effect as a function of covariates and publish it.",
+        options=(
+            DELTA,
+            replace(COVARIATES, help="Columns that the effect may vary with: a,b,c. Default: all in the bounds."),
+            PROPENSITY,
+            CORRECTION,
+            RELATION,
+        ),
+        command=True,
+        level=False,
+        samples=True,
+        title="Effect as a function",
+        planned_as="ate",
+        plan_note="The width is that of the average effect. At a single point a function is wider.",
+        answers=True,
+        audited=_GAUSSIAN,
+    ),
+    Entry(
+        name="difference-in-means",
+        path="discreet.estimators.ate:DifferenceInMeans",
+        help="Compare the mean outcomes of a trial and publish their difference.",
+        options=(replace(DELTA, help="Leave it out for pure epsilon."), PROPENSITY, RELATION),
+        title="Difference of means",
+        planned_as="difference-in-means",
+        audited=MappingProxyType({}),
+    ),
+    Entry(
+        name="uplift",
+        path="discreet.estimators.uplift:Uplift",
+        help="Estimate effects by segment and publish them.",
+        options=(BY, CLUSTERS, replace(DELTA, help="Leave it out for pure epsilon."), PROPENSITY, RELATION),
+        arguments=_segments,
+        page_title="Effect of {treatment} on {outcome}, by segment",
+        command=True,
+        title="Effects by segment",
+        planned_as="difference-in-means",
+        plan_note="The width is that of one segment if all are equally large, before smoothing narrows it.",
+        answers=True,
+        audited=_FOUR_SEGMENTS,
+    ),
+    *(
+        Entry(name=f"papers.{name}", path=f"discreet.papers:{name}", help=words, audited=given)
+        for name, words, given in (
+            ("ADUM", "Effects by cell from noisy sums and counts.", _FOUR_SEGMENTS),
+            ("DPCATE", "Effects at queries.", _GAUSSIAN),
+            ("DPCATEFunction", "The effect as a noisy function.", _GAUSSIAN),
+            ("DRLearner", "A doubly robust learner that splits the sample.", _LINEAR),
+            ("PrivATE", "An average effect with a private interval.", _GAUSSIAN),
+            ("PropensityIPTW", "Weighting by private propensity scores.", _GAUSSIAN | {"xi": 0.1}),
+            ("RLearner", "An R-learner that splits the sample.", _LINEAR),
+            ("SLearner", "A single model that splits the sample.", _GAUSSIAN),
+            ("TLearner", "A model for each arm that splits the sample.", _LINEAR),
+            ("TwoModel", "A private model for each arm.", MappingProxyType({})),
+        )
+    ),
+)
+
+REGISTRY: Mapping[str, Entry] = MappingProxyType({entry.name: entry for entry in _ENTRIES})
+"""Estimators by their names."""
