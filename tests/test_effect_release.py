@@ -8,10 +8,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from discreet import CATE, Bounds, EffectRelease, InvalidInput, Release, UnsupportedRelease
+from discreet import CATE, Bounds, EffectRelease, InvalidInput, Release, UnsupportedRelease, load
 from discreet.postprocessing.basis import combine
 from discreet.releases.function import _from_steps, _in_steps
-from discreet.releases.report import effect_finding, load_release, render_effect, save_page
+from discreet.releases.report import effect_finding, render_effect, save_page
 from discreet.testing import seeded_noise
 
 BOUNDS = Bounds(outcome=(-8, 8), covariates={"age": (0, 90), "sex": ["f", "m"]}, propensity=(0.1, 0.9))
@@ -191,10 +191,10 @@ def test_other_files_are_refused(plain, tmp_path):
     with pytest.raises(UnsupportedRelease, match="version 99, newer than 2"):
         EffectRelease.load(path)
     path.write_text(plain)
-    with pytest.raises(UnsupportedRelease, match="not a release of discreet"):
+    with pytest.raises(UnsupportedRelease, match="a release of another kind"):
         Release.load(path)
     path.write_text(json.dumps({"format": "discreet-release", "version": 1}))
-    with pytest.raises(UnsupportedRelease, match="not a release of discreet"):
+    with pytest.raises(UnsupportedRelease, match="a release of another kind"):
         EffectRelease.load(path)
 
 
@@ -219,7 +219,7 @@ def test_pictures_and_a_page(release, tmp_path):
         assert part in text
     assert "most of all with age" in effect_finding(release)
     release.save(tmp_path / "r.json")
-    save_page(load_release(tmp_path / "r.json"), tmp_path / "r.html")
+    save_page(load(tmp_path / "r.json"), tmp_path / "r.html")
     assert "The effect along age" in (tmp_path / "r.html").read_text()
 
 

@@ -184,8 +184,8 @@ def test_files_of_another_kind_or_version_and_broken_ones_are_refused(fitted, tm
     path = tmp_path / "u.json"
     plain = fitted.release_.to_dict()
     for change, error, words in [
-        ({"format": "discreet-release"}, UnsupportedRelease, "not a release of the kind"),
-        ({"version": 99}, UnsupportedRelease, "not of version 1"),
+        ({"format": "discreet-release"}, UnsupportedRelease, "a release of another kind, 'discreet-release'"),
+        ({"version": 99}, UnsupportedRelease, "version 99, newer than 1"),
         ({"extra": 1}, InvalidInput, "exactly the fields"),
         ({"kind": "signed", "propensity": None}, InvalidInput, "known propensity"),
         ({"noisy": {"counts": [1]}}, InvalidInput, "wrong type"),
@@ -220,7 +220,7 @@ def test_files_of_another_kind_or_version_and_broken_ones_are_refused(fitted, tm
     with pytest.raises(UnsupportedRelease, match="not complete JSON"):
         UpliftRelease.load(path)
     path.write_text(json.dumps(plain))
-    with pytest.raises(UnsupportedRelease, match="not a release of discreet"):
+    with pytest.raises(UnsupportedRelease, match="a release of another kind"):
         Release.load(path)
 
 

@@ -33,6 +33,7 @@ _HOME = {
     "UnsupportedRelease": "exceptions",
     "Uplift": "estimators.uplift",
     "UpliftRelease": "releases.segments",
+    "load": "releases",
     "plan": "estimators.planning",
 }
 
@@ -65,6 +66,7 @@ __all__ = [
     "UpliftRelease",
     "__version__",
     "audit",
+    "load",
     "plan",
 ]
 
@@ -94,6 +96,7 @@ if TYPE_CHECKING:
     from discreet.ledger import Ledger
     from discreet.privacy.budget import Budget, Shares
     from discreet.privacy.guarantee import Guarantee
+    from discreet.releases import load
     from discreet.releases.average import Release
     from discreet.releases.function import EffectRelease
     from discreet.releases.segments import UpliftRelease

@@ -81,9 +81,9 @@ def test_refusals_come_before_anything_is_spent(here, monkeypatch, extra, senten
 def test_files_that_hold_something_else_are_refused(published, tmp_path):
     plain_ = json.loads((tmp_path / "segments.json").read_text())
     for change, sentence in [
-        ({"version": 99}, "not of version 1"),
-        ({"format": "discreet-segments"}, "holds no release of ATE, CATE or Uplift"),
-        ({"format": "discreet-effect-release"}, "which an older discreet wrote"),
+        ({"version": 99}, "version 99, newer than 1"),
+        ({"format": "discreet-segments"}, "is not a release of discreet"),
+        ({"format": "discreet-effect-release"}, "a value of the wrong type"),
         ({"format": "discreet-effect-release", "version": 2}, "exactly the fields"),
         ({"more": 1}, "exactly the fields"),
     ]:
@@ -92,5 +92,5 @@ def test_files_that_hold_something_else_are_refused(published, tmp_path):
         refused(run("report", "other.json", "--out", "never.html"), sentence)
     for text in ("[1, 2]", "3", '"discreet-uplift"'):
         (tmp_path / "other.json").write_text(text)
-        refused(run("effect", "other.json", "people.csv"), "holds no release of ATE, CATE or Uplift")
+        refused(run("effect", "other.json", "people.csv"), "is not a release of discreet")
     assert not (tmp_path / "never.html").exists()

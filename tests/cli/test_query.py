@@ -66,12 +66,12 @@ def test_a_file_with_other_columns_is_read_once_its_covariates_are_named(publish
 
 def test_files_that_hold_something_else_are_refused(published, tmp_path):
     assert run("ate", "study.parquet", *ESTIMATE, "--out", "average.json").exit_code == 0
-    refused(run("effect", "average.json", "people.csv"), "holds an average effect and no function")
+    refused(run("effect", "average.json", "people.csv"), "holds no function with intervals")
     text = (tmp_path / "effect.json").read_text()
     for old, new, sentence in [
         ('"version": 2', '"version": 99', "version 99, newer than 2; upgrade discreet"),
         ('"version": 2', '"version": "new"', "no valid version"),
-        ("discreet-effect-release", "somebody-else", "holds no release of ATE, CATE or Uplift"),
+        ("discreet-effect-release", "somebody-else", "is not a release of discreet"),
         ('"design"', '"plan"', "exactly the fields"),
         ("{", "", "not complete JSON"),
     ]:

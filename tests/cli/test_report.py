@@ -14,5 +14,5 @@ def test_a_page_is_written_from_a_release_file(here):
 
 def test_files_that_are_no_release_are_refused(here):
     (here / "other.json").write_text(json.dumps({"format": "other"}))
-    refused(run("report", "other.json", "--out", "page.html"), "holds no release of ATE, CATE or Uplift")
+    refused(run("report", "other.json", "--out", "page.html"), "is not a release of discreet")
     refused(run("report", "nothing.json", "--out", "page.html"), "There is no release file")

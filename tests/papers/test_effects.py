@@ -54,8 +54,8 @@ def test_a_file_is_read_back_and_a_changed_one_is_refused(tmp_path):
     assert LearnerRelease.load(path) == release()
     plain = json.loads(path.read_text())
     for change, error, words in [
-        ({"format": "x"}, UnsupportedRelease, "not a release of the kind 'discreet-paper-effects'"),
-        ({"version": 2}, UnsupportedRelease, "not of version 1"),
+        ({"format": "x"}, UnsupportedRelease, "not a release of discreet"),
+        ({"version": 2}, UnsupportedRelease, "version 2, newer than 1"),
         ({"extra": 1}, InvalidInput, "exactly the fields"),
         ({"contrast": "arms"}, InvalidInput, "with its models"),
         (

@@ -31,7 +31,7 @@ def releases():
 def test_a_release_is_read_back_and_shown_drawn_and_described_alike(releases, tmp_path, name):
     release = releases[name]
     release.save(tmp_path / "release.json")
-    again = load_release(tmp_path / "release.json")
+    again = load(tmp_path / "release.json")
     assert (type(again), again.title, again.records) == (type(release), release.title, release.records)
     assert again.display(0.2) == release.display(0.2)
     kind = kind_of(release)

@@ -29,19 +29,19 @@ def effect(
     import numpy as np
 
     from discreet.data.backends.files import read_covariates
+    from discreet.releases import load
     from discreet.releases.protocol import AnswersAverages, AnswersIntervals
-    from discreet.releases.report import load_release
 
     check_level(alpha)
     check_target(out, "--out", replace=True)
     check_target(report, "--report", replace=True)
     if report is not None:
         check_extra()
-    loaded = load_release(release)
+    loaded = load(release)
     if not isinstance(loaded, AnswersIntervals):
         writers = "' or '".join(_WRITERS)
         raise UnsupportedRelease(
-            f"{str(release)!r} holds an average effect and no function: give a file of 'discreet {writers}'."
+            f"{str(release)!r} holds no function with intervals: give a file of 'discreet {writers}'."
         )
     people = read_covariates(file, loaded.bounds, None if covariates is None else names_in(covariates))
     answers = np.column_stack([loaded.effect(people), *loaded.effect_interval(people, alpha)])

@@ -14,10 +14,11 @@ def report(
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
 ) -> None:
     """Write a page about a release, for readers who have never heard of differential privacy."""
-    from discreet.releases.report import load_release, save_page
+    from discreet.releases import load
+    from discreet.releases.report import save_page
 
     check_target(out, "--out", replace=True)
-    loaded = load_release(release)
+    loaded = load(release)
     with writing(out):
         save_page(loaded, out, title=title)
     typer.echo(f"Page: {out}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import hypot, sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -85,6 +85,8 @@ class ATE(BaseEstimator):  # type: ignore[misc]
     Protects every record's outcome, treatment and covariates under the stated relation, for every data set. Public:
     the bounds, the number of records under replace-one, a known propensity. Proof: docs/proofs/ate.md.
     """
+
+    method_id: ClassVar[str] = "discreet/ate"
 
     fit, fit_table, ate_interval = fitted.fit, fitted.fit_table, fitted.ate_interval
     summary, plot = fitted.summary, fitted.plot

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import sqrt
 from numbers import Real
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 from scipy.special import ndtri
@@ -100,6 +100,8 @@ class CATE(BaseEstimator):  # type: ignore[misc]
     Protects every record's outcome, treatment and covariates under the stated relation, for every data set. Public: the
     bounds, the number of records under replace-one, a known propensity. Proof: docs/proofs/cate.md.
     """
+
+    method_id: ClassVar[str] = "discreet/cate"
 
     fit, fit_table = fitted.fit, fitted.fit_table
     summary, guarantee_ = fitted.summary, property(fitted.guarantee_)

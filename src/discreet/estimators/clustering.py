@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
@@ -47,6 +48,8 @@ class PrivateKMeans:
     random_state : int, default 0
         Seeds the first centres, which depend on nothing else; never the noise.
     """
+
+    method_id: ClassVar[str] = "discreet/private-k-means"
 
     clusters: int
     columns: tuple[str | int, ...] | None = None

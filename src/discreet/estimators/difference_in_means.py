@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -62,6 +62,8 @@ class DifferenceInMeans(BaseEstimator):  # type: ignore[misc]
     Protects every record's outcome and treatment under the stated relation, for every data set. Public: the bounds,
     the number of records under replace-one, a known propensity. Proof: docs/proofs/ate.md.
     """
+
+    method_id: ClassVar[str] = "discreet/difference-in-means"
 
     fit, fit_table, ate_interval = fitted.fit, fitted.fit_table, fitted.ate_interval
     summary, plot = fitted.summary, fitted.plot

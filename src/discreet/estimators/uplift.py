@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from numbers import Real
-from typing import Any, NamedTuple, get_args
+from typing import Any, ClassVar, NamedTuple, get_args
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -86,6 +86,8 @@ class Uplift(BaseEstimator):  # type: ignore[misc]
     the bounds, declared segments, the number of records under replace-one, a known propensity. Proof:
     docs/proofs/uplift.md.
     """
+
+    method_id: ClassVar[str] = "discreet/uplift"
 
     fit, fit_table = fitted.fit, fitted.fit_table
     summary, guarantee_ = fitted.summary, property(fitted.guarantee_)

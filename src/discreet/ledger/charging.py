@@ -9,19 +9,18 @@ when they have read them, before they compute anything.
 from __future__ import annotations
 
 import inspect
-import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any, TypeVar
 
 import narwhals as nw
 import numpy as np
 
-from discreet.data.bounds import Bounds
 from discreet.exceptions import DiscreetError, InvalidInput
+from discreet.ledger._identity import NotPlain, legacy_method_words, method_words, plain
 from discreet.ledger.composition import Cost
 from discreet.ledger.hash_chain import canonical
 from discreet.ledger.ledger import Ledger
@@ -54,12 +53,15 @@ class Wanted:
         Public description for the log.
     same
         What identical requests have in common; None where that cannot be told from public facts.
+    legacy
+        The same in the words of ledgers that were written before estimators had ids.
     """
 
     cost: Cost
     neighbours: Neighbours
     about: dict[str, Any]
     same: str | None
+    legacy: str | None = None
 
 
 def on_ledger(*kinds: Any, one_gate: bool = False) -> Callable[[Callable[..., Fitted]], Callable[..., Fitted]]:
@@ -72,7 +74,7 @@ def on_ledger(*kinds: Any, one_gate: bool = False) -> Callable[[Callable[..., Fi
     one_gate
         Whether the whole budget is spent in one gate, so that Gaussian rounds compose exactly.
     """
-    known = {kind.__name__: kind for kind in kinds}
+    known = {kind.format: kind for kind in kinds}
 
     def decorate(fit: Callable[..., Fitted]) -> Callable[..., Fitted]:
         signature = inspect.signature(fit)
@@ -122,18 +124,19 @@ def wanted_by(estimator: Any, call: Mapping[str, Any], *, one_gate: bool, ledger
     call = dict(call) | dict(call.get("options") or {})
     columns: dict[str, Any] = {}
     same: str | None = None
+    legacy: str | None = None
     # What is not plain, or cannot be read as columns, is refused by the fit itself, in better words.
-    with suppress(_NotPlain, TypeError, ValueError):
+    with suppress(NotPlain, TypeError, ValueError):
         columns = _columns(call)
-        parameters = {name: _plain(value) for name, value in estimator.get_params(deep=False).items()}
-        contents = _contents(call, (parameters.get("propensity"),))
+        words = method_words(estimator)
+        contents = _contents(call, (estimator.get_params(deep=False).get("propensity"),))
         if ledger is not None and call.get("queries") is None and contents is not None:
-            kind = f"{type(estimator).__module__}.{type(estimator).__qualname__}"
             # A release that was drawn with seeded noise never answers a request that was not.
-            words = {"method": kind, "parameters": parameters, "columns": columns, "seeded": drawing_is_seeded()}
-            same = canonical(words | {"records": ledger.seal(contents)})
+            asked = {"columns": columns, "seeded": drawing_is_seeded(), "records": ledger.seal(contents)}
+            same = canonical(words | asked)
+            legacy = canonical(legacy_method_words(estimator) | asked)
     about = {"method": method} | ({"columns": columns} if columns else {})
-    return Wanted(cost=Cost.of(budget, one_gate=one_gate), neighbours=neighbours, about=about, same=same)
+    return Wanted(cost=Cost.of(budget, one_gate=one_gate), neighbours=neighbours, about=about, same=same, legacy=legacy)
 
 
 class _Purchase:
@@ -180,10 +183,16 @@ def _stored(ledger: Ledger, wanted: Wanted, known: Mapping[str, Any], given: Map
     """The release of an identical request; None where there is none."""
     if wanted.same is None or given["reservation"] is not None or given["dataset"] is None:
         return None
-    found = ledger.stored(given["dataset"], wanted.same, stratum=given["stratum"])
-    if found is None or found.outcome.get("kind") not in known:
+    found = ledger.stored(given["dataset"], wanted.same, legacy=wanted.legacy, stratum=given["stratum"])
+    if found is None:
         return None
-    return known[found.outcome["kind"]].from_dict(ledger.answer(found.id, analyst=given["analyst"]))
+    kept = ledger.release(found.id)
+    if kept.get("format") not in known:
+        return None
+    # Read first, whatever its version: the log says only who got it.
+    release = known[kept["format"]].from_dict(kept)
+    ledger.answer(found.id, analyst=given["analyst"])
+    return release
 
 
 def _reserved(
@@ -203,7 +212,8 @@ def _reserved(
             raise InvalidInput("reservation is on another data set or stratum: leave these out, or reserve anew.")
         if ledger.account(found.dataset).neighbours != wanted.neighbours:
             raise InvalidInput("reservation is on a data set with another relation: give the estimator its neighbours.")
-        if found.key not in (None, ledger.key(found.dataset, wanted.same, stratum=found.stratum)):
+        keys = {ledger.key(found.dataset, same, stratum=found.stratum) for same in (wanted.same, wanted.legacy)}
+        if found.key not in {None, *keys}:
             raise InvalidInput("reservation was made for another request, or for older records: reserve anew.")
         return reservation
     if dataset is None:
@@ -231,7 +241,7 @@ def _columns(call: Mapping[str, Any]) -> dict[str, Any]:
         return names if listed is None else names | {"covariates": [str(name) for name in listed]}
     words = {name: call.get(name) for name in ("outcome", "treatment", "covariates", *_MEANT)}
     words["covariates"] = None if words["covariates"] is None else list(words["covariates"])
-    named = {name: _plain(value) for name, value in words.items() if value is not None or name not in _MEANT}
+    named = {name: plain(value) for name, value in words.items() if value is not None or name not in _MEANT}
     return named | ({"file": _file(call["table"])} if _file(call["table"]) else {})
 
 
@@ -272,7 +282,7 @@ def _marks(text: str) -> Iterator[bytes]:
 def _bytes(*values: Any) -> Iterator[bytes]:
     for each in values:
         if isinstance(each, np.ma.MaskedArray):
-            raise _NotPlain
+            raise NotPlain
         frame = nw.from_native(each, eager_only=True, allow_series=True, pass_through=True)
         named = isinstance(frame, nw.DataFrame)
         parts = [(name, frame[name].to_numpy()) for name in frame.columns] if named else [("", np.asarray(each))]
@@ -282,21 +292,3 @@ def _bytes(*values: Any) -> Iterator[bytes]:
             yield (
                 np.ascontiguousarray(part).tobytes() if plain else "\0".join(map(repr, part.ravel().tolist())).encode()
             )
-
-
-class _NotPlain(Exception):
-    """A parameter that cannot be compared by its value."""
-
-
-def _plain(value: Any) -> Any:
-    if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
-        return value
-    if isinstance(value, Bounds):
-        return value.to_dict()
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if isinstance(value, Mapping):
-        return [[_plain(key), _plain(each)] for key, each in value.items()]
-    if is_dataclass(value) and not isinstance(value, type):
-        return {"is": type(value).__name__} | {part.name: _plain(getattr(value, part.name)) for part in fields(value)}
-    raise _NotPlain

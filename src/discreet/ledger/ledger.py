@@ -255,11 +255,20 @@ class Ledger:
         found = self.request(request)
         self._write("cancel", found.dataset, actor or found.analyst or "analyst", {"request": request})
 
-    def stored(self, dataset: str, same: str, *, stratum: str | None = None) -> Request | None:
-        """The settled request that an identical one on unchanged records is answered from, for free."""
+    def stored(
+        self, dataset: str, same: str, *, legacy: str | None = None, stratum: str | None = None
+    ) -> Request | None:
+        """The settled request that an identical one on unchanged records is answered from, for free.
 
-        key = self.key(dataset, same, stratum=stratum)
-        found = None if key is None else self._read(lambda book: book.dataset(dataset).stored(key))
+        ``legacy`` is the same in the words of older ledgers (`discreet.ledger.charging.Wanted`), looked up second.
+        """
+
+        def look(book: Book) -> Request | None:
+            data = book.dataset(dataset)
+            keys = filter(None, (data.key(stratum, each) for each in (same, legacy)))
+            return next(filter(None, map(data.stored, keys)), None)
+
+        found = self._read(look)
         return None if found is None else replace(found)
 
     def key(self, dataset: str, same: str | None, *, stratum: str | None = None) -> str | None:

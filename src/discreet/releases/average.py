@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from html import escape
 from math import hypot
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
 from discreet.data.bounds import Bounds
-from discreet.exceptions import InvalidInput, UnsupportedRelease
+from discreet.exceptions import InvalidInput
 from discreet.privacy.guarantee import Guarantee
+from discreet.releases import io
 from discreet.releases.protocol import Display
-from discreet.releases.wording import (
-    SUMS,
-    columns,
-    fields_of,
-    guarantee_words,
-    listed,
-    mechanism_words,
-    plain_copy,
-    read_json,
-    rounds,
-)
+from discreet.releases.wording import SUMS, columns, guarantee_words, listed, mechanism_words, plain_copy, rounds
 
 
 def folded_critical(bias: float, alpha: float) -> float:
@@ -105,7 +95,6 @@ class Uncertainty:
 Kind = Literal["ate", "difference-in-means"]
 StudyDesign = Literal["observational", "known propensity"]
 FORMAT = "discreet-release"
-VERSION = 1
 SOURCES = {
     "sampling": "sampling",
     "privacy": "privacy noise",
@@ -151,6 +140,8 @@ class Release:
     -------
     Everything here is covered by ``guarantee``: intervals at any level, tables, pages and files cost nothing more.
     """
+
+    format: ClassVar[str] = FORMAT
 
     kind: Kind
     estimate: float
@@ -300,14 +291,13 @@ class Release:
         """As plain JSON."""
         plain = {part.name: getattr(self, part.name) for part in fields(self)}
         made = {name: plain[name].to_dict() for name in ("uncertainty", "guarantee", "bounds")}
-        return {"format": FORMAT, "version": VERSION} | plain | made | {"notes": list(self.notes)}
+        return io.head(FORMAT) | plain | made | {"notes": list(self.notes)}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Release:
         """Read a release back; its guarantee is checked against its events again."""
-        known = {part.name for part in fields(cls)}
-        rest = fields_of(plain, format_=FORMAT, version=VERSION, known=known, writer="Release.save")
-        try:
+        rest = io.fields_of(plain, FORMAT, {part.name for part in fields(cls)})
+        with io.wrong_types_named():
             made = {
                 "uncertainty": Uncertainty.from_dict(rest["uncertainty"]),
                 "guarantee": Guarantee.from_dict(rest["guarantee"]),
@@ -315,20 +305,15 @@ class Release:
                 "notes": tuple(rest["notes"]),
             }
             return cls(**(rest | made))
-        except (InvalidInput, UnsupportedRelease):
-            raise
-        except (AttributeError, KeyError, TypeError, ValueError):
-            raise InvalidInput("a field of the release has a value of the wrong type; check the file.") from None
 
     def save(self, path: str | Path) -> None:
         """Write a release file."""
-        text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
-        Path(path).write_bytes(f"{text}\n".encode())
+        io.write(path, self.to_dict())
 
     @classmethod
     def load(cls, path: str | Path) -> Release:
         """Read a release file."""
-        return cls.from_dict(read_json(path, "Release.save"))
+        return cls.from_dict(io.read_json(path))
 
     def _repr_html_(self) -> str:
         rows = {"estimate": self.text(self.estimate), "95 % interval": self.interval_text(), "records": self.records}

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, get_args
 
 import numpy as np
 from scipy.special import ndtri
@@ -16,35 +15,26 @@ from scipy.special import ndtri
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds, Levels, Range
 from discreet.data.frames import table
-from discreet.exceptions import InvalidInput, UnsupportedRelease
+from discreet.exceptions import InvalidInput
 from discreet.postprocessing.basis import Basis, Size, combine, evaluate
 from discreet.postprocessing.marginals import NARROWEST, Window, cells
 from discreet.privacy.guarantee import Guarantee
+from discreet.releases import io
 from discreet.releases.average import StudyDesign
 from discreet.releases.plots import plot_effect
 from discreet.releases.protocol import Display
-from discreet.releases.wording import (
-    columns,
-    fields_of,
-    guarantee_words,
-    listed,
-    mechanism_words,
-    plain_copy,
-    read_json,
-)
+from discreet.releases.wording import columns, guarantee_words, listed, mechanism_words, plain_copy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FORMAT = "discreet-effect-release"
-VERSION = 2
 # Queries are answered so many rows at a time, which bounds the memory that they take.
 _ROWS = 16_384
 # Sizes that a file may ask for: far above what any public rule chooses.
 _MOST_CURVES = 64
 # Bits below the largest number of the factor that a file keeps: widths of intervals move by less than a thousandth.
 _BITS = 14
-_SEPARATORS = (",", ":")
 
 
 class Curve(NamedTuple):
@@ -91,11 +81,15 @@ class EffectRelease:
         Assumptions and warnings, one sentence each.
     reference
         Further released numbers by name.
+    centre
+        Middles of intervals as coefficients, where the file is of version 1; None where they are about the estimate.
 
     Privacy
     -------
     Everything here is covered by ``guarantee``: queries, intervals at any level, pictures and files cost nothing more.
     """
+
+    format: ClassVar[str] = FORMAT
 
     n: float
     guarantee: Guarantee
@@ -111,6 +105,7 @@ class EffectRelease:
     notes: tuple[str, ...] = ()
     reference: dict[str, float] = field(default_factory=dict)
     windows: tuple[Window | None, ...] = ()
+    centre: Float | None = None
 
     def __post_init__(self) -> None:
         if self.design not in get_args(StudyDesign):
@@ -127,6 +122,7 @@ class EffectRelease:
             raise InvalidInput("windows must lie inside the ranges, one for each covariate or none; check the file.")
         m = self.basis.m
         shapes = {"coefficients": (m,), "average": (m,), "factor": (m, m)}
+        shapes |= {} if self.centre is None else {"centre": (m,)}
         if any(getattr(self, name).shape != shape for name, shape in shapes.items()):
             raise InvalidInput(f"a release with this basis has {m} coefficients; check the file.")
         numbers = [self.n, *self.importance.values(), *self.reference.values()]
@@ -285,41 +281,34 @@ class EffectRelease:
         plain["windows"] = [window and list(window) for window in self.windows]
         plain |= {name: plain[name].tolist() for name in ("coefficients", "average")}
         plain["factor"] = _in_steps(self.factor)
-        return {"format": FORMAT, "version": VERSION} | plain
+        centre = plain.pop("centre")
+        return io.head(FORMAT) | plain | ({} if centre is None else {"centre": centre.tolist()})
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> EffectRelease:
         """Read a release back; its guarantee is checked against its events again."""
-        known = {part.name for part in fields(cls)}
-        rest = fields_of(plain, format_=FORMAT, version=VERSION, known=known, writer="EffectRelease.save")
-        try:
+        rest = io.fields_of(plain, FORMAT, {part.name for part in fields(cls)}, optional=frozenset({"centre"}))
+        with io.wrong_types_named():
             rest["guarantee"] = Guarantee.from_dict(rest["guarantee"])
             rest["bounds"], rest["notes"] = Bounds.from_dict(rest["bounds"]), tuple(map(str, rest["notes"]))
             rest["size"] = _size(rest["size"])
             rest["marginals"] = tuple(np.array(marginal, dtype=np.float64) for marginal in rest["marginals"])
             rest["windows"] = tuple(window and tuple(map(float, window)) for window in rest["windows"])
-            rest |= {name: np.array(rest[name], dtype=np.float64) for name in ("coefficients", "average")}
+            arrays = {"coefficients", "average", "centre"} & rest.keys()
+            rest |= {name: np.array(rest[name], dtype=np.float64) for name in arrays}
             rest |= {"factor": _from_steps(**rest["factor"]), "n": float(rest["n"])}
             for name in ("importance", "reference"):
                 rest[name] = {str(key): float(value) for key, value in rest[name].items()}
             return cls(**rest)
-        except (InvalidInput, UnsupportedRelease):
-            raise
-        except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError, IndexError):
-            raise InvalidInput("a field of the release has a value of the wrong type; check the file.") from None
 
     def save(self, path: str | Path) -> None:
         """Write a release file, a line for each field."""
-        lines = (
-            f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False, allow_nan=False, separators=_SEPARATORS)}"
-            for name, value in self.to_dict().items()
-        )
-        Path(path).write_bytes(("{\n" + ",\n".join(lines) + "\n}\n").encode())
+        io.write(path, self.to_dict())
 
     @classmethod
     def load(cls, path: str | Path) -> EffectRelease:
         """Read a release file."""
-        return cls.from_dict(read_json(path, "EffectRelease.save"))
+        return cls.from_dict(io.read_json(path))
 
     def _features(self, X: Any) -> Iterator[Float]:
         """Features of the rows of X, a part at a time."""
@@ -346,7 +335,11 @@ class EffectRelease:
             raise InvalidInput("alpha must lie between 0 and 1; 0.05 asks for a 95 % interval.")
         point = features @ self.coefficients
         half = float(ndtri(1.0 - alpha / 2.0)) * np.sqrt(np.sum((features @ self.factor) ** 2, axis=1))
-        return self._within(point - half), self._within(point + half)
+        if self.centre is None:
+            return self._within(point - half), self._within(point + half)
+        middle, point = features @ self.centre, self._within(point)
+        # The estimate is shrunk more than the interval's centre, and belongs to what is believed in any case.
+        return np.minimum(self._within(middle - half), point), np.maximum(self._within(middle + half), point)
 
     def _within(self, effect: Float) -> Float:
         """No effect can exceed the outcome's range."""

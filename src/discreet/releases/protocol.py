@@ -84,7 +84,7 @@ class AnswersEffects(Protocol):
 
 
 @runtime_checkable
-class AnswersIntervals(Protocol):
+class AnswersIntervals(AnyRelease, Protocol):
     """A release that can be asked for the effects of any rows, with intervals."""
 
     def effect(self, X: Any) -> Float:

@@ -15,18 +15,13 @@ import numpy as np
 from discreet.data.bounds import Bounds, Range, Spec
 from discreet.exceptions import UnsupportedRelease
 from discreet.privacy.guarantee import Guarantee
-from discreet.releases import average as release
-from discreet.releases import function as effect_release
-from discreet.releases import report
-from discreet.releases import report as effect_report
-from discreet.releases import segments as uplift_release
 from discreet.releases.average import SOURCES, Release
 from discreet.releases.function import EffectRelease
 from discreet.releases.function_plots import gains_figure, importance_figure
 from discreet.releases.plots import effect_figure, release_figure, require, segments_figure, svg
 from discreet.releases.protocol import AnyRelease
 from discreet.releases.segments import UpliftRelease
-from discreet.releases.wording import read_json, rounds
+from discreet.releases.wording import rounds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -384,14 +379,12 @@ def _page(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """A kind of release file.
+    """How releases of one kind are shown.
 
     Parameters
     ----------
-    format
-        What its files say that they are.
     release
-        The class that reads them.
+        The class.
     page
         Makes a page of a release, given a title.
     figures
@@ -400,7 +393,6 @@ class Kind:
         What a page of the service says about a release.
     """
 
-    format: str
     release: Any
     page: Callable[..., str]
     figures: Callable[[Any, int], list[tuple[str, Any]]]
@@ -409,46 +401,30 @@ class Kind:
 
 KINDS = (
     Kind(
-        format=release.FORMAT,
-        release=release.Release,
-        page=report.render,
-        figures=report.figures,
-        facts=report.facts,
+        release=Release,
+        page=render,
+        figures=figures,
+        facts=facts,
     ),
     Kind(
-        format=effect_release.FORMAT,
-        release=effect_release.EffectRelease,
-        page=effect_report.render_effect,
-        figures=effect_report.effect_figures,
-        facts=effect_report.effect_facts,
+        release=EffectRelease,
+        page=render_effect,
+        figures=effect_figures,
+        facts=effect_facts,
     ),
     Kind(
-        format=uplift_release.FORMAT,
-        release=uplift_release.UpliftRelease,
-        page=effect_report.render_segments,
-        figures=effect_report.segment_figures,
-        facts=effect_report.segment_facts,
+        release=UpliftRelease,
+        page=render_segments,
+        figures=segment_figures,
+        facts=segment_facts,
     ),
 )
-_BY_FORMAT = {kind.format: kind for kind in KINDS}
 _BY_CLASS = {kind.release: kind for kind in KINDS}
 
 
 def kind_of(release: object) -> Kind | None:
     """The kind of a release; None for releases of papers, which have neither page nor figures."""
     return _BY_CLASS.get(type(release))
-
-
-def load_release(path: str | Path) -> AnyRelease:
-    """Read a release file, whichever of these kinds it holds: its guarantee is checked against its events again."""
-    plain: Any = read_json(path, "a release's save")
-    kind = _BY_FORMAT.get(str(plain.get("format"))) if isinstance(plain, dict) else None
-    if kind is None:
-        raise UnsupportedRelease(
-            f"{str(path)!r} holds no release of ATE, CATE or Uplift: give the file that a release's save wrote."
-        )
-    read: AnyRelease = kind.release.from_dict(plain)
-    return read
 
 
 def render_page(release: AnyRelease, *, title: str | None = None) -> str:

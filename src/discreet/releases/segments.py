@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, get_args
 
 import numpy as np
 from scipy.special import ndtri
@@ -17,10 +17,10 @@ from discreet.data.clusters import Clusters, partition_from
 from discreet.data.frames import encoded
 from discreet.data.partition import Partition
 from discreet.exceptions import InvalidInput
-from discreet.files import checked_fields, read_plain, write_plain
 from discreet.postprocessing.segment_means import Kind, Look, Means, Table, arm_means, signed_effects
 from discreet.postprocessing.segment_smoothing import Factor, Posterior, posterior
 from discreet.privacy.guarantee import Guarantee
+from discreet.releases import io
 from discreet.releases.average import StudyDesign
 from discreet.releases.function_plots import plot_gains
 from discreet.releases.plots import plot_segments
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FORMAT = "discreet-uplift"
-VERSION = 1
 _SHOWN = 24
 # What intervals are widened by: noise is not quite normal, and the variances that they rest on are estimates.
 _WIDER = 1.1
@@ -69,6 +68,8 @@ class UpliftRelease:
     settings, notes
         Public settings by name, plain JSON; assumptions and warnings, one sentence each.
     """
+
+    format: ClassVar[str] = FORMAT
 
     partition: Partition | Clusters
     kind: Kind
@@ -283,13 +284,13 @@ class UpliftRelease:
         made = {name: plain[name].to_dict() for name in ("partition", "guarantee", "bounds")}
         made |= {"noisy": {name: np.asarray(part).tolist() for name, part in self.noisy._asdict().items()}}
         made |= {"look": self.look._asdict(), "notes": list(self.notes)}
-        return {"format": FORMAT, "version": VERSION} | plain | made
+        return io.head(FORMAT) | plain | made
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> UpliftRelease:
         """Read a release back; its guarantee is checked against its events again."""
-        rest = checked_fields(plain, _stored(), FORMAT, VERSION)
-        try:
+        rest = io.fields_of(plain, FORMAT, _stored())
+        with io.wrong_types_named():
             bounds = Bounds.from_dict(rest["bounds"])
             made = {
                 "partition": partition_from(rest["partition"], bounds),
@@ -301,19 +302,15 @@ class UpliftRelease:
                 "notes": tuple(map(str, rest["notes"])),
             }
             return cls(**(rest | made))
-        except InvalidInput:
-            raise
-        except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError):
-            raise InvalidInput("a field of the release has a value of the wrong type; check the file.") from None
 
     def save(self, path: str | Path) -> None:
         """Write a release file."""
-        write_plain(path, self.to_dict())
+        io.write(path, self.to_dict())
 
     @classmethod
     def load(cls, path: str | Path) -> UpliftRelease:
         """Read a release file."""
-        return cls.from_dict(read_plain(path))
+        return cls.from_dict(io.read_json(path))
 
     @property
     def _unit(self) -> float:

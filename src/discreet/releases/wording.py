@@ -1,12 +1,11 @@
-"""What all releases share: how they are read, and how they put events into words."""
+"""What all releases share: how they put events into words."""
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from discreet.exceptions import InvalidInput, UnsupportedRelease
-from discreet.files import read_json as read_json
+from discreet.exceptions import InvalidInput
 from discreet.privacy.events import ClaimedEvent, Event, GaussianEvent, LaplaceEvent, ParallelEvent
 from discreet.privacy.guarantee import Guarantee
 
@@ -19,23 +18,6 @@ STATUS = {
     "claimed": " The guarantee is claimed, not proved.",
     "test": " This result was drawn with seeded noise: it is a test, and it is not private.",
 }
-
-
-def fields_of(plain: object, *, format_: str, version: int, known: set[str], writer: str) -> dict[str, Any]:
-    """The fields of a release, if it has this format, no newer version, and exactly the known fields."""
-    if not isinstance(plain, Mapping) or plain.get("format") != format_:
-        raise UnsupportedRelease(f"this is not a release of discreet; give a file that {writer} wrote.")
-    found = plain.get("version")
-    if not isinstance(found, int) or found < 1:
-        raise UnsupportedRelease(f"the release has no valid version; give a file that {writer} wrote.")
-    if found > version:
-        raise UnsupportedRelease(f"the release has version {found}, newer than {version}; upgrade discreet.")
-    if found < version:
-        raise UnsupportedRelease(f"the release has version {found}, which an older discreet wrote; release it anew.")
-    rest = {name: value for name, value in plain.items() if name not in {"format", "version"}}
-    if rest.keys() != known:
-        raise InvalidInput(f"a release must have exactly the fields {', '.join(sorted(known))}; check the file.")
-    return rest
 
 
 def plain_copy(adjustment: object) -> dict[str, Any]:

@@ -86,6 +86,8 @@ class ADUM(BaseEstimator):  # type: ignore[misc]
     declared partition, and under replace-one the number of records. With ``outcome_bound="range"``: claimed.
     """
 
+    method_id: ClassVar[str] = "discreet/papers/adum"
+
     # Pure epsilon, and no propensity: what the shared functions of estimators ask for.
     delta: ClassVar[None] = None
     propensity: ClassVar[None] = None

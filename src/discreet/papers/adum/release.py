@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -16,15 +16,14 @@ from discreet.data.clusters import Clusters, partition_from
 from discreet.data.frames import encoded
 from discreet.data.partition import Partition
 from discreet.exceptions import InvalidInput
-from discreet.files import checked_fields, read_plain, write_plain
 from discreet.privacy.guarantee import Guarantee
+from discreet.releases import io
 from discreet.releases.plots import plot_segments
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FORMAT = "discreet-paper-segments"
-VERSION = 1
 _SHOWN = 12
 
 
@@ -54,6 +53,8 @@ class SegmentRelease:
     notes
         Assumptions and warnings, one sentence each.
     """
+
+    format: ClassVar[str] = FORMAT
 
     method: str
     partition: Partition | Clusters
@@ -142,7 +143,7 @@ class SegmentRelease:
         """As plain JSON."""
         plain = {part.name: getattr(self, part.name) for part in fields(self)}
         return (
-            {"format": FORMAT, "version": VERSION}
+            io.head(FORMAT)
             | plain
             | {
                 "partition": self.partition.to_dict(),
@@ -157,23 +158,24 @@ class SegmentRelease:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> SegmentRelease:
         """Read a release back; its guarantee is checked against its events again."""
-        rest = checked_fields(plain, {part.name for part in fields(cls)}, FORMAT, VERSION)
-        bounds = Bounds.from_dict(rest["bounds"])
-        made = {
-            "partition": partition_from(rest["partition"], bounds),
-            "counts": np.array(rest["counts"], dtype=np.float64),
-            "sums": np.array(rest["sums"], dtype=np.float64),
-            "guarantee": Guarantee.from_dict(rest["guarantee"]),
-            "bounds": bounds,
-            "notes": tuple(rest["notes"]),
-        }
-        return cls(**(rest | made))
+        rest = io.fields_of(plain, FORMAT, {part.name for part in fields(cls)})
+        with io.wrong_types_named():
+            bounds = Bounds.from_dict(rest["bounds"])
+            made = {
+                "partition": partition_from(rest["partition"], bounds),
+                "counts": np.array(rest["counts"], dtype=np.float64),
+                "sums": np.array(rest["sums"], dtype=np.float64),
+                "guarantee": Guarantee.from_dict(rest["guarantee"]),
+                "bounds": bounds,
+                "notes": tuple(rest["notes"]),
+            }
+            return cls(**(rest | made))
 
     def save(self, path: str | Path) -> None:
         """Write a release file."""
-        write_plain(path, self.to_dict())
+        io.write(path, self.to_dict())
 
     @classmethod
     def load(cls, path: str | Path) -> SegmentRelease:
         """Read a release file."""
-        return cls.from_dict(read_plain(path))
+        return cls.from_dict(io.read_json(path))

@@ -94,6 +94,8 @@ class TwoModel(BaseEstimator):  # type: ignore[misc]
     under replace-one, the number of records. With ``perturbation="objective"``: claimed.
     """
 
+    method_id: ClassVar[str] = "discreet/papers/two-model"
+
     # Pure epsilon, and no propensity: what the shared functions of estimators ask for.
     delta: ClassVar[None] = None
     propensity: ClassVar[None] = None

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
@@ -15,13 +15,12 @@ from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.frames import encoded, feature_rows
 from discreet.exceptions import InvalidInput
-from discreet.files import checked_fields, read_plain, write_plain
 from discreet.papers.adum.functional_mechanism import monomials
 from discreet.papers.common.arrays import into_unit_ball
 from discreet.privacy.guarantee import Guarantee
+from discreet.releases import io
 
 FORMAT = "discreet-paper-two-model"
-VERSION = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -47,6 +46,8 @@ class TwoModelRelease:
     notes
         Assumptions and warnings, one sentence each.
     """
+
+    format: ClassVar[str] = FORMAT
 
     method: str
     model: str
@@ -87,24 +88,25 @@ class TwoModelRelease:
         plain = {part.name: getattr(self, part.name) for part in fields(self)}
         made = {"guarantee": self.guarantee.to_dict(), "bounds": self.bounds.to_dict()}
         listed = {"weights": self.weights.tolist(), "notes": list(self.notes)}
-        return {"format": FORMAT, "version": VERSION} | plain | made | listed
+        return io.head(FORMAT) | plain | made | listed
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> TwoModelRelease:
         """Read a release back; its guarantee is checked against its events again."""
-        rest = checked_fields(plain, {part.name for part in fields(cls)}, FORMAT, VERSION)
-        made = {"guarantee": Guarantee.from_dict(rest["guarantee"]), "bounds": Bounds.from_dict(rest["bounds"])}
-        listed = {"weights": np.array(rest["weights"], dtype=np.float64), "notes": tuple(rest["notes"])}
-        return cls(**(rest | made | listed))
+        rest = io.fields_of(plain, FORMAT, {part.name for part in fields(cls)})
+        with io.wrong_types_named():
+            made = {"guarantee": Guarantee.from_dict(rest["guarantee"]), "bounds": Bounds.from_dict(rest["bounds"])}
+            listed = {"weights": np.array(rest["weights"], dtype=np.float64), "notes": tuple(rest["notes"])}
+            return cls(**(rest | made | listed))
 
     def save(self, path: str | Path) -> None:
         """Write a release file."""
-        write_plain(path, self.to_dict())
+        io.write(path, self.to_dict())
 
     @classmethod
     def load(cls, path: str | Path) -> TwoModelRelease:
         """Read a release file."""
-        return cls.from_dict(read_plain(path))
+        return cls.from_dict(io.read_json(path))
 
 
 def unit_features(x: Float, bounds: Bounds) -> Float:

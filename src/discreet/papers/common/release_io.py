@@ -7,10 +7,9 @@ from dataclasses import fields
 from typing import Any, TypeVar
 
 from discreet.data.bounds import Bounds
-from discreet.files import checked_fields
 from discreet.privacy.guarantee import Guarantee
+from discreet.releases import io
 
-VERSION = 1
 _Release = TypeVar("_Release")
 
 
@@ -27,11 +26,12 @@ def to_plain(release: Any, kind: str) -> dict[str, Any]:
     plain = {part.name: getattr(release, part.name) for part in fields(release)}
     plain = {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()}
     plain |= {"guarantee": release.guarantee.to_dict(), "bounds": release.bounds.to_dict()}
-    return {"format": kind, "version": VERSION} | plain
+    return io.head(kind) | plain
 
 
 def from_plain(cls: type[_Release], plain: Mapping[str, Any], kind: str) -> _Release:
     """Read a release back; its guarantee is checked against its events again."""
-    rest = checked_fields(plain, {part.name for part in fields(cls)}, kind, VERSION)  # type: ignore[arg-type]
-    made = {"guarantee": Guarantee.from_dict(rest["guarantee"]), "bounds": Bounds.from_dict(rest["bounds"])}
-    return cls(**(rest | made | {"notes": tuple(rest["notes"])}))
+    rest = io.fields_of(plain, kind, {part.name for part in fields(cls)})  # type: ignore[arg-type]
+    with io.wrong_types_named():
+        made = {"guarantee": Guarantee.from_dict(rest["guarantee"]), "bounds": Bounds.from_dict(rest["bounds"])}
+        return cls(**(rest | made | {"notes": tuple(rest["notes"])}))

@@ -129,6 +129,7 @@ class DPCATEFunction(BaseEstimator):  # type: ignore[misc]
     it leaves behind may be published.
     """
 
+    method_id: ClassVar[str] = "discreet/papers/dp-cate-function"
     neighbours: ClassVar[Neighbours] = "replace-one"
 
     def __init__(

@@ -109,6 +109,7 @@ class DPCATE(BaseEstimator):  # type: ignore[misc]
     Claimed by the authors for replaced records, and known to fail; fitting warns.
     """
 
+    method_id: ClassVar[str] = "discreet/papers/dp-cate"
     neighbours: ClassVar[Neighbours] = "replace-one"
 
     def __init__(

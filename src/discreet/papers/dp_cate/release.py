@@ -6,19 +6,19 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.exceptions import InvalidInput
-from discreet.files import read_plain, write_plain
 from discreet.papers.common import release_io as written
 from discreet.papers.common.nuisances import design
 from discreet.papers.common.queries import encode_queries
 from discreet.papers.dp_cate.kernel_regression import Function
 from discreet.privacy.guarantee import Guarantee
+from discreet.releases import io
 
 FORMAT = "discreet-paper-answers"
 FUNCTION_FORMAT = "discreet-paper-function"
@@ -43,6 +43,8 @@ class AnswersRelease:
     notes
         Assumptions and warnings, one sentence each.
     """
+
+    format: ClassVar[str] = FORMAT
 
     method: str
     effects: tuple[float, ...]
@@ -80,12 +82,12 @@ class AnswersRelease:
 
     def save(self, path: str | Path) -> None:
         """Write a release file."""
-        write_plain(path, self.to_dict())
+        io.write(path, self.to_dict())
 
     @classmethod
     def load(cls, path: str | Path) -> AnswersRelease:
         """Read a release file."""
-        return cls.from_dict(read_plain(path))
+        return cls.from_dict(io.read_json(path))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +105,8 @@ class FunctionRelease:
     guarantee, bounds, settings, notes
         As in `AnswersRelease`.
     """
+
+    format: ClassVar[str] = FUNCTION_FORMAT
 
     method: str
     function: dict[str, Any]
@@ -137,9 +141,9 @@ class FunctionRelease:
 
     def save(self, path: str | Path) -> None:
         """Write a release file."""
-        write_plain(path, self.to_dict())
+        io.write(path, self.to_dict())
 
     @classmethod
     def load(cls, path: str | Path) -> FunctionRelease:
         """Read a release file."""
-        return cls.from_dict(read_plain(path))
+        return cls.from_dict(io.read_json(path))

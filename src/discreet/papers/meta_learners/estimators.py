@@ -61,6 +61,8 @@ class SLearner(BaseEstimator):  # type: ignore[misc]
     As for `DRLearner`. Proof: docs/proofs/learners.md.
     """
 
+    method_id: ClassVar[str] = "discreet/papers/s-learner"
+
     fit, effect, summary, plot, guarantee_ = fit, effect, summary, plot, property(guarantee_)
     neighbours: ClassVar[Neighbours] = "replace-one"
     _models: ClassVar[dict[str, float]] = {"outcome": 1.0}
@@ -105,6 +107,8 @@ class TLearner(BaseEstimator):  # type: ignore[misc]
     As for `DRLearner`. Which arm a record belongs to is protected: it enters as a weight of 0 or 1. Proof:
     docs/proofs/learners.md.
     """
+
+    method_id: ClassVar[str] = "discreet/papers/t-learner"
 
     fit, effect, summary, plot, guarantee_ = fit, effect, summary, plot, property(guarantee_)
     neighbours: ClassVar[Neighbours] = "replace-one"
@@ -175,6 +179,8 @@ class DRLearner(BaseEstimator):  # type: ignore[misc]
     guarantee is claimed, and fitting warns.
     """
 
+    method_id: ClassVar[str] = "discreet/papers/dr-learner"
+
     fit, effect, summary, plot, guarantee_ = fit, effect, summary, plot, property(guarantee_)
     neighbours: ClassVar[Neighbours] = "replace-one"
     _models: ClassVar[dict[str, float]] = RATIOS
@@ -230,6 +236,8 @@ class RLearner(BaseEstimator):  # type: ignore[misc]
     -------
     As for `DRLearner`. Proof: docs/proofs/learners.md.
     """
+
+    method_id: ClassVar[str] = "discreet/papers/r-learner"
 
     fit, effect, summary, plot, guarantee_ = fit, effect, summary, plot, property(guarantee_)
     neighbours: ClassVar[Neighbours] = "replace-one"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from scipy.special import expit
@@ -17,11 +17,10 @@ from discreet.data.bounds import Bounds
 from discreet.data.columns import Range
 from discreet.data.frames import table
 from discreet.exceptions import InvalidInput
-from discreet.files import checked_fields, read_plain, write_plain
 from discreet.privacy.guarantee import Guarantee
+from discreet.releases import io
 
 FORMAT = "discreet-paper-effects"
-VERSION = 1
 Link = Literal["identity", "logit"]
 Contrast = Literal["effect", "treatment", "arms"]
 
@@ -137,6 +136,8 @@ class LearnerRelease:
     Everything in it was released under its guarantee: effects at any covariates cost nothing more.
     """
 
+    format: ClassVar[str] = FORMAT
+
     method: str
     contrast: Contrast
     models: dict[str, ReleasedModel]
@@ -228,25 +229,26 @@ class LearnerRelease:
         plain = {part.name: getattr(self, part.name) for part in fields(self)}
         made: dict[str, Any] = {"guarantee": self.guarantee.to_dict(), "bounds": self.bounds.to_dict()}
         made |= {"models": {name: model.to_dict() for name, model in self.models.items()}, "notes": list(self.notes)}
-        return {"format": FORMAT, "version": VERSION} | plain | made
+        return io.head(FORMAT) | plain | made
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> LearnerRelease:
         """Read a release back; its guarantee is checked against its events again."""
-        rest = checked_fields(plain, {part.name for part in fields(cls)}, FORMAT, VERSION)
-        made: dict[str, Any] = {"guarantee": Guarantee.from_dict(rest["guarantee"])}
-        made |= {"bounds": Bounds.from_dict(rest["bounds"]), "notes": tuple(rest["notes"])}
-        made |= {"models": {name: ReleasedModel.from_dict(model) for name, model in rest["models"].items()}}
-        return cls(**(rest | made))
+        rest = io.fields_of(plain, FORMAT, {part.name for part in fields(cls)})
+        with io.wrong_types_named():
+            made: dict[str, Any] = {"guarantee": Guarantee.from_dict(rest["guarantee"])}
+            made |= {"bounds": Bounds.from_dict(rest["bounds"]), "notes": tuple(rest["notes"])}
+            made |= {"models": {name: ReleasedModel.from_dict(model) for name, model in rest["models"].items()}}
+            return cls(**(rest | made))
 
     def save(self, path: str | Path) -> None:
         """Write a release file."""
-        write_plain(path, self.to_dict())
+        io.write(path, self.to_dict())
 
     @classmethod
     def load(cls, path: str | Path) -> LearnerRelease:
         """Read a release file."""
-        return cls.from_dict(read_plain(path))
+        return cls.from_dict(io.read_json(path))
 
     def _place(self, feature: str | int) -> int:
         names = self.bounds.names

@@ -14,7 +14,7 @@ noise through the gate instead of Laplace noise.
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -150,6 +150,8 @@ class SubsampledDifference(BaseEstimator):  # type: ignore[misc]
     Protects every record under replace-one. Public: the bounds, the number of records, the groups. Proof:
     docs/proofs/propensity.md.
     """
+
+    method_id: ClassVar[str] = "discreet/papers/subsampled-difference"
 
     ate_interval, summary, plot = fitted.ate_interval, fitted.summary, fitted.plot
     ate_, guarantee_ = property(fitted.ate_), property(fitted.guarantee_)

@@ -117,6 +117,8 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
     docs/proofs/private_ci.md.
     """
 
+    method_id: ClassVar[str] = "discreet/papers/private-ate"
+
     ate_interval, summary, plot = fitted.ate_interval, fitted.summary, fitted.plot
     ate_, guarantee_ = property(fitted.ate_), property(fitted.guarantee_)
     neighbours: ClassVar[Neighbours] = "replace-one"

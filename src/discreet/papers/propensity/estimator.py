@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -116,6 +116,8 @@ class PropensityIPTW(BaseEstimator):  # type: ignore[misc]
     bounds, all parameters, m and n. ``protect="propensity"``: claimed, for one of the m training records; the effect is
     computed from the n other records without any noise for them.
     """
+
+    method_id: ClassVar[str] = "discreet/papers/propensity-iptw"
 
     def __init__(
         self,

@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from discreet.data.bounds import Bounds
 from discreet.exceptions import InvalidInput
-from discreet.files import read_plain, write_plain
 from discreet.papers.common import release_io as written
 from discreet.privacy.guarantee import Guarantee
+from discreet.releases import io
 
 FORMAT = "discreet-paper-release"
 
@@ -40,6 +40,8 @@ class PointRelease:
     notes
         Assumptions and warnings, one sentence each.
     """
+
+    format: ClassVar[str] = FORMAT
 
     method: str
     estimate: float
@@ -76,9 +78,9 @@ class PointRelease:
 
     def save(self, path: str | Path) -> None:
         """Write a release file."""
-        write_plain(path, self.to_dict())
+        io.write(path, self.to_dict())
 
     @classmethod
     def load(cls, path: str | Path) -> PointRelease:
         """Read a release file."""
-        return cls.from_dict(read_plain(path))
+        return cls.from_dict(io.read_json(path))

@@ -9,28 +9,14 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from discreet.exceptions import InvalidInput, UnsupportedRelease
-from discreet.papers.dp_cate import release as paper_answers
-from discreet.papers.dp_cate.release import AnswersRelease, FunctionRelease
-from discreet.releases import average as release
-from discreet.releases import function as effect_release
-from discreet.releases import segments as uplift_release
-from discreet.releases.average import Release
-from discreet.releases.function import EffectRelease
-from discreet.releases.segments import UpliftRelease
+from discreet.exceptions import InvalidInput
+from discreet.releases import io
 from discreet.serve.domain.figures import png
 from discreet.serve.domain.users import Identity
 from discreet.serve.errors import Refusal
 from discreet.serve.storage.clock import Clock
 from discreet.serve.storage.schema import grants, reading, releases
 
-_KINDS: dict[str, Any] = {
-    release.FORMAT: Release,
-    effect_release.FORMAT: EffectRelease,
-    uplift_release.FORMAT: UpliftRelease,
-    paper_answers.FORMAT: AnswersRelease,
-    paper_answers.FUNCTION_FORMAT: FunctionRelease,
-}
 # Releases that are kept in memory: an effect function takes a few hundred kilobytes.
 _MOST = 64
 _OWNERS = 10_000
@@ -57,7 +43,7 @@ class Shelf:
             plain = connection.scalar(sa.select(releases.c.plain).where(releases.c.id == name))
         if plain is None:
             raise Refusal("no-release")
-        loaded = from_plain(json.loads(plain))
+        loaded = io.read(json.loads(plain))
         with self._lock:
             self._loaded[name] = loaded
             if len(self._loaded) > _MOST:
@@ -78,14 +64,6 @@ class Shelf:
     def knows(self, person: str, name: str) -> bool:
         """Whether somebody is known to own a release that is in memory."""
         return (person, name) in self._owners and name in self._loaded
-
-
-def from_plain(plain: dict[str, Any]) -> Any:
-    """A release from its plain JSON, whichever kind it is."""
-    kind = _KINDS.get(str(plain.get("format")))
-    if kind is None:
-        raise UnsupportedRelease("this is no release that the service knows: upgrade discreet.")
-    return kind.from_dict(plain)
 
 
 def store(

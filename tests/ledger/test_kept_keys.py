@@ -1,0 +1,238 @@
+"""What was paid for before classes moved, were renamed or got new parameters is not paid for again."""
+
+import inspect
+import json
+import shutil
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+from discreet.ledger.fits import wanted_by
+
+import discreet
+from discreet import ATE, CATE, Bounds, InvalidInput, Ledger, PrivateKMeans, UnsupportedRelease, papers
+from discreet.ledger import _legacy_keys, fits
+from discreet.ledger._identity import method_words
+from discreet.testing import seeded_noise
+from tests.golden_calls import BOUNDS, calls, fit, study
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+# Computed by the code from before estimators had ids, with the secret of the golden ledger.
+KEYS = json.loads((GOLDEN / "ledger" / "keys.json").read_text())
+DEFAULTS = json.loads((GOLDEN / "ledger" / "defaults.json").read_text())
+# Answers to queries that come later are no release to be answered from.
+ANSWERED = [name for name in calls() if name != "DP-CATE function"]
+ESTIMATORS = {
+    kind.method_id: kind
+    for kind in [
+        *(getattr(discreet, name) for name in ("ATE", "CATE", "DifferenceInMeans", "Uplift")),
+        *(getattr(papers, name) for name in papers._HOME if hasattr(getattr(papers, name), "get_params")),
+        papers.baselines.SubsampledDifference,
+    ]
+}
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    """A copy of a ledger that was written before estimators had ids."""
+    shutil.copy(GOLDEN / "ledger" / "before-method-ids.db", tmp_path / "budget.db")
+    with closing(Ledger(f"sqlite:///{tmp_path}/budget.db")) as opened:
+        yield opened
+
+
+@contextmanager
+def renamed(*kinds):
+    """Classes in another module and under another name."""
+    before = [(kind, kind.__module__, kind.__qualname__, kind.__name__) for kind in kinds]
+    for kind in kinds:
+        kind.__module__, kind.__qualname__, kind.__name__ = "discreet.elsewhere", "Renamed", "Renamed"
+    try:
+        yield
+    finally:
+        for kind, *names in before:
+            kind.__module__, kind.__qualname__, kind.__name__ = names
+
+
+def wanted(estimator, ledger, **call):
+    """What a fit to the study would ask for."""
+    Y, T, X = study()
+    return wanted_by(estimator, call or {"Y": Y, "T": T, "X": X}, one_gate=True, ledger=ledger)
+
+
+@pytest.mark.parametrize("name", list(calls()))
+def test_old_keys_are_still_what_they_were(name, ledger):
+    want = wanted(calls()[name], ledger)
+    assert want.legacy == KEYS[name]
+    assert want.same not in KEYS.values()
+
+
+def test_old_keys_of_tables_and_of_seeded_noise_are_still_what_they_were(ledger):
+    with seeded_noise(0):
+        assert wanted(calls()["ate"], ledger).legacy == KEYS["ate, seeded"]
+    Y, T, X = study()
+    table = {"table": X.assign(died=Y, treated=T), "outcome": "died", "treatment": "treated", "covariates": ["age"]}
+    assert wanted(calls()["ate"], ledger, **table, where={"age": (0, 0.5)}).legacy == KEYS["ate, table"]
+
+
+@pytest.mark.parametrize("moved", [False, True], ids=["in place", "moved"])
+@pytest.mark.parametrize("name", ANSWERED)
+def test_an_old_ledger_answers_what_it_was_paid_for(name, moved, ledger):
+    estimator = calls()[name]
+    assert ledger.account(name).spent.epsilon == 1.0
+    with renamed(type(estimator), PrivateKMeans) if moved else nullcontext():
+        fit(estimator, ledger=ledger, dataset=name, analyst="ada")
+    assert ledger.account(name).spent.epsilon == 1.0
+    assert [request.state for request in ledger.requests(name)] == ["settled"]
+    # The digest in the log is of the release as JSON.
+    plain = ledger.release(ledger.requests(name)[0].id)
+    assert json.loads(json.dumps(estimator.release_.to_dict())) == plain
+    assert ledger.log()[-1].action == "answer"
+    ledger.verify()
+
+
+def test_a_request_that_differs_in_a_parameter_is_charged_in_an_old_ledger(ledger):
+    fit(ATE(epsilon=1.0, delta=1e-6, bounds=BOUNDS, propensity=0.4), ledger=ledger, dataset="ate")
+    assert ledger.account("ate").spent.epsilon > 1.0
+    with seeded_noise(0):
+        fit(calls()["cate"], ledger=ledger, dataset="cate")
+    assert ledger.account("cate").spent.epsilon > 1.0
+
+
+def test_a_reservation_of_an_old_ledger_is_used(ledger):
+    (waiting,) = ledger.requests("reserved")
+    with pytest.raises(InvalidInput, match="made for another request"):
+        fit(calls()["ate, known propensity"], ledger=ledger, reservation=waiting.id)
+    fit(calls()["ate"], ledger=ledger, reservation=waiting.id)
+    assert ledger.request(waiting.id).state == "settled"
+
+
+@pytest.mark.parametrize("name", ANSWERED)
+def test_keys_survive_a_move_and_another_name(name, ledger):
+    before = wanted(calls()[name], ledger)
+    with renamed(type(calls()[name]), PrivateKMeans):
+        assert wanted(calls()[name], ledger) == replace(before, about=before.about | {"method": "Renamed"})
+
+
+def grown(base):
+    """A class as it may be later: with one more parameter, under the same id."""
+
+    class Grown(base):
+        method_id = base.method_id
+
+        def __init__(self, *, epsilon, bounds, delta=None, propensity=None, neighbours="replace-one", more="usual"):
+            super().__init__(epsilon=epsilon, bounds=bounds, delta=delta, propensity=propensity, neighbours=neighbours)
+            self.more = more
+
+    return Grown
+
+
+def test_a_new_parameter_changes_no_key_until_it_is_used(ledger):
+    later = grown(ATE)
+    given = {"epsilon": 1.0, "delta": 1e-6, "bounds": BOUNDS}
+    old, usual, other = (wanted(each, ledger) for each in (ATE(**given), later(**given), later(**given, more="other")))
+    assert (usual.same, usual.legacy) == (old.same, old.legacy)
+    assert other.same not in (old.same, None)
+    assert other.legacy is None
+
+
+def test_a_subclass_without_an_id_is_somebody_else(ledger):
+    class Mine(ATE):
+        """Somebody's own estimator."""
+
+    class Named(ATE):
+        method_id = "somebody/else"
+
+    given = {"epsilon": 1.0, "delta": 1e-6, "bounds": BOUNDS}
+    found = [wanted(kind(**given), ledger) for kind in (ATE, Mine, Named)]
+    assert len({key for want in found for key in (want.same, want.legacy)}) == 5
+    mine = json.loads(found[1].same)
+    assert mine["method"] == f"{Mine.__module__}.{Mine.__qualname__}"
+    # Its defaults may change under the same name, so that its key holds all parameters, as it always did.
+    assert mine["parameters"].keys() == Mine(**given).get_params().keys()
+    assert found[1].legacy == found[1].same
+    fit(Mine(**given), ledger=ledger, dataset="ate")
+    assert ledger.account("ate").spent.epsilon > 1.0
+
+
+def test_a_subclass_of_a_value_without_an_id_is_another_value():
+    class Mine(PrivateKMeans):
+        __slots__ = ()
+
+    given = {"epsilon": 1.0, "bounds": BOUNDS}
+    words = [method_words(papers.ADUM(**given, by=kind(clusters=2))) for kind in (PrivateKMeans, Mine)]
+    assert words[0]["parameters"]["by"] == {"is": "discreet/private-k-means", "clusters": 2}
+    assert words[1]["parameters"]["by"]["is"] == "Mine"
+
+
+def test_every_estimator_has_an_id_of_its_own_and_a_frozen_old_name():
+    assert ESTIMATORS.keys() == _legacy_keys.ESTIMATORS.keys()
+    assert len(ESTIMATORS) == 15
+    assert PrivateKMeans.method_id in _legacy_keys.VALUES
+    for name, kind in ESTIMATORS.items():
+        assert vars(kind)["method_id"] == name
+
+
+def test_defaults_have_not_changed_under_the_same_id():
+    # Keys leave defaults out: a new one would be answered with what the old one released. Change the id with it.
+    found = {
+        name: {
+            each.name: each.default
+            for each in inspect.signature(kind).parameters.values()
+            if each.default is not inspect.Parameter.empty
+        }
+        for name, kind in ESTIMATORS.items()
+    }
+    found[PrivateKMeans.method_id] = {part.name: part.default for part in fields(PrivateKMeans)[1:]}
+    for name, defaults in DEFAULTS.items():
+        # What is new is added to the file.
+        assert {key: found[name][key] for key in defaults} == defaults
+        assert found[name].keys() == defaults.keys()
+
+
+class Stored:
+    """A release as an older version left it in a ledger."""
+
+    def __init__(self, path, **change):
+        self._plain = json.loads(path.read_text()) | change
+        self.guarantee = discreet.load(path).guarantee
+
+    def to_dict(self):
+        """As plain JSON."""
+        return self._plain
+
+
+def paid(ledger, estimator, stored, Y, T, X):
+    """Let a ledger hold a release for a request."""
+    ledger.open("paid", epsilon=20, delta=1e-3)
+    want = wanted(estimator, ledger, Y=Y, T=T, X=X)
+    number = ledger.reserve("paid", want.cost, about=want.about, same=want.legacy)
+    ledger.charge(number)
+    ledger.settle(number, stored)
+
+
+@pytest.mark.parametrize("shape", ["", "-decimals", "-steps"])
+def test_a_stored_release_of_an_older_version_is_answered(shape, ledger):
+    Y, T, X = study()
+    path = GOLDEN / "releases" / f"discreet-effect-release.v1{shape}.json"
+    estimator = CATE(epsilon=4, delta=1e-6, bounds=Bounds(outcome=(0, 1), covariates={"age": (0, 1), "bp": (0, 1)}))
+    paid(ledger, estimator, Stored(path), Y, T, X)
+    estimator.fit(Y, T, X=X, ledger=ledger, dataset="paid")
+    assert estimator.release_.ate() == discreet.load(path).ate()
+    assert ledger.account("paid").spent.epsilon == 4
+    ledger.verify()
+
+
+def test_a_stored_release_of_a_newer_version_is_refused_and_nothing_is_charged(ledger):
+    Y, T, X = study()
+    path = GOLDEN / "releases" / "discreet-effect-release.v2.json"
+    estimator = CATE(epsilon=4, delta=1e-6, bounds=Bounds(outcome=(0, 1), covariates={"age": (0, 1), "bp": (0, 1)}))
+    paid(ledger, estimator, Stored(path, version=99), Y, T, X)
+    with pytest.raises(UnsupportedRelease, match="newer than 2; upgrade discreet"):
+        estimator.fit(Y, T, X=X, ledger=ledger, dataset="paid")
+    assert ledger.account("paid").spent.epsilon == 4
+    assert ledger.log()[-1].action == "settle"
+
+
+def test_fits_name_no_module_of_an_estimator():
+    assert "__module__" not in inspect.getsource(fits)
