@@ -35,7 +35,7 @@ def test_every_paper_can_be_imported_and_none_is_loaded_before_it_is_asked_for()
     assert set(papers._HOME) | {"baselines"} == set(papers.__all__) <= set(dir(papers))
     for name in papers._HOME:
         assert getattr(discreet.papers, name).__name__ == name
-    assert discreet.papers.private_ate.baselines.standard.__name__ == "standard"
+    assert discreet.papers.baselines.standard.__name__ == "standard"
     with pytest.raises(AttributeError, match="has no attribute 'Nonsense'"):
         papers.Nonsense  # noqa: B018
     script = "import sys, discreet.papers; print({'numpy', 'sklearn', 'scipy'} & set(sys.modules))"

@@ -3,8 +3,9 @@
 import pytest
 
 from discreet import ATE, CATE, Uplift
+from discreet.releases import load
 from discreet.releases.protocol import AnswersAverages, AnswersCurves, AnswersIntervals
-from discreet.releases.report import kind_of, load_release, render_page
+from discreet.releases.report import kind_of, render_page
 from discreet.testing import seeded_noise
 from tests.seeded_fits import BOUNDS, study
 
