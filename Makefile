@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: help demo serve-demo test lint evidence bench docs clean
+.PHONY: help demo serve-demo test coverage lint evidence bench docs build clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -20,6 +20,9 @@ serve-demo: $(VENV)/.stamp-serve ## the curator's service with two generated dat
 
 test: lint ## style, types and all fast tests
 	tests/with-chromium.sh tests/with-postgres.sh $(BIN)/python -m pytest -n 2
+
+coverage: $(VENV)/.stamp-dev ## all fast tests, and whether they reach enough lines (the floor is in pyproject.toml)
+	tests/with-chromium.sh tests/with-postgres.sh $(BIN)/python -m pytest -n 2 --cov --cov-report=term
 
 lint: $(VENV)/.stamp-dev ## style and types
 	$(BIN)/ruff check .
@@ -42,8 +45,13 @@ bench: $(VENV)/.stamp-evidence $(VENV)/.stamp-dev ## speed and memory, as ratios
 docs: $(VENV)/.stamp-docs $(VENV)/.stamp-plots ## the documentation, in docs/_build
 	$(BIN)/python -m sphinx -W --keep-going -q docs docs/_build
 
+build: $(VENV)/.stamp-dev ## wheel and source distribution in dist, each tried in an environment of its own
+	rm -rf dist
+	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/python -m build --outdir dist
+	tests/smoke-wheel.sh $(PYTHON)
+
 clean: ## remove everything that the targets made
-	rm -rf $(VENV) build dist docs/_build .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist docs/_build .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 # .stamp-dev means that the extra "dev" is installed, and so on.
 $(VENV)/.stamp-%: pyproject.toml constraints.txt | $(VENV)/.stamp-venv

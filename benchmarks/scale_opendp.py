@@ -28,7 +28,7 @@ def prepare(spec: dict[str, Any]) -> Callable[[], int]:
             privacy_unit=dp.unit_of(contributions=1),
             privacy_loss=dp.loss_of(epsilon=1.0),
             split_evenly_over=1,
-            margins=[dp.polars.Margin(max_length=2**27)],
+            margins=[dp.polars.Margin(max_length=2**27)],  # type: ignore[attr-defined]
         )
         cut = [
             pl.col(name).cut(edges[1:-1], labels=labels[name], left_closed=True).cast(pl.String)
@@ -38,7 +38,7 @@ def prepare(spec: dict[str, Any]) -> Callable[[], int]:
             context.query()
             .with_columns(*cut)
             .group_by(*cuts, arm)
-            .agg(dp.len(), pl.col(outcome).fill_null(0).dp.sum((0, 1)))
+            .agg(dp.len(), pl.col(outcome).fill_null(0).dp.sum((0, 1)))  # type: ignore[attr-defined]
             .with_keys(keys)
         )
         return int(table.release().collect().height)

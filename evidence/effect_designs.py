@@ -10,7 +10,7 @@ treatment and outcome are drawn.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,6 +33,8 @@ class Sample(NamedTuple):
     @classmethod
     def of(cls, study: Study) -> Sample:
         """From a study of a published generator."""
+        if study.effects is None:
+            raise ValueError(f"{study.name} has no known effects to compare with.")
         return cls(study.bounds, study.X, study.T, study.Y, study.effects)
 
     def with_wide_bounds(self, times: float = 10.0) -> Sample:
@@ -89,7 +91,7 @@ def mixed(n, rng):
     region = rng.choice(5, n, p=[0.35, 0.25, 0.2, 0.12, 0.08]) * 1.0
     age = rng.uniform(18.0, 90.0, n)
     x = np.column_stack([income, sex, region, age])
-    ranges = [(0.0, 10.0), [0.0, 1.0], [0.0, 1.0, 2.0, 3.0, 4.0], (18.0, 90.0)]
+    ranges: list[Any] = [(0.0, 10.0), [0.0, 1.0], [0.0, 1.0, 2.0, 3.0, 4.0], (18.0, 90.0)]
     bounds = Bounds(outcome=(-10, 15), covariates=ranges, propensity=(0.05, 0.95))
     older = (age - 54.0) / 36.0
     e = _expit(0.4 * np.log(income) + 0.5 * sex - 0.5 * older - 0.2 * (region == 1))

@@ -13,6 +13,7 @@ from collections import deque
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 from rich.progress import Progress
 
@@ -42,7 +43,8 @@ def collect(
     until, queue = time.monotonic() + seconds, deque(jobs)
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
     with Progress() as progress, ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        task, waiting = progress.add_task("replications", total=len(jobs)), {}
+        task = progress.add_task("replications", total=len(jobs))
+        waiting: dict[Any, Any] = {}
         while queue or waiting:
             while queue and len(waiting) < 2 * processes and time.monotonic() < until:
                 following = queue.popleft()

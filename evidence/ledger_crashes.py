@@ -122,7 +122,7 @@ def _request(url: str, marks: Path, line: int | None, begun: int | None = None) 
                 file.write(f"{number}\n")
             return real(*args)
 
-        noise._exact = marking
+        noise._exact = marking  # type: ignore[assignment]
         try:
             estimator.fit(Y, T, ledger=ledger, reservation=number)
         finally:

@@ -73,7 +73,7 @@ def clip_removed() -> AbstractContextManager[None]:
 
 def nan_passes() -> AbstractContextManager[None]:
     """A score is not defined for the largest outcome, and its clip lets NaN through."""
-    score = score_rounds.aipw_score
+    score: Any = vars(score_rounds)["aipw_score"]
 
     def undefined(y: Any, *given: Any) -> Any:
         return np.where(y >= 1.0, np.nan, score(y, *given))
@@ -117,7 +117,8 @@ def share_spent_twice() -> AbstractContextManager[None]:
 
 def noise_reused() -> AbstractContextManager[None]:
     """The first numbers that were drawn serve all rounds."""
-    right, kept = gate.discrete_gaussian, []
+    right: Any = vars(gate)["discrete_gaussian"]
+    kept: list[Any] = []
 
     def reused(sums: Any, sigma: float) -> Any:
         if not kept:

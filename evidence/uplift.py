@@ -27,6 +27,7 @@ from discreet.datasets import Study, adum, hillstrom, social_pressure
 from discreet.datasets.metrics import auuc, pehe
 from discreet.exceptions import InvalidInput
 from discreet.papers import ADUM
+from discreet.privacy.guarantee import Neighbours
 from discreet.testing import seeded_noise
 from evidence.report import grid
 from evidence.reproduce.private_ate.noise_runs import noise_seed
@@ -46,7 +47,7 @@ WANTED_AUUC = 0.9
 # So much is as good as no noise: what the same estimator finds without privacy.
 OPEN = 1e6
 ALPHA = 0.1
-SHAPES: dict[str, tuple[Callable[[Float], Float], Callable[[Float], Float]]] = {
+SHAPES: dict[str, tuple[Callable[[Float], Any], Callable[[Float], Any]]] = {
     "sin(x)": (np.sin, np.zeros_like),
     "sin(πx)": (lambda x: np.sin(np.pi * x), np.zeros_like),
     "sin(x), level 2x": (np.sin, lambda x: 2 * x),
@@ -55,7 +56,7 @@ SHAPES: dict[str, tuple[Callable[[Float], Float], Callable[[Float], Float]]] = {
     "0.1 sin(x), level x": (lambda x: 0.1 * np.sin(x), lambda x: x),
 }
 SHAPE_EPSILONS = (0.2, 1.0)
-METHODS = (
+METHODS: tuple[tuple[str, float, Neighbours], ...] = (
     ("Uplift, add-remove", 1.0, "add-remove"),
     ("Uplift, replace-one", 1.0, "replace-one"),
     ("Uplift, no privacy", OPEN, "add-remove"),

@@ -1,5 +1,8 @@
 """A few seeded fits of one small study, so that no change of where records live changes a number."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -25,7 +28,7 @@ def study(n: int = 6_000, seed: int = 7) -> pd.DataFrame:
     return pd.DataFrame({"y": y, "t": t, "age": age, "ward": ward, "dose": dose, "e": e})
 
 
-ESTIMATORS = {
+ESTIMATORS: dict[str, Callable[[], Any]] = {
     "ate": lambda: ATE(epsilon=1, delta=1e-6, bounds=BOUNDS),
     "ate, add-remove": lambda: ATE(epsilon=1, delta=1e-6, bounds=BOUNDS, neighbours="add-remove"),
     "ate, known": lambda: ATE(epsilon=1, delta=1e-6, bounds=BOUNDS, propensity="e"),
@@ -39,14 +42,14 @@ ESTIMATORS = {
 }
 
 
-def fitted(name: str, source: object, /, **options: object) -> tuple[object, list[np.ndarray]]:
+def fitted(name: str, source: object, /, **options: object) -> tuple[Any, list[np.ndarray]]:
     """The release of a seeded fit, and the exact integer sums of all its rounds."""
     with seeded_noise(3), record_sums() as recorded:
         estimator = ESTIMATORS[name]().fit_table(source, outcome="y", treatment="t", **options)
     return estimator.release_, [sums for _, _, sums, _ in recorded]
 
 
-def headline(release: object) -> float:
+def headline(release: Any) -> float:
     """One number that depends on every round."""
     if hasattr(release, "estimate"):
         return float(release.estimate)

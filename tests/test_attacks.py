@@ -74,29 +74,29 @@ def test_neighbours_with_the_same_gamma_are_not_told_apart_by_the_width():
 
 
 def test_neighbours_differ_in_one_record_and_few_are_treated():
-    study = private_ci_attack_runs.few_treated(300, 3, 0)
+    study = private_ci_attack_runs.few_treated(300, 3, 0)  # type: ignore[attr-defined]
     assert (len(study.Y), study.T.sum()) == (300, 3)
-    one, other = (private_ci_attack_runs.with_first(study, end) for end in study.bounds.outcome)
+    one, other = (private_ci_attack_runs.with_first(study, end) for end in study.bounds.outcome)  # type: ignore[attr-defined]
     assert np.flatnonzero(one.Y != other.Y).tolist() == [0]
     assert np.array_equal(one.X, other.X)
     assert np.array_equal(one.T, other.T)
 
 
 def test_a_copy_moves_the_weight_within_the_sensitivity_and_many_go_beyond():
-    stated = sensitivity(propensity_attack.TRAINING, propensity_attack.LAMBDA)
+    stated = sensitivity(propensity_attack.TRAINING, propensity_attack.LAMBDA)  # type: ignore[attr-defined]
     assert propensity_attack._with_copies(0) == pytest.approx(0.0, abs=1e-8)
     moved = [2 * propensity_attack._with_copies(copies) for copies in (1, 3)]
     assert 0.5 * stated < moved[0] <= stated < moved[1]
 
 
 def test_scaling_by_the_largest_norm_moves_the_weights_beyond_the_sensitivity():
-    stated = sensitivity(propensity_attack.M, propensity_attack.LAMBDA)
+    stated = sensitivity(propensity_attack.M, propensity_attack.LAMBDA)  # type: ignore[attr-defined]
     assert all(propensity_attack.run(cell, 0)["moved"] > 3 * stated for cell in propensity_attack.NORMS)
 
 
 def test_pages_of_attacks_can_be_written(tmp_path):
-    found = {"tau": 1.0, "sigma2": 1.5, "gammas": [12.0] * private_ci_attack.DRAWS}
-    other = found | {"tau": 1.5, "gammas": [12.1] * private_ci_attack.DRAWS}
+    found = {"tau": 1.0, "sigma2": 1.5, "gammas": [12.0] * private_ci_attack.DRAWS}  # type: ignore[attr-defined]
+    other = found | {"tau": 1.5, "gammas": [12.1] * private_ci_attack.DRAWS}  # type: ignore[attr-defined]
     row = {"one": found, "other": other, "truncated": True}
     cells = (*private_ci_attack_runs.WIDTH, *private_ci_attack_runs.FEW)
     weights = {cell: [propensity_attack.run(cell, r) for r in range(2)] for cell in propensity_attack.CELLS}

@@ -134,6 +134,7 @@ def test_the_page_shows_misses_and_reasons_and_every_repetition(tmp_path):
 
 def test_a_billion_rows_are_a_line_through_two_sizes():
     cost = scale_paper.cost((10, 3.0), (20, 4.0))
+    assert cost is not None
     assert cost.fixed == pytest.approx(2.0)
     assert cost(1_000, 1) == pytest.approx(2.0 + 100.0 * measure.CORES)
     assert scale_paper.cost((10, 3.0), (20, 3.0)) is None

@@ -47,7 +47,7 @@ def test_numpy_numbers_are_stored_as_plain_floats():
 
 def test_a_budget_is_frozen():
     with pytest.raises(FrozenInstanceError, match="epsilon"):
-        Budget(epsilon=1).epsilon = 2
+        Budget(epsilon=1).epsilon = 2  # type: ignore[misc]
 
 
 @given(positive, positive, st.floats(0, 0.5), st.floats(0, 0.5))

@@ -143,7 +143,12 @@ def test_text_is_compared_to_the_letter_whatever_its_collation(how: str) -> None
     by = {"g": "levels"}
     assert sums(opened, bounds, by, relation="it") == sums(table, bounds, by)
     with open_table(
-        opened, outcome="y", treatment="t", bounds=bounds, where={"g": "a"}, options=duck.Options(relation="it")
+        opened,
+        outcome="y",
+        treatment="t",
+        bounds=bounds,
+        where={"g": "a"},
+        options=duck.Options(relation="it"),  # type: ignore[attr-defined]
     ) as found:
         assert found.n == 50
 
@@ -279,5 +284,5 @@ def test_methods_that_look_at_all_records_say_that_a_filter_is_public(lazy: bool
     made = [(halves, {"split_by": "id"}), (ranged, {})] + ([] if lazy else [(halves, {})])
     for estimator, options in made:
         for chosen in ({}, FILTERED):
-            estimator.fit_table(table, outcome="y", treatment="t", **options, **chosen)
-            assert estimator.guarantee_.public.count(CHOSEN) == len(chosen)
+            estimator.fit_table(table, outcome="y", treatment="t", **options, **chosen)  # type: ignore[attr-defined]
+            assert estimator.guarantee_.public.count(CHOSEN) == len(chosen)  # type: ignore[attr-defined]

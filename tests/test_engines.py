@@ -14,13 +14,13 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from seeded_fits import BOUNDS, ESTIMATORS, fitted, headline, study
 
 from discreet import ATE, Bounds, DifferenceInMeans, Uplift
 from discreet.data.backends import open_table
 from discreet.data.bounds import Levels, Range
 from discreet.exceptions import InvalidInput, SourceFailed
 from discreet.testing import record_sums, seeded_noise
+from tests.seeded_fits import BOUNDS, ESTIMATORS, fitted, headline, study
 
 # What was released before records could live anywhere else than in memory and files; the digest is of the integers of
 # the first two rounds, which no linear algebra has touched.

@@ -503,7 +503,7 @@ def test_exact_sums_are_recorded_under_test_noise_only():
     with frozen_noise(), record_sums() as recorded:
         (released,) = gate().ask(QUERIES[2])
     ((name, geometry, sums, diameter),) = recorded
-    assert (name, geometry, diameter) == ("arms", QUERIES[2].geometry, pytest.approx(2.0**40 * 2))
+    assert (name, geometry, diameter) == ("arms", QUERIES[2].geometry, pytest.approx(2.0**40 * 2))  # type: ignore[comparison-overlap]
     np.testing.assert_array_equal(sums / 2.0**40, released.value)
     # A real draw inside the block is refused too, before anything is spent.
     opened = gate()

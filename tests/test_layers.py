@@ -102,7 +102,9 @@ def test_every_proof_that_the_source_names_exists():
 
 
 def test_only_papers_release_what_is_no_sum():
-    users = {path for name, path in modules() if layer(name) != "papers" and "Statistic" in re.findall(r"\w+", code(path))}
+    users = {
+        path for name, path in modules() if layer(name) != "papers" and "Statistic" in re.findall(r"\w+", code(path))
+    }
     assert users == {SOURCE / "privacy" / "sensitivity" / "sets.py"}
 
 

@@ -113,6 +113,7 @@ def test_a_range_that_was_declared_ten_times_too_wide_gets_a_window_with_all_its
     rng = np.random.default_rng(5)
     values = np.clip(rng.normal(0.3, 1 / 30, 50_000), -1, 1)
     (window,) = find_windows((RANGE,), (_histogram(values) + rng.normal(0, sd, BINS),), sd)
+    assert window is not None
     middle, half = window
     assert half < 0.35
     assert np.mean(np.abs(values - middle) <= half) > 0.99

@@ -4,12 +4,12 @@ import sys
 from xml.etree import ElementTree
 
 import pytest
-from test_release import a_release
 
 from discreet.cli.demo.comparisons import Row, plot_splits, plot_widths
 from discreet.exceptions import InvalidInput, MissingExtra
 from discreet.releases.average import Uncertainty
 from discreet.releases.plots import COLOURS, plot_release, release_figure, svg
+from tests.test_release import a_release
 
 
 def words(figure):

@@ -339,8 +339,8 @@ def test_nothing_of_the_connection_is_printed(postgres: str, database: psycopg.C
     write(database, study(50), TYPES)
     with open_table(postgres, bounds=BOUNDS, options=Options(relation="claims"), **ROLES) as records:
         assert "host" not in repr(records)
-        assert records.source.connection.info.transaction_status == psycopg.pq.TransactionStatus.INTRANS
-    assert records.source.connection.closed
+        assert records.source.connection.info.transaction_status == psycopg.pq.TransactionStatus.INTRANS  # type: ignore[attr-defined]
+    assert records.source.connection.closed  # type: ignore[attr-defined]
 
 
 def test_what_the_documentation_shows_runs(postgres: str, database: psycopg.Connection[Any]) -> None:

@@ -6,7 +6,6 @@ from html.parser import HTMLParser
 
 import pytest
 from scipy.special import ndtr
-from test_release import a_guarantee, a_release
 
 from discreet.data.bounds import Bounds, Levels, Range
 from discreet.exceptions import MissingExtra
@@ -15,6 +14,7 @@ from discreet.privacy.events import ClaimedEvent, LaplaceEvent
 from discreet.releases.average import Uncertainty
 from discreet.releases.plots import release_figure
 from discreet.releases.report import finding, guess, render, save_report
+from tests.test_release import a_guarantee, a_release
 
 VOID = {"meta", "br", "img", "input", "link", "hr", "path", "use"}
 

@@ -51,7 +51,7 @@ def target(run=count, replications=3):
         run=run,
         cells=lambda full: ("a", "bb"),
         replications=lambda full: replications,
-        page=lambda results: None,
+        page=lambda results: None,  # type: ignore[return-value]
     )
 
 
@@ -111,7 +111,7 @@ def test_other_processes_find_the_same(tmp_path):
         run=runs.trial,
         cells=lambda full: (runs.DIFFERENCE,),
         replications=lambda full: 3,
-        page=lambda results: None,
+        page=lambda results: None,  # type: ignore[return-value]
     )
     alone = collect(there, tmp_path / "one")
     together = collect(there, tmp_path / "two", processes=2)

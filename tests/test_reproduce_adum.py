@@ -30,10 +30,10 @@ def made_up(given, value):
             if given.experiment == "ranking":
                 epsilons, settings = runs.FIG3_EPSILONS, runs.TUNING[cell.split("/")[1]]
             elif given.experiment == "synthetic":
-                epsilons = runs.EPSILONS
-                settings = runs.FIG1_SETTINGS[cell.split("/")[1]]
+                epsilons = runs.EPSILONS  # type: ignore[assignment]
+                settings = runs.FIG1_SETTINGS[cell.split("/")[1]]  # type: ignore[assignment]
             else:
-                epsilons, settings = runs.FIG2_EPSILONS, runs.FIG2_CELLS
+                epsilons, settings = runs.FIG2_EPSILONS, runs.FIG2_CELLS  # type: ignore[assignment]
             row = {f"{e:g}": {f"{s}": value(cell, e, s, r) for s in settings} for e in epsilons}
             rows.append(row | ({"random": 0.01, "best": 0.02} if given.experiment == "ranking" else {}))
         results[cell] = rows

@@ -35,7 +35,7 @@ def made_up(cell, rng):
     for epsilon in runs.epsilons_of(base):
         mse = numbers.published().get((data, int(n), learner, epsilon), (1.0 / epsilon,))[0]
         mse *= 0.5 if base == runs.ADDITIVE else 1.1
-        row[f"{epsilon:g}"] = [mse, 0.2 * mse / (1 + 1 / epsilon), mse - 0.2 * mse / (1 + 1 / epsilon)]
+        row[f"{epsilon:g}"] = [mse, 0.2 * mse / (1 + 1 / epsilon), mse - 0.2 * mse / (1 + 1 / epsilon)]  # type: ignore[assignment]
     return row
 
 
@@ -134,7 +134,7 @@ def test_bias_and_variance_follow_from_two_fits(monkeypatch):
         def effect(self, x):
             return next(found)
 
-    study = runs.meta_learners("A", 50, 0)
+    study = runs.meta_learners("A", 50, 0)  # type: ignore[attr-defined]
     monkeypatch.setattr(runs, "_studies", lambda *given: (study, study, None, truth))
     monkeypatch.setattr(runs, "_release", lambda *given: Fixed())
     row = runs.effects("A 50 DR ebm", 0)
@@ -156,7 +156,7 @@ def test_a_cell_runs_and_runs_again_alike(cell, monkeypatch):
 
 def test_without_bounds_the_s_learner_is_a_constant_and_the_others_vary():
     pytest.importorskip("interpret", reason="DP-EBM needs the extra ebm")
-    study = runs.meta_learners("A", 400, 0)
+    study = runs.meta_learners("A", 400, 0)  # type: ignore[attr-defined]
     for learner in ("DR", "R", "S"):
         found = effects_without_bounds(study, study.X[:50], learner, epsilon=8.0, delta=1e-5, seed=1)
         assert found.shape == (50,)

@@ -7,8 +7,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from seeded_fits import BOUNDS, study
-from test_engines import TABLES, assert_same
 
 from discreet import ATE, CATE, Bounds, DifferenceInMeans, Uplift
 from discreet.data.backends import base as sources
@@ -19,6 +17,8 @@ from discreet.estimators import _base as fitted
 from discreet.exceptions import InvalidInput, SourceFailed
 from discreet.privacy.gate import Gate
 from discreet.testing import record_sums, seeded_noise, watched
+from tests.seeded_fits import BOUNDS, study
+from tests.test_engines import TABLES, assert_same
 
 NUMBERED = study().assign(id=np.random.default_rng(1).permutation(6_000) * 3 - 5_000)
 ROLES = {"outcome": "y", "treatment": "t", "sample_by": "id"}
@@ -139,7 +139,7 @@ def test_an_empty_sample_adds_up_to_nothing(short: None) -> None:
     none = sample_of(records, 0.0, 0.0)
     assert none is not None
     np.testing.assert_array_equal(none.sum(lambda chunk: np.array([len(chunk.t), 7])), [0, 0])
-    assert len(none.kept) == 0
+    assert len(none.kept) == 0  # type: ignore[attr-defined]
     half = sample_of(records, 0.5, 3_000.0)
     assert max(len(chunk.t) for chunk in half.kept) <= CHUNK_ROWS
 

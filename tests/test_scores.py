@@ -56,7 +56,7 @@ def test_the_bound_is_attained_in_either_arm(least):
 
 @given(st.sampled_from([0, 1]), shares, st.floats(1, 50))
 def test_balancing_weights_stop_at_their_limit(t, e, most):
-    (weight,) = balancing_weight(*of(t, e), most)
+    (weight,) = balancing_weight(*of(t, e), most)  # type: ignore[call-arg]
     odds = e / (1 - e)
     treated, control = min(1 / odds, most), min(odds, most)
     assert weight == pytest.approx((treated if t else control) / max(e * treated + (1 - e) * control, 0.3))
@@ -65,6 +65,6 @@ def test_balancing_weights_stop_at_their_limit(t, e, most):
 @given(shares, values, values)
 def test_balancing_weights_turn_residuals_into_those_of_the_best_prognosis(e, mu0, mu1):
     # With the right propensity, E[weight (y - f)] vanishes at f = (1 - e) mu1 + e mu0.
-    (treated,), (control,) = balancing_weight(*of(1, e), np.inf), balancing_weight(*of(0, e), np.inf)
+    (treated,), (control,) = balancing_weight(*of(1, e), np.inf), balancing_weight(*of(0, e), np.inf)  # type: ignore[call-arg]
     best = (1 - e) * mu1 + e * mu0
     assert e * treated * (mu1 - best) + (1 - e) * control * (mu0 - best) == pytest.approx(0, abs=1e-9)

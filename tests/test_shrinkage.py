@@ -29,7 +29,7 @@ def information(truth, noise, seed=0):
 
 def test_without_noise_nothing_is_shrunk():
     truth = RNG.normal(size=13)
-    found = shrink(*information(truth, 1e-6), blocks_of(4), scale=1.0, cap=9.0)
+    found = shrink(*information(truth, 1e-6), blocks_of(4), scale=1.0, cap=9.0)  # type: ignore[misc]
     np.testing.assert_allclose(found.mean, truth, atol=1e-3)
     assert np.all(found.matters[1:] > 0.99)
 
@@ -48,7 +48,7 @@ def test_pure_noise_is_shrunk_to_almost_nothing():
 def test_blocks_that_matter_stand_out_and_the_others_do_not():
     truth = np.zeros(31)
     truth[4:7] = 1.0, -0.5, 0.25
-    found = shrink(*information(truth, 0.03), blocks_of(10), scale=1.0, cap=9.0)
+    found = shrink(*information(truth, 0.03), blocks_of(10), scale=1.0, cap=9.0)  # type: ignore[misc]
     assert np.argmax(found.matters[1:]) == 1
     assert found.matters[2] > 0.99
     assert np.median(found.matters[1:]) < 0.3
@@ -57,8 +57,8 @@ def test_blocks_that_matter_stand_out_and_the_others_do_not():
 
 def test_chances_are_probabilities_and_are_learned_from_blocks_of_a_kind():
     truth = np.zeros(61)
-    few = shrink(*information(truth, 0.05), blocks_of(20), scale=1.0, cap=9.0).chances["own"]
-    many = shrink(*information(RNG.normal(size=61), 0.05), blocks_of(20), scale=1.0, cap=9.0).chances["own"]
+    few = shrink(*information(truth, 0.05), blocks_of(20), scale=1.0, cap=9.0).chances["own"]  # type: ignore[misc]
+    many = shrink(*information(RNG.normal(size=61), 0.05), blocks_of(20), scale=1.0, cap=9.0).chances["own"]  # type: ignore[misc]
     for chances in (few, many):
         assert chances.min() > 0
         assert chances.sum() == pytest.approx(1.0)

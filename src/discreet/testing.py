@@ -26,6 +26,19 @@ def seeded_noise(seed: int) -> AbstractContextManager[None]:
     ----------
     seed
         Seed of the block; the same seed and the same calls give the same noise.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.datasets import private_ci_rct
+    >>> trial = private_ci_rct(n=200, seed=1)
+    >>> estimator = dc.DifferenceInMeans(epsilon=1.0, bounds=trial.bounds)
+    >>> with seeded_noise(0):
+    ...     one = estimator.fit(trial.Y, trial.T, X=trial.X).ate_
+    >>> with seeded_noise(0):
+    ...     other = estimator.fit(trial.Y, trial.T, X=trial.X).ate_
+    >>> one == other, estimator.guarantee_.status
+    (True, 'test')
     """
     return _seeded(seed)
 
@@ -37,6 +50,17 @@ def frozen_noise() -> Iterator[None]:
     Privacy
     -------
     None at all. Everything fitted inside says ``status="test"``.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.datasets import private_ci_rct
+    >>> trial = private_ci_rct(n=200, seed=1)
+    >>> estimator = dc.DifferenceInMeans(epsilon=1.0, bounds=trial.bounds, propensity=0.5)
+    >>> with frozen_noise():
+    ...     exact = estimator.fit(trial.Y, trial.T, X=trial.X).ate_
+    >>> bool(abs(exact - (trial.Y[trial.T == 1].mean() - trial.Y[trial.T == 0].mean())) < 0.01)
+    True
     """
     token = _generator.set(_Zeros(np.random.PCG64(0)))
     try:
@@ -54,6 +78,17 @@ def record_sums() -> Iterator[list[Recorded]]:
 
     For tests that replay neighbouring data sets. It works inside `seeded_noise` or `frozen_noise` only, because exact
     sums of a real release must not be kept.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.datasets import private_ci_rct
+    >>> trial = private_ci_rct(n=200, seed=1)
+    >>> estimator = dc.DifferenceInMeans(epsilon=1.0, bounds=trial.bounds)
+    >>> with seeded_noise(0), record_sums() as sums:
+    ...     _ = estimator.fit(trial.Y, trial.T, X=trial.X)
+    >>> len(sums) == len(estimator.guarantee_.events)
+    True
     """
     recorded: list[Recorded] = []
 
@@ -70,6 +105,18 @@ def watched(watcher: Watcher) -> Iterator[None]:
     """Show every question to a watcher, with its exact sums and its noise; what it returns is answered instead.
 
     It works inside `seeded_noise` or `frozen_noise` only, as `record_sums` does.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.datasets import private_ci_rct
+    >>> trial, names = private_ci_rct(n=200, seed=1), []
+    >>> def look(gate, rounds):
+    ...     names.extend(each.query.name for each in rounds)
+    >>> with seeded_noise(0), watched(look):
+    ...     _ = dc.DifferenceInMeans(epsilon=1.0, bounds=trial.bounds).fit(trial.Y, trial.T, X=trial.X)
+    >>> names[-1]
+    'score'
     """
     if not drawing_is_seeded():
         raise InvalidInput("record_sums works inside seeded_noise or frozen_noise only; open one of them first.")

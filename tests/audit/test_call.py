@@ -157,7 +157,7 @@ def test_a_foreign_estimator_without_a_claim_or_without_numbers_is_refused():
 
     class Modest(Foreign):
         @property
-        def epsilon(self):
+        def epsilon(self):  # type: ignore[override]
             raise AttributeError
 
     with pytest.raises(InvalidInput, match="publishes no numbers"):

@@ -102,7 +102,8 @@ def test_the_commands_of_the_page_run(found, monkeypatch):
 
 
 def test_segments_are_compared_with_their_true_effects(found):
-    truth, low, high = found.effects.segment_truth, *found.effects.segments.interval(1e-6)
+    truth = found.effects.segment_truth
+    low, high = found.effects.segments.interval(1e-6)
     assert (truth > 0.4).all()
     # Patients who are more severely ill gain more, whatever their sex.
     assert (np.diff(truth[::2]) > 0).all()

@@ -52,7 +52,7 @@ def study(n=80, seed=0):
 @pytest.fixture
 def ledger(tmp_path):
     with closing(Ledger(f"sqlite:///{tmp_path}/budget.db")) as made:
-        made.path = tmp_path / "budget.db"
+        made.path = tmp_path / "budget.db"  # type: ignore[attr-defined]
         yield made
 
 

@@ -199,7 +199,7 @@ def test_a_clock_that_goes_backwards_changes_nothing(ledger, monkeypatch):
             cls.year -= 1
             return durable_module_datetime(cls.year, 1, 1, tzinfo=zone)
 
-    durable_module_datetime = durable_module.datetime
+    durable_module_datetime = durable_module.datetime  # type: ignore[attr-defined]
     monkeypatch.setattr(durable_module, "datetime", Clock)
     ledger.open("icu", epsilon=2)
     spend(ledger, "icu", ONE)

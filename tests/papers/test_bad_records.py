@@ -69,7 +69,7 @@ def test_records_that_the_foundation_refuses_are_refused_by_every_method_of_thes
     estimator = METHODS[method](epsilon=0.5, delta=1e-6, bounds=UNIT)
     y, t, x = record_input()[what]
     with pytest.raises(DiscreetError) as caught:
-        estimator.fit(y, t, X=x)
+        estimator.fit(y, t, X=x)  # type: ignore[attr-defined]
     text = str(caught.value)
     assert text.endswith(".")
     assert not any(telltale in text for telltale in ("123456", "987654", "\n"))

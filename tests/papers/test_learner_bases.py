@@ -45,7 +45,7 @@ def test_an_additive_classifier_learns_probabilities():
     t = (np.random.default_rng(1).random(len(p)) < p) * 1.0
     with frozen_noise():
         models = [AdditiveLearner(task((0, 1)), classify=True), LogisticLearner(task((0, 1)))]
-        errors = [np.sqrt(np.mean((model.fit(x, t).predict(x) - p) ** 2)) for model in models]
+        errors = [np.sqrt(np.mean((model.fit(x, t).predict(x) - p) ** 2)) for model in models]  # type: ignore[attr-defined]
     # The logistic one is shrunk by its penalty.
     assert errors[0] < 0.03
     assert errors[1] < 0.12

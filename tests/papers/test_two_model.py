@@ -103,7 +103,7 @@ def test_without_noise_logistic_effects_are_those_of_two_penalised_fits():
     for arm in (0, 1):
         mine = arm == BINARY.T
         # Dividing by all records instead of an arm's is a larger penalty.
-        w.append(logistic.minimise(x[mine], BINARY.Y[mine], 0.001 / mine.mean(), 1e-9).w)
+        w.append(logistic.minimise(x[mine], BINARY.Y[mine], 0.001 / mine.mean(), 1e-9).w)  # type: ignore[attr-defined]
     np.testing.assert_allclose(fitted.effect(BINARY.X), expit(x @ w[1]) - expit(x @ w[0]), atol=1e-5)
 
 

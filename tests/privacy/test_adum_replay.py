@@ -58,7 +58,7 @@ def taped(name, relation, data):
 
     def fit(data):
         y, t, x = data
-        return MECHANISMS[name]({"neighbours": relation}).fit(y, t, X=x)
+        return MECHANISMS[name]({"neighbours": relation}).fit(y, t, X=x)  # type: ignore[attr-defined]
 
     return Tape(fit, data)
 

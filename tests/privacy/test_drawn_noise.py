@@ -13,7 +13,7 @@ def test_every_round_draws_the_noise_that_its_event_states(estimator, monkeypatc
     """Real noise, recorded beside the exact sums as it is drawn, has unit variance in units of the event's sigma."""
     study = draw("correlated", 600, 5)
     drawn: list[tuple[float, np.ndarray]] = []
-    exact_sampler = gate_module.discrete_gaussian
+    exact_sampler = gate_module.discrete_gaussian  # type: ignore[attr-defined]
 
     def recorded(sums, sigma):
         noisy = exact_sampler(sums, sigma)

@@ -75,7 +75,7 @@ def test_every_round_draws_the_noise_that_its_event_states(name, monkeypatch):
     outcome = (STUDY.bounds.outcome_middle < STUDY.Y) * 1.0 if "logistic" in name and "TwoModel" in name else STUDY.Y
     events = []
     for _ in range(fits):
-        found = make().fit(outcome, STUDY.T, X=STUDY.X)
+        found = make().fit(outcome, STUDY.T, X=STUDY.X)  # type: ignore[attr-defined]
         assert found.guarantee_.status == "proved"
         events += flat(found.guarantee_.events)
     assert len(drawn) == len(events)

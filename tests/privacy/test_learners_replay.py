@@ -70,7 +70,7 @@ def search(name, bases=BASES, neighbours=NEIGHBOURS):
         # What a logistic regression gets is encoded: no covariate is missing or outside its range.
         x = np.column_stack([np.clip(np.nan_to_num(x[:, 0]), -1, 1), x[:, 1]]) if name == "logistic" else x
         learner = LEARNERS[name]()
-        return learner.fit(x, y, sample_weight=w if weighted else None).model_
+        return learner.fit(x, y, sample_weight=w if weighted else None).model_  # type: ignore[attr-defined]
 
     moves = []
     for _ in range(bases):
@@ -176,7 +176,7 @@ def test_the_rounds_are_those_of_the_proof_with_the_shares_that_it_states(classi
     with seeded_noise(0):
         learner = AdditiveLearner(task((0, 1) if classify else (-4, 10)), classify=classify).fit(x, y)
     events = learner.guarantee_.events
-    total = sum(event.mu**2 for event in events)
+    total = sum(event.mu**2 for event in events)  # type: ignore[misc]
     parts = {"p": 2, "a_1": 0.6, "a_2": 0.4}
     for event in events:
         kind = event.name.replace("column 0", "column j").replace("column 1", "column j")

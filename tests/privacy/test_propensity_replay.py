@@ -98,10 +98,10 @@ def test_a_sensitivity_stated_too_small_is_found(name, factor, monkeypatch):
     # A negative control. A bound of the weighted outcome is enforced by the gate, so it is only too small for the
     # outcome that the gate no longer clips.
     if name == "iptw_bound":
-        interval = propensity.Interval
+        interval = propensity.Interval  # type: ignore[attr-defined]
         monkeypatch.setattr(propensity, "Interval", lambda low, high: _Wide(interval(low, high), factor))
     else:
-        right = propensity.sensitivity
+        right = propensity.sensitivity  # type: ignore[attr-defined]
         monkeypatch.setattr(propensity, "sensitivity", lambda *given: factor * right(*given))
     assert search(bases=6).max() > 1
 

@@ -116,7 +116,7 @@ def test_sizes_that_make_no_sense_are_refused(wrong):
 
 def test_a_move_without_a_proof_is_refused():
     with pytest.raises(TypeError, match="proof"):
-        Statistic(move=0.1, radius=1.0, dimension=1)
+        Statistic(move=0.1, radius=1.0, dimension=1)  # type: ignore[call-arg]
     for nothing in ("", None, "trust me"):
         with pytest.raises(InvalidInput, match="Statistic needs proof="):
             Statistic(move=0.1, radius=1.0, dimension=1, proof=nothing)

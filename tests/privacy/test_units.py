@@ -13,7 +13,16 @@ from discreet import ATE, CATE, Bounds, DifferenceInMeans, Uplift
 from discreet.exceptions import InvalidInput
 from discreet.papers import ADUM
 from discreet.privacy.calibration import CAPACITY_BITS, unit_grid
-from discreet.privacy.sensitivity.sets import Ball, Blocks, Cells, Gram, Interval, MeanSquare, Pairs, Statistic
+from discreet.privacy.sensitivity.sets import (
+    Ball,  # type: ignore[attr-defined]
+    Blocks,  # type: ignore[attr-defined]
+    Cells,  # type: ignore[attr-defined]
+    Gram,  # type: ignore[attr-defined]
+    Interval,  # type: ignore[attr-defined]
+    MeanSquare,  # type: ignore[attr-defined]
+    Pairs,  # type: ignore[attr-defined]
+    Statistic,  # type: ignore[attr-defined]
+)
 from discreet.testing import record_sums, seeded_noise
 
 GEOMETRIES = [
@@ -91,7 +100,7 @@ def test_the_stated_distance_is_reached_and_that_of_single_rows_would_not_do(geo
 
 def test_one_row_to_a_unit_under_add_remove_is_the_gate_as_it_was():
     for geometry in GEOMETRIES:
-        plain, unit = geometry.grid(20, "add-remove"), unit_grid(geometry, 20, "add-remove", 1)
+        plain, unit = geometry.grid(20, "add-remove"), unit_grid(geometry, 20, "add-remove", 1)  # type: ignore[attr-defined]
         assert (plain.l2, plain.l1, plain.room) == (unit.l2, unit.l1, unit.room)
 
 
@@ -112,7 +121,7 @@ def visits(people, seed=0, changed=None):
         n = int(rng.integers(1, ROWS + 1))
         y, t, x = rng.random(n), rng.integers(0, 2, n), rng.random(n)
         if person == 5 and changed is not None:
-            y, t, x = np.array(changed, dtype=np.float64).reshape(-1, 3).T
+            y, t, x = np.array(changed, dtype=np.float64).reshape(-1, 3).T  # type: ignore[assignment]
         frames.append(pd.DataFrame({"person": person, "y": y, "t": t.astype(int), "x": x}))
     return pd.concat(frames, ignore_index=True)
 
@@ -144,7 +153,7 @@ def test_a_unit_moves_the_first_rounds_of_an_estimator_no_further_than_stated(na
         (_, geometry, one, diameter), (_, _, other, again) = before[0], after[0]
         assert diameter == again
         moved = (one - other).astype(np.float64)
-        pure = ESTIMATORS[name]().delta is None
+        pure = ESTIMATORS[name]().delta is None  # type: ignore[attr-defined]
         size = np.abs(moved).sum() if pure else apart(moved, geometry)
         worst = max(worst, size / diameter)
     # Some unit of three rows moves the sums further than a single row ever could.
@@ -156,13 +165,13 @@ def test_a_unit_moves_the_first_rounds_of_an_estimator_no_further_than_stated(na
 def test_the_number_of_rows_is_private_and_the_release_says_whose_they_are(name, neighbours):
     estimator = ESTIMATORS[name](neighbours=neighbours)
     recorded = fitted(estimator, visits(60))
-    guarantee = estimator.release_.guarantee
+    guarantee = estimator.release_.guarantee  # type: ignore[attr-defined]
     assert guarantee.unit == "one person with at most 3 rows"
     assert guarantee.proof is not None
     assert guarantee.proof.endswith("units.md")
     assert "the number of records" not in guarantee.public
     assert not guarantee.counts_public
-    assert any("Rows are taken as independent" in note for note in estimator.release_.notes)
+    assert any("Rows are taken as independent" in note for note in estimator.release_.notes)  # type: ignore[attr-defined]
     if name in ("ate", "means", "cate"):
         assert recorded[0][0] == "number of records"
 

@@ -40,7 +40,7 @@ def somebody(person="analyst"):
 def asked_for(service, epsilon, person="analyst"):
     """The job of a request, made without a server."""
     dataset = catalogue.find(service.engine, somebody(person), "clinic")
-    asked = jobs.Asked(kind="difference-in-means", epsilon=epsilon, delta=1e-7)
+    asked = jobs.Asked(kind="difference-in-means", epsilon=epsilon, delta=1e-7)  # type: ignore[attr-defined]
     return jobs.submit(service, somebody(person), dataset, asked)["job"]
 
 
@@ -239,8 +239,8 @@ def test_a_request_that_is_stopped_while_it_works_stays_charged(site, monkeypatc
         go_on.wait(20)
         return original(*args, **kwargs)
 
-    original = worker.sources.opened
-    monkeypatch.setattr(worker.sources, "opened", slowly)
+    original = worker.sources.opened  # type: ignore[attr-defined]
+    monkeypatch.setattr(worker.sources, "opened", slowly)  # type: ignore[attr-defined]
     job = site.ask(epsilon=0.19).json()["job"]
     assert working.wait(20)
     assert site.get(f"/api/v1/requests/{job}").json()["state"] == "running"
@@ -312,14 +312,14 @@ def test_a_source_that_changed_or_disappeared_is_told_before_anything_is_charged
 def test_a_source_that_changes_while_it_is_read_releases_nothing(still):
     service, ahead = still
     job = asked_for(service, 0.3)
-    original = worker.sources.opened
+    original = worker.sources.opened  # type: ignore[attr-defined]
     with pytest.MonkeyPatch.context() as patch:
 
         def touched(source, **facts):
             Path(source).touch()
             return original(source, **facts)
 
-        patch.setattr(worker.sources, "opened", touched)
+        patch.setattr(worker.sources, "opened", touched)  # type: ignore[attr-defined]
         worker.work(service, jobs.claim(service))
     ahead[0] = 1e4
     assert jobs.find(service, somebody(), job)["failure"] == "failed-charged"
@@ -580,7 +580,7 @@ def test_jobs_survive_servers_that_fall_silent(tmp_path):
     first, second = Service.of(settings), Service.of(settings)
     analyst = somebody()
     dataset = catalogue.find(first.engine, analyst, "clinic")
-    asked = [jobs.Asked(kind="difference-in-means", epsilon=epsilon, delta=1e-7) for epsilon in (0.3, 0.4)]
+    asked = [jobs.Asked(kind="difference-in-means", epsilon=epsilon, delta=1e-7) for epsilon in (0.3, 0.4)]  # type: ignore[attr-defined]
     names = [jobs.submit(first, analyst, dataset, each)["job"] for each in asked]
     claimed = [jobs.claim(first) for _ in names]
     assert [row["id"] for row in claimed] == names

@@ -62,6 +62,13 @@ def audit(
     -------
     AuditResult
         The strongest finding, with those of single instruments in ``parts``.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> leaky = dc.audit.Mechanism(run=sum, epsilon=1.0, pair=([0, 1], [1, 1]), name="an exact sum")
+    >>> dc.audit(leaky, trials=200).verdict
+    'the claim is refuted'
     """
     if trials is not None:
         trials = _whole(trials, 2, "trials must be an integer of at least 2: an attack runs on both of two data sets.")

@@ -44,6 +44,15 @@ class Mechanism:
         The relation that it claims, and under which the pair is one.
     name
         For people.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import discreet as dc
+    >>> rng = np.random.default_rng(0)
+    >>> noisy = dc.audit.Mechanism(run=lambda rows: sum(rows) + rng.laplace(), epsilon=1.0, pair=([0, 1], [1, 1]))
+    >>> dc.audit(noisy, trials=200).verdict
+    'no violation found'
     """
 
     run: Callable[[Any], Any]

@@ -43,6 +43,11 @@ class Moved:
         be computed: below 1 the set that is declared is larger than what the map fills at these answers.
     geometry
         The kind of set that contributions are forced into.
+
+    Examples
+    --------
+    >>> Moved(name="score", ratio=0.98, neighbours="an outcome at its end / the other end").ratio <= 1
+    True
     """
 
     name: str
@@ -94,6 +99,16 @@ class AuditResult:
     Privacy
     -------
     Audits run on data of their own making, and hold nothing of any records.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> leaky = dc.audit.Mechanism(run=sum, epsilon=1.0, pair=([0, 1], [1, 1]))
+    >>> result = dc.audit(leaky, trials=200)
+    >>> result.violated, result.epsilon_lower > result.claimed.epsilon
+    (True, True)
+    >>> AuditResult.from_dict(result.to_dict()) == result
+    True
     """
 
     mechanism: str

@@ -61,6 +61,23 @@ class Bounds:
     Privacy
     -------
     Everything here is public and appears in releases. Bounds computed from the records would leak them.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> bounds = dc.Bounds(outcome=(0, 40), covariates={"age": (18, 95), "sex": ["f", "m"]})
+    >>> bounds.names, bounds.outcome_width
+    (('age', 'sex'), 40.0)
+    >>> print(bounds.to_toml())
+    outcome = {low = 0.0, high = 40.0}
+    propensity = {low = 0.05, high = 0.95}
+    <BLANKLINE>
+    [covariates.age]
+    low = 18.0
+    high = 95.0
+    <BLANKLINE>
+    [covariates.sex]
+    levels = ["f", "m"]
     """
 
     # The default exists so that a forgotten outcome is MissingBounds, which says what to do, and no TypeError.

@@ -32,6 +32,14 @@ class Range:
         Ends of the interval, declared from outside knowledge.
     fill : float, optional
         What a missing value counts as. Without it, missing values are refused.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import discreet as dc
+    >>> age = dc.Range(18, 98, fill=58)
+    >>> age.encode(np.array([18, 58, 98, 120, np.nan]))
+    array([-1.,  0.,  1.,  1.,  0.])
     """
 
     low: float
@@ -115,6 +123,14 @@ class Levels:
         The declared level that collects values outside the list. Without it, they are refused.
     fill : level, optional
         The declared level that a missing value counts as. Without it, missing values are refused.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import discreet as dc
+    >>> ward = dc.Levels(("north", "south", "elsewhere"), other="elsewhere")
+    >>> ward.encode(np.array(["south", "north", "attic"]))
+    array([1., 0., 2.])
     """
 
     levels: tuple[Level, ...]

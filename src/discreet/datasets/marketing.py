@@ -70,6 +70,13 @@ def adum(n: int, seed: int, *, sigma: float = 1.0, frequency: float = 1.0) -> St
         Standard deviation of the outcome's noise; 1 in Figure 1, 0.1 in Figure 2.
     frequency : float
         The effect is sin(frequency X).
+
+    Examples
+    --------
+    >>> from discreet.datasets import adum
+    >>> study = adum(n=100, seed=1, sigma=0.1)
+    >>> study.X.shape, bool(abs(study.effects).max() < 1)
+    ((100, 1), True)
     """
     rng = np.random.default_rng(seed)
     x = rng.uniform(-1.0, 1.0, (n, 1))
@@ -86,6 +93,13 @@ def criteo_shaped(n: int, seed: int) -> Study:
     """Records of Criteo's shape: f0 to f11, most at one value, 85 % treated, visits raised by about .01.
 
     Made up, for scale: the real features' dependence is not reproduced.
+
+    Examples
+    --------
+    >>> from discreet.datasets import criteo_shaped
+    >>> trial = criteo_shaped(n=1_000, seed=1)
+    >>> trial.X.shape, float(trial.propensity[0])
+    ((1000, 12), 0.85)
     """
     rng = np.random.default_rng(seed)
     x = _criteo_covariates(n, rng)
@@ -123,6 +137,11 @@ def hillstrom(
         Whose e-mail is the treatment; customers with another e-mail are left out. Control is no e-mail.
     outcome : {"visit", "conversion", "spend"}
         Within two weeks; spending is in dollars.
+
+    Examples
+    --------
+    >>> from discreet.datasets import hillstrom
+    >>> trial = hillstrom("data", treated="womens", outcome="spend")  # doctest: +SKIP
     """
     _one_of("treated", treated, tuple(HILLSTROM_ARMS))
     _one_of("outcome", outcome, tuple(HILLSTROM_OUTCOMES))
@@ -153,6 +172,11 @@ def criteo(path: str | Path | None = None, *, outcome: Literal["visit", "convers
         The data folder, or the file.
     outcome : {"visit", "conversion"}
         Within two weeks.
+
+    Examples
+    --------
+    >>> from discreet.datasets import criteo
+    >>> trial = criteo("data", outcome="conversion")  # doctest: +SKIP
     """
     _one_of("outcome", outcome, CRITEO_OUTCOMES)
     wanted = [*CRITEO_RANGES, "treatment", outcome]

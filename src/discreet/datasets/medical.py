@@ -65,6 +65,11 @@ def mimic(path: str | Path | None = None, *, seed: int = 0) -> Study:
         ``PROCEDUREEVENTS_MV.csv.gz`` (or without ``.gz``), or the data folder that holds it as ``mimic-iii``.
     seed : int
         Which hour of each stay.
+
+    Examples
+    --------
+    >>> from discreet.datasets import mimic
+    >>> study = mimic("mimic-iii")  # doctest: +SKIP
     """
     # Imported when used: a tenth of a second.
     import duckdb
@@ -107,6 +112,11 @@ def tcga(path: str | Path | None = None, *, genes: int = 4_000, seed: int = 0) -
         Number of covariates.
     seed : int
         Seeds treatment and noise.
+
+    Examples
+    --------
+    >>> from discreet.datasets import tcga
+    >>> study = tcga("data", genes=100)  # doctest: +SKIP
     """
     names, expression = _tcga_matrix(data_file(TCGA_FILE, path))
     if isinstance(genes, bool) or not 10 <= genes <= len(names):

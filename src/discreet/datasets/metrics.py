@@ -15,7 +15,13 @@ from discreet.exceptions import InvalidInput
 
 
 class Area(NamedTuple):
-    """An area under a curve, and that of a ranking by chance."""
+    """An area under a curve, and that of a ranking by chance.
+
+    Examples
+    --------
+    >>> round(Area(value=0.75, chance=0.5).gain, 2)
+    0.25
+    """
 
     value: float
     chance: float
@@ -27,7 +33,14 @@ class Area(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """A curve over the share of records that are treated first."""
+    """A curve over the share of records that are treated first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Curve(share=np.array([0.0, 0.5, 1.0]), value=np.array([0.0, 1.0, 1.0])).area
+    Area(value=0.75, chance=0.5)
+    """
 
     share: Float
     value: Float
@@ -45,6 +58,11 @@ def pehe(truth: Any, estimate: Any) -> float:
     ----------
     truth, estimate : array-like of shape (n,)
         True and estimated effects of the same records. Some papers report the square root.
+
+    Examples
+    --------
+    >>> pehe(truth=[1.0, 2.0], estimate=[1.0, 4.0])
+    2.0
     """
     true, found = _column(truth, "truth"), _column(estimate, "estimate")
     if len(true) != len(found):
@@ -65,6 +83,11 @@ def uplift_curve(Y: Any, T: Any, score: Any) -> Curve:
         Outcome and treatment (0 or 1) in a randomised trial.
     score : array-like of shape (n,)
         Estimated effects, or anything else that ranks.
+
+    Examples
+    --------
+    >>> uplift_curve(Y=[1, 0, 1, 1], T=[1, 0, 1, 0], score=[2, 2, 1, 1]).value.tolist()
+    [0.0, 0.5, 0.5]
     """
     seen = _ranked(Y, T, score)
     known = (seen.treated > 0) & (seen.control > 0)
@@ -84,6 +107,11 @@ def qini_curve(Y: Any, T: Any, score: Any) -> Curve:
     ----------
     Y, T, score : array-like of shape (n,)
         As for `uplift_curve`.
+
+    Examples
+    --------
+    >>> qini_curve(Y=[1, 0, 1, 1], T=[1, 0, 1, 0], score=[2, 2, 1, 1]).value.tolist()
+    [0.0, 0.5, 0.5]
     """
     seen = _ranked(Y, T, score)
     scale = np.where(seen.control > 0, seen.treated / np.maximum(seen.control, 1.0), 0.0)
@@ -97,6 +125,11 @@ def auuc(Y: Any, T: Any, score: Any) -> Area:
     ----------
     Y, T, score : array-like of shape (n,)
         As for `uplift_curve`.
+
+    Examples
+    --------
+    >>> auuc(Y=[1, 0, 1, 1], T=[1, 0, 1, 0], score=[2, 2, 1, 1])
+    Area(value=0.375, chance=0.25)
     """
     return uplift_curve(Y, T, score).area
 
@@ -110,6 +143,11 @@ def qini(Y: Any, T: Any, score: Any) -> Area:
     ----------
     Y, T, score : array-like of shape (n,)
         As for `uplift_curve`.
+
+    Examples
+    --------
+    >>> qini(Y=[1, 0, 1, 1], T=[1, 0, 1, 0], score=[2, 2, 1, 1])
+    Area(value=0.375, chance=0.25)
     """
     return qini_curve(Y, T, score).area
 

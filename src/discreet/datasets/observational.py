@@ -63,6 +63,11 @@ def rhc(path: str | Path | None = None, *, outcome: str = "death180") -> Study:
         The data folder, or the file.
     outcome : {"death180", "dth30", "death_any"}
         Death within 180 days, within 30 days, or at any time.
+
+    Examples
+    --------
+    >>> from discreet.datasets import rhc
+    >>> study = rhc("data", outcome="dth30")  # doctest: +SKIP
     """
     if outcome not in RHC_OUTCOMES:
         raise InvalidInput(f"outcome must be one of {', '.join(RHC_OUTCOMES)}: choose a column of the study.")
@@ -88,6 +93,11 @@ def nsw(path: str | Path | None = None, *, re74: bool = False, outcome: tuple[fl
         something in their place.
     outcome : (low, high)
         Public range of the outcome, in dollars.
+
+    Examples
+    --------
+    >>> from discreet.datasets import nsw
+    >>> study = nsw("data")  # doctest: +SKIP
     """
     ranges = NSW_RANGES | ({"re74": (0.0, 40_000.0)} if re74 else {})
     column = _columns(data_file(NSW_FILE, path), ["treat", "re78", *ranges])
@@ -114,6 +124,11 @@ def ihdp(realisation: int = 1, path: str | Path | None = None, *, outcome: tuple
         The data folder, or the file.
     outcome : (low, high)
         Public range of the outcome. Some realisations have far heavier tails than others, and lose them here.
+
+    Examples
+    --------
+    >>> from discreet.datasets import ihdp
+    >>> study = ihdp(1, "data")  # doctest: +SKIP
     """
     if isinstance(realisation, bool) or not isinstance(realisation, int) or realisation < 1:
         raise InvalidInput("realisation must be a positive integer: it is part of the file's name.")

@@ -34,6 +34,13 @@ def propensity_scores(tau: float, seed: int, *, n: int = 1200, d: int = 25, vect
         Number of records (m and n of the paper together) and of covariates.
     vectors : int or None
         Seed of the two vectors, which all trials share; None draws them anew in each.
+
+    Examples
+    --------
+    >>> from discreet.datasets import propensity_scores
+    >>> study = propensity_scores(tau=2.0, seed=1, n=100, d=5)
+    >>> study.X.shape, study.ate
+    ((100, 5), 2.0)
     """
     rng = np.random.default_rng(seed)
     shared = rng if vectors is None else np.random.default_rng(vectors)
@@ -61,6 +68,13 @@ def private_ci_rct(n: int, seed: int) -> Study:
     """Randomised trial of the PrivATE paper, supplement E.1: one covariate, half of the records treated.
 
     Complete randomisation: exactly half of them, drawn by lot. The effect is 1, as in Dataset 1.
+
+    Examples
+    --------
+    >>> from discreet.datasets import private_ci_rct
+    >>> trial = private_ci_rct(n=100, seed=1)
+    >>> float(trial.T.mean()), trial.ate
+    (0.5, 1.0)
     """
     if n < 2 or n % 2:
         raise InvalidInput("n must be even, so that half of the records can be treated: change it by one.")
@@ -90,6 +104,13 @@ def dp_cate(which: int, n: int, seed: int) -> Study:
         Number of records; the paper's studies have 3,000, of which 300 are the queries.
     seed : int
         Seed of the study.
+
+    Examples
+    --------
+    >>> from discreet.datasets import dp_cate
+    >>> study = dp_cate(1, n=100, seed=1)
+    >>> study.X.shape, round(study.ate, 2)
+    ((100, 2), 4.43)
     """
     if which not in (1, 2):
         raise InvalidInput("which must be 1 or 2: the paper has two synthetic data sets.")
@@ -160,6 +181,13 @@ def meta_learners(setup: str, n: int, seed: int) -> Study:
         Number of records.
     seed : int
         Seed of the draw.
+
+    Examples
+    --------
+    >>> from discreet.datasets import meta_learners
+    >>> study = meta_learners("E", n=100, seed=1)
+    >>> study.X.shape, study.bounds.outcome
+    ((100, 6), (-25.0, 35.0))
     """
     if setup not in SETUPS:
         raise InvalidInput(f"setup must be one of {', '.join(SETUPS)}: choose a row of Table 1.")

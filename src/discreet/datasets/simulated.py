@@ -25,6 +25,20 @@ class Design:
 
     ``covariates(n, rng)`` draws the covariates, ``surface(x)`` returns (propensity, outcome under control, effect), and
     ``noise(n, rng)`` the error of the outcome; without a ``noise`` the outcome is binary and the surface is its risk.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.datasets import Design
+    >>> trial = Design(
+    ...     name="coin",
+    ...     bounds=dc.Bounds(outcome=(-5, 5), covariates=[(0, 1)]),
+    ...     covariates=lambda n, rng: rng.random((n, 1)),
+    ...     surface=lambda x: (0.5 + 0 * x[:, 0], x[:, 0], 1 + 0 * x[:, 0]),
+    ...     known_ate=1.0,
+    ... )
+    >>> trial.draw(n=100, seed=1).n
+    100
     """
 
     name: str
@@ -103,6 +117,13 @@ def private_ci(which: int, n: int, seed: int) -> Study:
     """Dataset 1 (p = 2) or Dataset 2 (p = 24, six of them active) of the PrivATE paper.
 
     The coefficients are drawn anew for each study, as the paper's text says; the effect is 1.
+
+    Examples
+    --------
+    >>> from discreet.datasets import private_ci
+    >>> study = private_ci(2, n=100, seed=1)
+    >>> study.X.shape, study.ate
+    ((100, 24), 1.0)
     """
     p, support = {1: (2, 2), 2: (24, 6)}[which]
     rng = np.random.default_rng(seed)
@@ -354,7 +375,15 @@ DESIGNS: dict[str, Design] = {
 
 
 def draw(name: str, n: int, seed: int) -> Study:
-    """Draw a study of ``n`` records from a design by name: ``"private-ci-1"``, ``"setup-a"``, ``"clinic"``, ..."""
+    """Draw a study of ``n`` records from a design by name: ``"private-ci-1"``, ``"setup-a"``, ``"clinic"``, ...
+
+    Examples
+    --------
+    >>> from discreet.datasets import draw
+    >>> study = draw("private-ci-1", n=100, seed=1)
+    >>> study.name, study.n
+    ('private-ci-1', 100)
+    """
     if name.startswith("private-ci-"):
         return private_ci(int(name[-1]), n, seed)
     return DESIGNS[name].draw(n, seed)

@@ -31,6 +31,13 @@ class Study:
         Average effect in the population that the design describes, of the clipped outcome.
     effects, propensity : arrays of shape (n,) or None
         Each record's expected effect and its probability of treatment.
+
+    Examples
+    --------
+    >>> from discreet.datasets import adum
+    >>> study = adum(n=100, seed=1)
+    >>> study.name, study.n, study.bounds.propensity
+    ('adum', 100, (0.4, 0.6))
     """
 
     name: str

@@ -55,6 +55,11 @@ def social_pressure(
         Seed of a synthetic treatment and of whose outcome is changed by it.
     treated : {"civic", "hawthorne", "self", "neighbors", "any"}, optional
         Whose letter is the treatment; voters with another letter are left out.
+
+    Examples
+    --------
+    >>> from discreet.datasets import social_pressure
+    >>> trial = social_pressure("data", treated="neighbors")  # doctest: +SKIP
     """
     from pyarrow import ArrowException, array
     from pyarrow.compute import is_in

@@ -84,6 +84,19 @@ class ATE(BaseEstimator):  # type: ignore[misc]
     -------
     Protects every record's outcome, treatment and covariates under the stated relation, for every data set. Public:
     the bounds, the number of records under replace-one, a known propensity. Proof: docs/proofs/ate.md.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.datasets import draw
+    >>> study = draw("private-ci-1", n=4_000, seed=1)
+    >>> with dc.testing.seeded_noise(0):  # leave this line out to publish
+    ...     ate = dc.ATE(epsilon=1.0, delta=1e-6, bounds=study.bounds).fit(study.Y, study.T, X=study.X)
+    >>> round(ate.ate_, 1)
+    1.0
+    >>> low, high = ate.ate_interval(alpha=0.05)
+    >>> low < 1.0 < high
+    True
     """
 
     method_id: ClassVar[str] = "discreet/ate"

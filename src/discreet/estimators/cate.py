@@ -99,6 +99,19 @@ class CATE(BaseEstimator):  # type: ignore[misc]
     -------
     Protects every record's outcome, treatment and covariates under the stated relation, for every data set. Public: the
     bounds, the number of records under replace-one, a known propensity. Proof: docs/proofs/cate.md.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.datasets import dp_cate
+    >>> study = dp_cate(1, n=4_000, seed=1)
+    >>> with dc.testing.seeded_noise(0):  # leave this line out to publish
+    ...     cate = dc.CATE(epsilon=4.0, delta=1e-6, bounds=study.bounds).fit(study.Y, study.T, X=study.X)
+    >>> cate.effect([[0.1, 0.5], [0.4, 0.5]]).round(0)
+    array([2., 5.])
+    >>> low, high = cate.ate_interval()
+    >>> bool(low < study.ate < high)
+    True
     """
 
     method_id: ClassVar[str] = "discreet/cate"

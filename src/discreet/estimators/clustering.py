@@ -47,6 +47,17 @@ class PrivateKMeans:
         Number of Lloyd's iterations, fixed in advance.
     random_state : int, default 0
         Seeds the first centres, which depend on nothing else; never the noise.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.datasets import private_ci
+    >>> trial = private_ci(1, n=2_000, seed=1)
+    >>> uplift = dc.Uplift(epsilon=2.0, delta=1e-6, bounds=trial.bounds, by=dc.PrivateKMeans(clusters=3))
+    >>> with dc.testing.seeded_noise(0):
+    ...     _ = uplift.fit(trial.Y, trial.T, X=trial.X)
+    >>> len(uplift.table())
+    3
     """
 
     method_id: ClassVar[str] = "discreet/private-k-means"

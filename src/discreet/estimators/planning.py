@@ -55,6 +55,14 @@ class Plan:
         Width that the same assumptions give without any noise.
     assumptions : tuple of str
         What was assumed where public facts do not settle it.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> bounds = dc.Bounds(outcome=(0, 40), covariates=[(18, 95)])
+    >>> more = dc.plan("ate", n=20_000, bounds=bounds, epsilon=1.0, delta=1e-6)
+    >>> more.width > more.without_privacy
+    True
     """
 
     estimator: Estimator
@@ -121,6 +129,16 @@ def plan(
     Privacy
     -------
     No records are involved.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> bounds = dc.Bounds(outcome=(0, 40), covariates=[(18, 95)])
+    >>> round(dc.plan("ate", n=20_000, bounds=bounds, epsilon=1.0, delta=1e-6, propensity=0.5).width, 2)
+    0.38
+    >>> solved = dc.plan("difference-in-means", n=20_000, bounds=bounds, width=1.0)
+    >>> round(solved.epsilon, 2)
+    0.04
     """
     _check(estimator, n, bounds, neighbours)
     _between(alpha, "alpha", "0.05 stands for a 95 % interval")

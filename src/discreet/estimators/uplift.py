@@ -85,6 +85,17 @@ class Uplift(BaseEstimator):  # type: ignore[misc]
     Protects every record's outcome, treatment and covariates under the stated relation, for every data set. Public:
     the bounds, declared segments, the number of records under replace-one, a known propensity. Proof:
     docs/proofs/uplift.md.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.datasets import adum
+    >>> trial = adum(n=4_000, seed=1)
+    >>> uplift = dc.Uplift(epsilon=2.0, delta=1e-6, bounds=trial.bounds, by={0: 8}, propensity=0.5)
+    >>> with dc.testing.seeded_noise(0):  # leave this line out to publish
+    ...     _ = uplift.fit(trial.Y, trial.T, X=trial.X)
+    >>> uplift.targeting([[-0.9], [0.9]], fraction=0.5)
+    array([False,  True])
     """
 
     method_id: ClassVar[str] = "discreet/uplift"

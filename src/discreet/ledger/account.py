@@ -21,7 +21,17 @@ _BAR = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota:
-    """One analyst's cap, and what the analyst has spent of it."""
+    """One analyst's cap, and what the analyst has spent of it.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> ledger = dc.Ledger("sqlite:///budget.db")
+    >>> ledger.open("clinic", epsilon=2, analysts={"Ada": dc.Budget(epsilon=1)})
+    >>> quota = ledger.account("clinic").quotas["Ada"]
+    >>> quota.cap.epsilon, quota.spent.epsilon
+    (1.0, 0.0)
+    """
 
     cap: Budget
     spent: Total
@@ -47,6 +57,17 @@ class Account:
         How many requests are in which state.
     proposals
         Caps that wait for a second curator.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.ledger import Cost
+    >>> ledger = dc.Ledger("sqlite:///budget.db")
+    >>> ledger.open("clinic", epsilon=2)
+    >>> _ = ledger.reserve("clinic", Cost(epsilon=0.5))
+    >>> account = ledger.account("clinic")
+    >>> account.left, account.fits(Cost(epsilon=1.75))
+    ((1.5, 0.0), False)
     """
 
     dataset: str

@@ -55,6 +55,14 @@ class Wanted:
         What identical requests have in common; None where that cannot be told from public facts.
     legacy
         The same in the words of ledgers that were written before estimators had ids.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> estimator = dc.DifferenceInMeans(epsilon=0.5, bounds=dc.Bounds(outcome=(0, 1)))
+    >>> wanted = wanted_by(estimator, {"Y": [0, 1], "T": [0, 1]}, one_gate=True)
+    >>> wanted.neighbours, wanted.about
+    ('replace-one', {'method': 'DifferenceInMeans'})
     """
 
     cost: Cost
@@ -117,6 +125,13 @@ def wanted_by(estimator: Any, call: Mapping[str, Any], *, one_gate: bool, ledger
     """What an estimator's ``fit`` or ``fit_table`` would ask a ledger for, called with these arguments.
 
     Identical requests are recognised where a ledger is given: it keys the digests that tell records apart.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> estimator = dc.DifferenceInMeans(epsilon=0.5, bounds=dc.Bounds(outcome=(0, 1)))
+    >>> wanted_by(estimator, {"Y": [0, 1], "T": [0, 1]}, one_gate=True).cost
+    Cost(epsilon=0.5, delta=0.0, mu=None)
     """
     budget = Budget(epsilon=estimator.epsilon, delta=getattr(estimator, "delta", None))
     neighbours: Neighbours = getattr(estimator, "neighbours", "replace-one")

@@ -34,6 +34,14 @@ class Cost:
         What its release will state; a delta of 0 is pure epsilon.
     mu
         Set where everything is released through one gate with Gaussian noise: all rounds together are mu-GDP.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> Cost.of(dc.Budget(epsilon=1))
+    Cost(epsilon=1.0, delta=0.0, mu=None)
+    >>> round(Cost.of(dc.Budget(epsilon=1, delta=1e-6), one_gate=True).mu, 2)
+    0.24
     """
 
     epsilon: float
@@ -99,7 +107,14 @@ def pure_mu(epsilon: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Total:
-    """Costs added up: plainly, and as mu-GDP (infinite where one of them is not)."""
+    """Costs added up: plainly, and as mu-GDP (infinite where one of them is not).
+
+    Examples
+    --------
+    >>> total = Total.of([Cost(epsilon=0.5), Cost(epsilon=0.25)])
+    >>> total.epsilon, total.requests
+    (0.75, 2)
+    """
 
     epsilon: float = 0.0
     delta: float = 0.0

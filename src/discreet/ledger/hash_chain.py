@@ -36,6 +36,15 @@ class Entry:
         The particulars, plain JSON.
     previous, hash
         Hash of the line before, and of this one.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> ledger = dc.Ledger("sqlite:///budget.db")
+    >>> ledger.open("clinic", epsilon=2, curator="Ada")
+    >>> entry = ledger.log()[0]
+    >>> entry.seq, entry.actor, entry.action, entry.hash == entry.digest()
+    (1, 'Ada', 'open', True)
     """
 
     seq: int
@@ -64,7 +73,17 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The end of a log, to be kept where nobody who can write the log can change it."""
+    """The end of a log, to be kept where nobody who can write the log can change it.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> ledger = dc.Ledger("sqlite:///budget.db")
+    >>> ledger.open("clinic", epsilon=2)
+    >>> kept = str(ledger.head)
+    >>> ledger.verify(anchor=Head.parse(kept)).seq
+    1
+    """
 
     seq: int
     hash: str
@@ -138,7 +157,17 @@ def read_lines(lines: Iterable[str]) -> Iterator[Entry]:
 
 
 def verify_lines(lines: Iterable[str], anchor: Head | None = None) -> Head:
-    """Verify an exported log, and that it contains a head that was kept; return its own head."""
+    """Verify an exported log, and that it contains a head that was kept; return its own head.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> ledger = dc.Ledger("sqlite:///budget.db")
+    >>> ledger.open("clinic", epsilon=2)
+    >>> ledger.freeze("clinic", curator="Ada")
+    >>> verify_lines([entry.line for entry in ledger.log()], anchor=ledger.head).seq
+    2
+    """
     return verify_entries(read_lines(lines), anchor)
 
 

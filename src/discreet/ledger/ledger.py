@@ -44,6 +44,18 @@ class Ledger:
     All releases that are charged to a data set together satisfy its cap, however analysts choose what to ask, with the
     exceptions that docs/proofs/ledger.md names: claimed releases count with what they claim. A charge is on disk before
     noise is drawn, and nothing is ever refunded after. Nothing in the ledger but the releases depends on records.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.datasets import private_ci_rct
+    >>> ledger = dc.Ledger("sqlite:///budget.db")
+    >>> ledger.open("trial", epsilon=2)
+    >>> trial = private_ci_rct(n=200, seed=1)
+    >>> means = dc.DifferenceInMeans(epsilon=0.5, bounds=trial.bounds)
+    >>> _ = means.fit(trial.Y, trial.T, X=trial.X, ledger=ledger, dataset="trial")
+    >>> ledger.account("trial").left
+    (1.5, 0.0)
     """
 
     def __init__(self, url: str) -> None:

@@ -45,6 +45,17 @@ class Request:
         What the settlement says about the release: kind, status, events.
     answered
         Analysts who got the release again, for free.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.ledger import Cost
+    >>> ledger = dc.Ledger("sqlite:///budget.db")
+    >>> ledger.open("clinic", epsilon=2)
+    >>> number = ledger.reserve("clinic", Cost(epsilon=0.5), analyst="Ada")
+    >>> request = ledger.request(number)
+    >>> request.state, request.cost.epsilon
+    ('reserved', 0.5)
     """
 
     id: int
@@ -63,7 +74,20 @@ class Request:
 
 @dataclass(slots=True, kw_only=True)
 class Proposal:
-    """A higher cap that one curator has proposed, and another has yet to approve."""
+    """A higher cap that one curator has proposed, and another has yet to approve.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> ledger = dc.Ledger("sqlite:///budget.db")
+    >>> ledger.open("clinic", epsilon=2)
+    >>> number = ledger.propose("clinic", epsilon=3, curator="Ada")
+    >>> [(each.curator, each.cap.epsilon) for each in ledger.proposals()]
+    [('Ada', 3.0)]
+    >>> ledger.approve(number, curator="Grace")
+    >>> ledger.account("clinic").cap.epsilon
+    3.0
+    """
 
     id: int
     dataset: str

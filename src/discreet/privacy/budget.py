@@ -20,6 +20,14 @@ class Budget:
         Positive and finite; smaller is more private.
     delta
         Between 0 and 1, usually far below one over the number of records. None (or 0) means pure epsilon.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> print(dc.Budget(epsilon=1, delta=1e-6))
+    epsilon = 1, delta = 1e-06
+    >>> dc.Budget(epsilon=1, delta=1e-6).covers(dc.Budget(epsilon=0.5))
+    True
     """
 
     epsilon: float
@@ -53,6 +61,8 @@ class Budget:
 class Shares:
     """Named shares of a budget that add up to at most one.
 
+    Examples
+    --------
     >>> Shares(location=0.1, moments=0.5, score=0.4).moments
     0.5
     """

@@ -78,6 +78,18 @@ class Guarantee:
         Everything that was released, in order, on the same records.
     audit
         Version of the audit that covers this configuration (docs/evidence/audit.md); None if none does.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.datasets import private_ci_rct
+    >>> trial = private_ci_rct(n=200, seed=1)
+    >>> with dc.testing.seeded_noise(0):
+    ...     means = dc.DifferenceInMeans(epsilon=1.0, delta=1e-6, bounds=trial.bounds).fit(trial.Y, trial.T, X=trial.X)
+    >>> print(means.guarantee_.budget, means.guarantee_.status)
+    epsilon = 1, delta = 1e-06 test
+    >>> means.guarantee_.epsilon_at(1e-9) > 1.0
+    True
     """
 
     epsilon: float
@@ -189,6 +201,16 @@ def sequential(*guarantees: Guarantee) -> Guarantee:
     """Guarantee of several releases about the same records, each chosen freely after the ones before it.
 
     The deltas are added up, and the epsilon is what all events together give at that delta.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.datasets import private_ci_rct
+    >>> trial = private_ci_rct(n=200, seed=1)
+    >>> with dc.testing.seeded_noise(0):
+    ...     one = dc.DifferenceInMeans(epsilon=0.5, bounds=trial.bounds).fit(trial.Y, trial.T, X=trial.X).guarantee_
+    >>> round(sequential(one, one).epsilon, 6)
+    1.0
     """
     if len(guarantees) == 1:
         return guarantees[0]
@@ -204,6 +226,16 @@ def parallel(*guarantees: Guarantee) -> Guarantee:
 
     Which part a record belongs to must depend neither on its content nor on other records: use a keyed hash of its unit
     or, under replace-one, its position (removing a record moves the positions of all that follow).
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.datasets import private_ci_rct
+    >>> trial = private_ci_rct(n=200, seed=1)
+    >>> with dc.testing.seeded_noise(0):
+    ...     one = dc.DifferenceInMeans(epsilon=0.5, bounds=trial.bounds).fit(trial.Y, trial.T, X=trial.X).guarantee_
+    >>> parallel(one, one).epsilon
+    0.5
     """
     if len(guarantees) == 1:
         return guarantees[0]

@@ -54,6 +54,14 @@ class Uncertainty:
         Standard deviation of the second-order remainder: the noise in the adjustment models.
     clipping : float
         Largest bias that clipping of extreme scores is taken to have caused; the interval allows for it in full.
+
+    Examples
+    --------
+    >>> parts = Uncertainty(sampling=0.3, privacy=0.4)
+    >>> parts.se
+    0.5
+    >>> [round(end, 2) for end in parts.interval(2.0, alpha=0.05)]
+    [1.02, 2.98]
     """
 
     sampling: float
@@ -139,6 +147,18 @@ class Release:
     Privacy
     -------
     Everything here is covered by ``guarantee``: intervals at any level, tables, pages and files cost nothing more.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.datasets import private_ci_rct
+    >>> trial = private_ci_rct(n=1_000, seed=1)
+    >>> with dc.testing.seeded_noise(0):
+    ...     means = dc.DifferenceInMeans(epsilon=1.0, bounds=trial.bounds).fit(trial.Y, trial.T, X=trial.X)
+    >>> means.release_.kind, means.release_.n
+    ('difference-in-means', 1000.0)
+    >>> dc.Release.from_dict(means.release_.to_dict()) == means.release_
+    True
     """
 
     format: ClassVar[str] = FORMAT

@@ -38,7 +38,14 @@ _BITS = 14
 
 
 class Curve(NamedTuple):
-    """The effect along one covariate, others averaged: its values or levels, the effect there, and a band."""
+    """The effect along one covariate, others averaged: its values or levels, the effect there, and a band.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Curve(("f", "m"), effect=np.array([1.0, 2.0]), low=np.array([0.5, 1.0]), high=np.array([1.5, 3.0])).values
+    ('f', 'm')
+    """
 
     values: tuple[Any, ...]
     effect: Float
@@ -87,6 +94,17 @@ class EffectRelease:
     Privacy
     -------
     Everything here is covered by ``guarantee``: queries, intervals at any level, pictures and files cost nothing more.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.datasets import dp_cate
+    >>> study = dp_cate(1, n=1_000, seed=1)
+    >>> with dc.testing.seeded_noise(0):
+    ...     cate = dc.CATE(epsilon=1.0, delta=1e-6, bounds=study.bounds).fit(study.Y, study.T, X=study.X)
+    >>> read = dc.EffectRelease.from_dict(cate.release_.to_dict())
+    >>> bool((read.effect(study.X[:3]) == cate.effect(study.X[:3])).all())
+    True
     """
 
     format: ClassVar[str] = FORMAT

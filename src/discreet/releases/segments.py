@@ -37,7 +37,15 @@ _WIDER = 1.1
 
 
 class UpliftCurve(NamedTuple):
-    """What treating the segments with the largest effects first is worth, per record of all; with its band."""
+    """What treating the segments with the largest effects first is worth, per record of all; with its band.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> share, value = np.array([0.0, 0.5, 1.0]), np.array([0.0, 1.0, 1.2])
+    >>> float(UpliftCurve(share, value, low=value - 0.1, high=value + 0.1).value.max())
+    1.2
+    """
 
     share: Float
     value: Float
@@ -67,6 +75,18 @@ class UpliftRelease:
         What is promised and to whom; the public facts that were declared.
     settings, notes
         Public settings by name, plain JSON; assumptions and warnings, one sentence each.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.datasets import adum
+    >>> trial = adum(n=1_000, seed=1)
+    >>> uplift = dc.Uplift(epsilon=2.0, delta=1e-6, bounds=trial.bounds, by={0: 4}, propensity=0.5)
+    >>> with dc.testing.seeded_noise(0):
+    ...     _ = uplift.fit(trial.Y, trial.T, X=trial.X)
+    >>> read = dc.UpliftRelease.from_dict(uplift.release_.to_dict())
+    >>> [row["segment"] for row in read.table()], read.ate() == uplift.ate()
+    (['x0 [-1, -0.5)', 'x0 [-0.5, 0)', 'x0 [0, 0.5)', 'x0 [0.5, 1]'], True)
     """
 
     format: ClassVar[str] = FORMAT

@@ -60,6 +60,13 @@ class Attack:
         The mechanism in the paper's setting, at a budget.
     run_
         From such a mechanism to a result.
+
+    Examples
+    --------
+    >>> from discreet.audit import ATTACKS
+    >>> attack = ATTACKS["adum_range_for_max"]
+    >>> attack.mechanism, attack.budget.epsilon
+    ('papers.ADUM', 1.0)
     """
 
     name: str

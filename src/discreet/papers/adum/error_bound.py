@@ -14,7 +14,13 @@ from discreet.exceptions import InvalidInput
 
 
 class Terms(NamedTuple):
-    """The three terms of (7)."""
+    """The three terms of (7).
+
+    Examples
+    --------
+    >>> Terms(bias=0.5, variance=0.25, privacy=0.25).total
+    1.0
+    """
 
     bias: float
     variance: float
@@ -39,6 +45,11 @@ class Smooth(NamedTuple):
         sigma, the standard deviation of the outcome's noise.
     outcome_bound
         D_y.
+
+    Examples
+    --------
+    >>> Smooth(lipschitz_control=0.0, lipschitz_treated=1.0, width=2.0, noise_sd=1.0, outcome_bound=5.0).slope
+    4.0
     """
 
     lipschitz_control: float
@@ -54,7 +65,14 @@ class Smooth(NamedTuple):
 
 
 def pehe_bound(study: Smooth, p: int, n: int, epsilon: float, balance: float = 1.0) -> Terms:
-    """The right side of (7); ``balance`` is beta, the widest cell over the narrowest."""
+    """The right side of (7); ``balance`` is beta, the widest cell over the narrowest.
+
+    Examples
+    --------
+    >>> study = Smooth(lipschitz_control=0.0, lipschitz_treated=1.0, width=2.0, noise_sd=1.0, outcome_bound=5.0)
+    >>> [round(term, 3) for term in pehe_bound(study, p=10, n=10_000, epsilon=1.0)]
+    [0.08, 0.024, 0.014]
+    """
     _check(p, n, epsilon)
     return Terms(
         bias=2 * study.slope * balance**2 / p**2,
@@ -64,13 +82,25 @@ def pehe_bound(study: Smooth, p: int, n: int, epsilon: float, balance: float = 1
 
 
 def failure_probability(p: int, n: int, epsilon: float) -> float:
-    """The smallest Delta for which Corollary 1 applies: from epsilon = 8 p log(1 / Delta) / n."""
+    """The smallest Delta for which Corollary 1 applies: from epsilon = 8 p log(1 / Delta) / n.
+
+    Examples
+    --------
+    >>> round(failure_probability(p=10, n=1_000, epsilon=0.5), 4)
+    0.0019
+    """
     _check(p, n, epsilon)
     return math.exp(-epsilon * n / (8 * p))
 
 
 def least_epsilon(p: int, n: int, failure: float) -> float:
-    """The smallest epsilon for which (7) is said to hold with probability 1 - ``failure``."""
+    """The smallest epsilon for which (7) is said to hold with probability 1 - ``failure``.
+
+    Examples
+    --------
+    >>> round(least_epsilon(p=10, n=10_000, failure=0.05), 4)
+    0.024
+    """
     _check(p, n, 1.0)
     if not 0 < failure < 1:
         raise InvalidInput("failure must lie between 0 and 1: it is a probability.")
@@ -78,7 +108,14 @@ def least_epsilon(p: int, n: int, failure: float) -> float:
 
 
 def best_cells(study: Smooth, n: int, epsilon: float) -> int:
-    """p_opt: the number of cells that makes (7) smallest. With many records the bound has one minimum only."""
+    """p_opt: the number of cells that makes (7) smallest. With many records the bound has one minimum only.
+
+    Examples
+    --------
+    >>> study = Smooth(lipschitz_control=0.0, lipschitz_treated=1.0, width=2.0, noise_sd=1.0, outcome_bound=5.0)
+    >>> best_cells(study, n=10_000, epsilon=1.0)
+    14
+    """
     p = 1
     while pehe_bound(study, p + 1, n, epsilon).total < pehe_bound(study, p, n, epsilon).total:
         p += 1

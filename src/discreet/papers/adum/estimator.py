@@ -84,6 +84,17 @@ class ADUM(BaseEstimator):  # type: ignore[misc]
     -------
     Outcome, treatment and covariates of every record are protected. Proof: docs/proofs/adum.md. Public: the bounds, the
     declared partition, and under replace-one the number of records. With ``outcome_bound="range"``: claimed.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.datasets import adum
+    >>> study = adum(n=4_000, seed=1, sigma=0.1)
+    >>> cells = dc.papers.ADUM(epsilon=2.0, bounds=study.bounds, by={0: 4})
+    >>> with dc.testing.seeded_noise(0):
+    ...     _ = cells.fit(study.Y, study.T, X=study.X)
+    >>> cells.effect([[-0.9], [0.9]]).round(1)
+    array([-0.7,  0.7])
     """
 
     method_id: ClassVar[str] = "discreet/papers/adum"

@@ -52,6 +52,17 @@ class SegmentRelease:
         Public settings by name, plain JSON.
     notes
         Assumptions and warnings, one sentence each.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.datasets import adum
+    >>> study = adum(n=1_000, seed=1)
+    >>> cells = dc.papers.ADUM(epsilon=1.0, bounds=study.bounds, by={0: 2})
+    >>> with dc.testing.seeded_noise(0):
+    ...     _ = cells.fit(study.Y, study.T, X=study.X)
+    >>> [row["cell"] for row in cells.release_.table()]
+    ['x0 [-1, 0)', 'x0 [0, 1]']
     """
 
     format: ClassVar[str] = FORMAT

@@ -92,6 +92,17 @@ class TwoModel(BaseEstimator):  # type: ignore[misc]
     -------
     Outcome, treatment and covariates of every record are protected. Proof: docs/proofs/adum.md. Public: the bounds and,
     under replace-one, the number of records. With ``perturbation="objective"``: claimed.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.datasets import adum
+    >>> study = adum(n=4_000, seed=1, sigma=0.1)
+    >>> model = dc.papers.TwoModel(epsilon=4.0, bounds=study.bounds)
+    >>> with dc.testing.seeded_noise(0):
+    ...     _ = model.fit(study.Y, study.T, X=study.X)
+    >>> bool(model.effect([[0.9]])[0] > model.effect([[-0.9]])[0])
+    True
     """
 
     method_id: ClassVar[str] = "discreet/papers/two-model"

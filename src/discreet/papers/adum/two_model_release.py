@@ -45,6 +45,18 @@ class TwoModelRelease:
         Public settings by name, plain JSON.
     notes
         Assumptions and warnings, one sentence each.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.datasets import adum
+    >>> study = adum(n=4_000, seed=1, sigma=0.1)
+    >>> model = dc.papers.TwoModel(epsilon=4.0, bounds=study.bounds)
+    >>> with dc.testing.seeded_noise(0):
+    ...     _ = model.fit(study.Y, study.T, X=study.X)
+    >>> read = TwoModelRelease.from_dict(model.release_.to_dict())
+    >>> read.weights.shape, bool((read.weights == model.release_.weights).all())
+    ((2, 2), True)
     """
 
     format: ClassVar[str] = FORMAT

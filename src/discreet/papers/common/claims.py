@@ -9,7 +9,20 @@ from discreet.privacy.noise import drawing_is_seeded
 
 
 class UnprovedClaim(UserWarning):
-    """A method was fitted whose privacy rests on its authors' claim."""
+    """A method was fitted whose privacy rests on its authors' claim.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import discreet as dc
+    >>> from discreet.datasets import adum
+    >>> study = adum(n=200, seed=1)
+    >>> cells = dc.papers.ADUM(epsilon=1.0, bounds=study.bounds, by={0: 2}, outcome_bound="range")
+    >>> with warnings.catch_warnings(record=True, action="always") as seen:
+    ...     _ = cells.fit(study.Y, study.T, X=study.X)
+    >>> issubclass(seen[0].category, dc.papers.UnprovedClaim)
+    True
+    """
 
 
 def warn_of_claim(method: str, measured: str, stacklevel: int = 4) -> None:

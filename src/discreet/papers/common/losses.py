@@ -31,6 +31,19 @@ class Loss:
         Largest curvature, where a certificate is wanted.
     softer
         The same loss, with slopes no larger, rounded off over a range that is so many times as wide.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> logcosh = Loss(
+    ...     name="logcosh",
+    ...     value=lambda u: np.log(np.cosh(u)),
+    ...     slope=np.tanh,
+    ...     curvature=lambda u: 1 - np.tanh(u) ** 2,
+    ...     lipschitz=1.0,
+    ... )
+    >>> logcosh.slope(np.array([0.0, 1.0])).round(2)
+    array([0.  , 0.76])
     """
 
     name: str
@@ -43,7 +56,14 @@ class Loss:
 
 
 def huber(knee: float, scale: float = 1.0, name: str = "huber") -> Loss:
-    """u^2 / 2 up to the knee and linear beyond, times a scale; slopes are clipped to knee * scale."""
+    """u^2 / 2 up to the knee and linear beyond, times a scale; slopes are clipped to knee * scale.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> huber(knee=1.0).value(np.array([0.5, 3.0]))
+    array([0.125, 2.5  ])
+    """
 
     def value(u: Float) -> Float:
         size = np.abs(u)
@@ -93,6 +113,11 @@ def loss_of(given: str | Loss, *, knee: float, reach: float, domain: float) -> L
         Bound on residuals where the fitted function is zero.
     domain
         Bound on residuals of the minimiser of "l2".
+
+    Examples
+    --------
+    >>> loss_of("huber", knee=1.0, reach=5.0, domain=10.0).lipschitz
+    1.0
     """
     if isinstance(given, Loss):
         return given

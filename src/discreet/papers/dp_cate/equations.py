@@ -26,6 +26,13 @@ class Weight:
         For people.
     value, slope
         lambda and its derivative, at arrays of propensities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> overlap = Weight("overlap", value=lambda pi: pi * (1 - pi), slope=lambda pi: 1 - 2 * pi)
+    >>> overlap.value(np.array([0.5, 0.1])).round(2)
+    array([0.25, 0.09])
     """
 
     name: str

@@ -127,6 +127,18 @@ class DPCATEFunction(BaseEstimator):  # type: ignore[misc]
     The fitted object itself is **not private** and refuses to be pickled or copied. Proved calibration: protects every
     record of the second half, and with ``split="private"`` of the first half too; proof: docs/proofs/dp_cate.md. What
     it leaves behind may be published.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.datasets import dp_cate
+    >>> study = dp_cate(1, n=400, seed=1)
+    >>> kind = {"calibration": "proved", "split": "private", "random_state": 0}
+    >>> function = dc.papers.DPCATEFunction(epsilon=1.0, delta=1e-5, bounds=study.bounds, **kind)
+    >>> with dc.testing.seeded_noise(0):
+    ...     _ = function.fit(study.Y, study.T, X=study.X)
+    >>> function.effect([[0.2, 0.5], [0.8, 0.5]]).shape
+    (2,)
     """
 
     method_id: ClassVar[str] = "discreet/papers/dp-cate-function"

@@ -44,6 +44,20 @@ class SecretFunction:
     as_printed
         Algorithm 2 as its text has it: after the first call answers are drawn from the process given earlier *outputs*,
         with neither g_D nor r. Otherwise answer_i = g_D(x_i) + r noise_i, noise_i given the *noise* at earlier queries.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from sklearn.linear_model import LinearRegression, LogisticRegression
+    >>> import discreet as dc
+    >>> from discreet.datasets import dp_cate
+    >>> study = dp_cate(1, n=200, seed=1)
+    >>> models = {"model_regression": LinearRegression(), "model_propensity": LogisticRegression()}
+    >>> function = dc.papers.DPCATEFunction(epsilon=1.0, delta=1e-5, bounds=study.bounds, random_state=0, **models)
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     _ = function.fit(study.Y, study.T, X=study.X)
+    >>> function.secret_
+    <SECRET function, fitted to records without noise: do not publish>
     """
 
     def __init__(self, function: Function, r: float, *, as_printed: bool = False) -> None:

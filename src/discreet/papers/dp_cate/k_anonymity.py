@@ -41,6 +41,17 @@ def anonymised_effects(
         Smallest group of records that share their covariates.
     aggregate : {"covariates", "outcomes"}
         Whether only covariates become those of their group, or outcomes, too, over both arms.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression, LogisticRegression
+    >>> import discreet as dc
+    >>> from discreet.datasets import dp_cate
+    >>> study = dp_cate(1, n=400, seed=1)
+    >>> models = {"stage2": "linear", "model_regression": LinearRegression(), "model_propensity": LogisticRegression()}
+    >>> model = dc.papers.DPCATE(epsilon=1.0, delta=1e-5, bounds=study.bounds, **models)
+    >>> dc.papers.anonymised_effects(model, study.Y, study.T, X=study.X, queries=[[0.5, 0.5]], k=10).shape
+    (1,)
     """
     if aggregate not in get_args(Aggregate):
         raise InvalidInput("aggregate must be 'covariates' or 'outcomes': choose one of them.")
@@ -56,7 +67,15 @@ def anonymised_effects(
 
 
 def anonymised(x: Float, bounds: Bounds, k: int) -> Float:
-    """Encoded covariates of records, with those of at least k records made equal each."""
+    """Encoded covariates of records, with those of at least k records made equal each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import discreet as dc
+    >>> anonymised(np.array([[-1.0], [0.0], [0.5], [1.0]]), dc.Bounds(outcome=(0, 1), covariates=[(0, 1)]), k=2).ravel()
+    array([-0.5 , -0.5 ,  0.75,  0.75])
+    """
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= len(x):
         raise InvalidInput("k must be an integer between 1 and the number of records: choose another.")
     coarse, levels = x.copy(), np.array(level_counts(bounds))
@@ -68,7 +87,14 @@ def anonymised(x: Float, bounds: Bounds, k: int) -> Float:
 
 
 def groups(features: Float, k: int) -> list[IntArray]:
-    """Mondrian: cut at medians while both sides keep k records; places of the records of each group."""
+    """Mondrian: cut at medians while both sides keep k records; places of the records of each group.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sorted(group.tolist() for group in groups(np.array([[-1.0], [1.0], [0.5], [0.0]]), k=2))
+    [[0, 3], [1, 2]]
+    """
     whole: list[IntArray] = []
     waiting: list[IntArray] = [np.arange(len(features))]
     while waiting:

@@ -42,6 +42,22 @@ class AnswersRelease:
         Public settings by name, plain JSON.
     notes
         Assumptions and warnings, one sentence each.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from sklearn.linear_model import LinearRegression, LogisticRegression
+    >>> import discreet as dc
+    >>> from discreet.datasets import dp_cate
+    >>> study = dp_cate(1, n=200, seed=1)
+    >>> models = {"stage2": "linear", "model_regression": LinearRegression(), "model_propensity": LogisticRegression()}
+    >>> model = dc.papers.DPCATE(epsilon=1.0, delta=1e-5, bounds=study.bounds, random_state=0, **models)
+    >>> with warnings.catch_warnings(action="ignore"):  # the guarantee is claimed
+    ...     _ = model.fit(study.Y, study.T, X=study.X, queries=[[0.2, 0.5], [0.8, 0.5]])
+    >>> model.release_.effect().shape
+    (2,)
+    >>> AnswersRelease.from_dict(model.release_.to_dict()) == model.release_
+    True
     """
 
     format: ClassVar[str] = FORMAT
@@ -104,6 +120,20 @@ class FunctionRelease:
         Standard deviation of the noise in each coefficient; nowhere has the function more noise than that.
     guarantee, bounds, settings, notes
         As in `AnswersRelease`.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.datasets import dp_cate
+    >>> study = dp_cate(1, n=400, seed=1)
+    >>> kind = {"calibration": "proved", "split": "private", "random_state": 0}
+    >>> function = dc.papers.DPCATEFunction(epsilon=1.0, delta=1e-5, bounds=study.bounds, **kind)
+    >>> with dc.testing.seeded_noise(0):
+    ...     _ = function.fit(study.Y, study.T, X=study.X)
+    >>> function.release_.effect([[0.5, 0.5]]).shape
+    (1,)
+    >>> FunctionRelease.from_dict(function.release_.to_dict()).noise_sd == function.release_.noise_sd
+    True
     """
 
     format: ClassVar[str] = FUNCTION_FORMAT

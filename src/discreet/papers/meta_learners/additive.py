@@ -54,6 +54,18 @@ class AdditiveLearner:
     Privacy
     -------
     Protects every record (covariates, target, weight) under replace-one. Proof: docs/proofs/learners.md.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import discreet as dc
+    >>> x = np.linspace(-1, 1, 1_000)[:, None]
+    >>> bounds, budget = dc.Bounds(outcome=(-1, 1), covariates=[(-1, 1)]), dc.Budget(epsilon=4.0, delta=1e-6)
+    >>> task = Task(name="outcome", columns=bounds.columns, target=(-1, 1), bounds=bounds, budget=budget)
+    >>> with dc.testing.seeded_noise(0):
+    ...     learner = AdditiveLearner(task).fit(x, x[:, 0])
+    >>> learner.predict(np.array([[0.8]])).round(1)
+    array([0.8])
     """
 
     def __init__(self, task: Task, *, classify: bool = False) -> None:

@@ -46,6 +46,14 @@ class Task:
         What may be spent.
     weight_bound
         The largest sample weight; weights without it are refused.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> bounds = dc.Bounds(outcome=(0, 10), covariates=[(-1, 1)])
+    >>> task = Task(name="outcome", columns=bounds.columns, target=(0, 10), bounds=bounds, budget=dc.Budget(epsilon=1))
+    >>> task.middle, task.half
+    (5.0, 5.0)
     """
 
     name: str
@@ -74,7 +82,14 @@ class Task:
 
 
 class BaseLearner(Protocol):
-    """A regression or a classifier that is private on its own."""
+    """A regression or a classifier that is private on its own.
+
+    Examples
+    --------
+    >>> from discreet.papers.meta_learners.linear import LinearLearner
+    >>> {"fit", "predict"} <= set(dir(LinearLearner))
+    True
+    """
 
     model_: ReleasedModel
     guarantee_: Guarantee

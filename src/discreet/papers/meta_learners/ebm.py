@@ -51,6 +51,18 @@ class EBMLearner:
     Privacy
     -------
     Claimed by its authors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import discreet as dc
+    >>> x = np.linspace(-1, 1, 1_000)[:, None]
+    >>> bounds, budget = dc.Bounds(outcome=(-1, 1), covariates=[(-1, 1)]), dc.Budget(epsilon=4.0, delta=1e-6)
+    >>> task = Task(name="outcome", columns=bounds.columns, target=(-1, 1), bounds=bounds, budget=budget)
+    >>> with dc.testing.seeded_noise(0):
+    ...     learner = EBMLearner(task).fit(x, x[:, 0])
+    >>> learner.guarantee_.epsilon, learner.predict(x).shape
+    (4.0, (1000,))
     """
 
     def __init__(self, task: Task, *, classify: bool = False) -> None:

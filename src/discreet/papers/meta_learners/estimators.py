@@ -59,6 +59,18 @@ class SLearner(BaseEstimator):  # type: ignore[misc]
     Privacy
     -------
     As for `DRLearner`. Proof: docs/proofs/learners.md.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.datasets import adum
+    >>> study = adum(n=4_000, seed=1, sigma=0.1)
+    >>> learner = dc.papers.SLearner(epsilon=4.0, delta=1e-6, bounds=study.bounds)
+    >>> with dc.testing.seeded_noise(0):
+    ...     _ = learner.fit(study.Y, study.T, X=study.X)
+    >>> low, high = study.bounds.outcome
+    >>> bool(low < learner.effect([[0.0]])[0] < high)
+    True
     """
 
     method_id: ClassVar[str] = "discreet/papers/s-learner"
@@ -106,6 +118,17 @@ class TLearner(BaseEstimator):  # type: ignore[misc]
     -------
     As for `DRLearner`. Which arm a record belongs to is protected: it enters as a weight of 0 or 1. Proof:
     docs/proofs/learners.md.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.datasets import adum
+    >>> study = adum(n=4_000, seed=1, sigma=0.1)
+    >>> learner = dc.papers.TLearner(epsilon=4.0, delta=1e-6, bounds=study.bounds, random_state=0)
+    >>> with dc.testing.seeded_noise(0):
+    ...     _ = learner.fit(study.Y, study.T, X=study.X)
+    >>> bool(learner.effect([[0.9]])[0] > learner.effect([[-0.9]])[0])
+    True
     """
 
     method_id: ClassVar[str] = "discreet/papers/t-learner"
@@ -177,6 +200,17 @@ class DRLearner(BaseEstimator):  # type: ignore[misc]
     Protects every record's outcome, treatment and covariates under replace-one. Public: the bounds, all parameters, the
     number of records and which record is in which part. Proof: docs/proofs/learners.md; with ``base="ebm"`` the
     guarantee is claimed, and fitting warns.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.datasets import adum
+    >>> study = adum(n=4_000, seed=1, sigma=0.1)
+    >>> learner = dc.papers.DRLearner(epsilon=4.0, delta=1e-6, bounds=study.bounds, random_state=0)
+    >>> with dc.testing.seeded_noise(0):
+    ...     _ = learner.fit(study.Y, study.T, X=study.X)
+    >>> bool(learner.effect([[0.9]])[0] > learner.effect([[-0.9]])[0])
+    True
     """
 
     method_id: ClassVar[str] = "discreet/papers/dr-learner"
@@ -235,6 +269,17 @@ class RLearner(BaseEstimator):  # type: ignore[misc]
     Privacy
     -------
     As for `DRLearner`. Proof: docs/proofs/learners.md.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.datasets import adum
+    >>> study = adum(n=4_000, seed=1, sigma=0.1)
+    >>> learner = dc.papers.RLearner(epsilon=4.0, delta=1e-6, bounds=study.bounds, random_state=0)
+    >>> with dc.testing.seeded_noise(0):
+    ...     _ = learner.fit(study.Y, study.T, X=study.X)
+    >>> bool(learner.effect([[0.9]])[0] > learner.effect([[-0.9]])[0])
+    True
     """
 
     method_id: ClassVar[str] = "discreet/papers/r-learner"

@@ -43,6 +43,18 @@ class LinearLearner:
     Privacy
     -------
     Protects every record (covariates, target, weight) under replace-one. Proof: docs/proofs/learners.md.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import discreet as dc
+    >>> x = np.linspace(-1, 1, 1_000)[:, None]
+    >>> bounds, budget = dc.Bounds(outcome=(-1, 1), covariates=[(-1, 1)]), dc.Budget(epsilon=4.0, delta=1e-6)
+    >>> task = Task(name="outcome", columns=bounds.columns, target=(-1, 1), bounds=bounds, budget=budget)
+    >>> with dc.testing.seeded_noise(0):
+    ...     learner = LinearLearner(task).fit(x, x[:, 0])
+    >>> learner.predict(np.array([[0.8]])).round(1)
+    array([0.8])
     """
 
     def __init__(self, task: Task) -> None:
@@ -124,6 +136,18 @@ class LogisticLearner:
     Privacy
     -------
     Protects every record (covariates, target) under replace-one. Proof: docs/proofs/propensity.md, lemmas 1 and 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import discreet as dc
+    >>> x = np.linspace(-1, 1, 1_000)[:, None]
+    >>> bounds, budget = dc.Bounds(outcome=(0, 1), covariates=[(-1, 1)]), dc.Budget(epsilon=4.0, delta=1e-6)
+    >>> task = Task(name="arm", columns=bounds.columns, target=(0, 1), bounds=bounds, budget=budget)
+    >>> with dc.testing.seeded_noise(0):
+    ...     learner = LogisticLearner(task).fit(x, (x[:, 0] > 0) * 1.0)
+    >>> bool(learner.predict(np.array([[0.8]]))[0] > 0.5)
+    True
     """
 
     def __init__(self, task: Task) -> None:

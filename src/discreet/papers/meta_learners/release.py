@@ -37,6 +37,12 @@ class Term:
         The height of each step, one more than there are cuts.
     slope
         What is added for each unit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Term(cuts=(0.0,), scores=(1.0, 2.0))(np.array([-0.5, 0.5]))
+    array([1., 2.])
     """
 
     cuts: tuple[float, ...] = ()
@@ -74,6 +80,13 @@ class ReleasedModel:
         One for each column.
     link
         "identity", or "logit" for a probability.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> model = ReleasedModel(intercept=1.0, terms=(Term(slope=2.0),))
+    >>> model.predict(np.array([[0.0], [0.5]]))
+    array([1., 2.])
     """
 
     intercept: float
@@ -134,6 +147,18 @@ class LearnerRelease:
     Privacy
     -------
     Everything in it was released under its guarantee: effects at any covariates cost nothing more.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.datasets import adum
+    >>> study = adum(n=4_000, seed=1, sigma=0.1)
+    >>> learner = dc.papers.TLearner(epsilon=4.0, delta=1e-6, bounds=study.bounds, random_state=0)
+    >>> with dc.testing.seeded_noise(0):
+    ...     _ = learner.fit(study.Y, study.T, X=study.X)
+    >>> read = LearnerRelease.from_dict(learner.release_.to_dict())
+    >>> bool(read.effect([[0.9]])[0] == learner.effect([[0.9]])[0])
+    True
     """
 
     format: ClassVar[str] = FORMAT

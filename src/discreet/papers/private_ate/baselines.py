@@ -54,17 +54,38 @@ class ClaimedInterval(NamedTuple):
 
 
 def standard(exact: Exact, alpha: float) -> Interval:
-    """Without any privacy: the AIPW estimate and its own standard error."""
+    """Without any privacy: the AIPW estimate and its own standard error.
+
+    Examples
+    --------
+    >>> exact = Exact(n=400, tau=1.0, sigma2=4.0, gamma=8.0)
+    >>> [round(end, 2) for end in standard(exact, alpha=0.05)]
+    [0.8, 1.2]
+    """
     return _normal(exact.tau, exact.sigma2 / exact.n, alpha)
 
 
 def naive(exact: Exact, tau_dp: float, alpha: float) -> Interval:
-    """Around a private estimate, as if it had no noise: the variance is neither private nor large enough."""
+    """Around a private estimate, as if it had no noise: the variance is neither private nor large enough.
+
+    Examples
+    --------
+    >>> exact = Exact(n=400, tau=1.0, sigma2=4.0, gamma=8.0)
+    >>> [round(end, 2) for end in naive(exact, tau_dp=1.1, alpha=0.05)]
+    [0.9, 1.3]
+    """
     return _normal(tau_dp, exact.sigma2 / exact.n, alpha)
 
 
 def valid_naive(exact: Exact, tau_dp: float, epsilon1: float, delta1: float, alpha: float) -> Interval:
-    """Around a private estimate, with the variance of its noise added to a variance that is not private (Table 2)."""
+    """Around a private estimate, with the variance of its noise added to a variance that is not private (Table 2).
+
+    Examples
+    --------
+    >>> exact = Exact(n=400, tau=1.0, sigma2=4.0, gamma=8.0)
+    >>> [round(end, 2) for end in valid_naive(exact, tau_dp=1.1, epsilon1=1.0, delta1=1e-5, alpha=0.05)]
+    [-1.28, 3.48]
+    """
     return _normal(tau_dp, exact.sigma2 / exact.n + exact.estimate_noise(epsilon1, delta1) ** 2, alpha)
 
 
@@ -81,6 +102,13 @@ def bootstrap(scores: Float, alpha: float, *, replicates: int = 100, random_stat
         How often the scores are resampled.
     random_state : int or None
         Seeds the resampling.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> low, high = bootstrap(np.linspace(0.0, 2.0, 400), alpha=0.05, random_state=0)
+    >>> round(low, 1), round(high, 1)
+    (0.9, 1.1)
     """
     return _percentiles(_resampled_means(scores, alpha, replicates, random_state), alpha)
 
@@ -105,6 +133,17 @@ def private_bootstrap(
     -------
     Claimed, as the sum of what Theorem 4.3 claims for each replicate: that is known to fail, and a resampled record
     counts more than once.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> import discreet as dc
+    >>> scores, budget = np.linspace(0.0, 2.0, 400), dc.Budget(epsilon=1.0, delta=1e-5)
+    >>> with dc.testing.seeded_noise(0), warnings.catch_warnings(action="ignore"):
+    ...     claimed = private_bootstrap(scores, 0.05, gamma=1.0, budget=budget, random_state=0)
+    >>> claimed.interval.low < 1.0 < claimed.interval.high
+    True
     """
     means = _resampled_means(scores, alpha, replicates, random_state)
     if budget.delta is None:
@@ -149,6 +188,18 @@ class SubsampledDifference(BaseEstimator):  # type: ignore[misc]
     -------
     Protects every record under replace-one. Public: the bounds, the number of records, the groups. Proof:
     docs/proofs/propensity.md.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.datasets import private_ci_rct
+    >>> trial = private_ci_rct(n=2_000, seed=1)
+    >>> means = dc.papers.baselines.SubsampledDifference(epsilon=4.0, bounds=trial.bounds, random_state=0)
+    >>> with dc.testing.seeded_noise(0):
+    ...     _ = means.fit(trial.Y, trial.T, X=trial.X)
+    >>> low, high = means.ate_interval()
+    >>> low < 1.0 < high
+    True
     """
 
     method_id: ClassVar[str] = "discreet/papers/subsampled-difference"

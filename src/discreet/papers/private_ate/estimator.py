@@ -115,6 +115,18 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
     Published calibration: claimed by the authors for replaced records, and known to fail; fitting warns. Proved
     calibration: protects every record of the second half, and with ``split="private"`` of the first half too; proof:
     docs/proofs/private_ci.md.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.datasets import private_ci
+    >>> study = private_ci(1, n=2_000, seed=1)
+    >>> model = dc.papers.PrivATE(epsilon=2.0, delta=1e-5, bounds=study.bounds, calibration="proved", split="private")
+    >>> with dc.testing.seeded_noise(0):
+    ...     _ = model.fit(study.Y, study.T, X=study.X)
+    >>> low, high = model.ate_interval()
+    >>> low < study.ate < high
+    True
     """
 
     method_id: ClassVar[str] = "discreet/papers/private-ate"

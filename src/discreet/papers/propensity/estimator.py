@@ -115,6 +115,17 @@ class PropensityIPTW(BaseEstimator):  # type: ignore[misc]
     ``protect="everyone"``: every record is protected under replace-one. Proof: docs/proofs/propensity.md. Public: the
     bounds, all parameters, m and n. ``protect="propensity"``: claimed, for one of the m training records; the effect is
     computed from the n other records without any noise for them.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.datasets import propensity_scores
+    >>> study = propensity_scores(tau=2.0, seed=1, n=2_000, d=2)
+    >>> model = dc.papers.PropensityIPTW(epsilon=4.0, delta=1e-5, bounds=study.bounds, xi=0.1, random_state=0)
+    >>> with dc.testing.seeded_noise(0):
+    ...     _ = model.fit(study.Y, study.T, X=study.X)
+    >>> round(model.ate_, 0)
+    2.0
     """
 
     method_id: ClassVar[str] = "discreet/papers/propensity-iptw"

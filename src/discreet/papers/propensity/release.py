@@ -39,6 +39,17 @@ class PointRelease:
         Public settings by name, plain JSON.
     notes
         Assumptions and warnings, one sentence each.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.datasets import propensity_scores
+    >>> study = propensity_scores(tau=2.0, seed=1, n=2_000, d=2)
+    >>> model = dc.papers.PropensityIPTW(epsilon=4.0, delta=1e-5, bounds=study.bounds, xi=0.1, random_state=0)
+    >>> with dc.testing.seeded_noise(0):
+    ...     _ = model.fit(study.Y, study.T, X=study.X)
+    >>> PointRelease.from_dict(model.release_.to_dict()) == model.release_
+    True
     """
 
     format: ClassVar[str] = FORMAT
