@@ -21,7 +21,7 @@ from benchmarks.scale_rivals import RIVALS, interpreter
 from benchmarks.scale_tasks import cell_sql
 from benchmarks.scale_worker import Failed, Worker
 from discreet.data.backends.scan import MANY_ROWS
-from evidence.reproduce.cache import PRESENTATION, fingerprint, settings
+from evidence.reproduce.cache import PRESENTATION, fingerprint, package_files, settings
 
 Spec = dict[str, Any]
 Result = dict[str, Any]
@@ -41,18 +41,17 @@ SPARK: Spec = {
 # Seconds; imports take a few, and an engine that has to warm up takes some tens.
 _IMPORTS_DO_NOT_MATTER = 120.0
 # Code that neither reads records nor adds them up is no reason to measure again.
-_TAKES_NONE = PRESENTATION | {
-    "audit",
-    "charging",
-    "datasets",
-    "errors",
-    "fitted",
-    "ledger",
-    "noise",
-    "papers",
-    "reproduce",
-    "serve",
-}
+_TAKES_NONE = (
+    *PRESENTATION,
+    "discreet.audit",
+    "discreet.datasets",
+    "discreet.exceptions",
+    "discreet.ledger",
+    "discreet.papers",
+    "discreet.privacy.noise",
+    "discreet.releases.io",
+    "discreet.serve",
+)
 _OWN = ("data", "measure", "opendp", "postgres", "rivals", "tasks", "tumult", "worker")
 
 
@@ -310,7 +309,6 @@ def _rival(name: str, rows: int) -> Spec | Failed:
 @cache
 def _code() -> str:
     """Fingerprint of all that takes time: engines, estimators and jobs. What is charged, drawn and shown takes none."""
-    source = ROOT / "src" / "discreet"
-    names = {path: path.relative_to(source).parts[0].removesuffix(".py") for path in source.rglob("*.py")}
-    paths = [path for path, name in names.items() if name not in _TAKES_NONE and not name.startswith("cli_")]
-    return fingerprint(settings([]), [*paths, *(ROOT / "benchmarks" / f"scale_{name}.py" for name in _OWN)], ROOT)
+    return fingerprint(
+        settings([]), [*package_files(_TAKES_NONE), *(ROOT / "benchmarks" / f"scale_{name}.py" for name in _OWN)], ROOT
+    )

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from evidence.reproduce import cache
-from evidence.reproduce.cache import PRESENTATION, Results, within
+from evidence.reproduce.cache import PRESENTATION, Results, package_files
 
 __all__ = ["CACHE", "ROOT", "SOURCE", "Results", "comparator_code", "estimator_code", "fingerprint"]
 
@@ -20,7 +20,7 @@ _NO_PART = (*PRESENTATION, "discreet.audit", "discreet.papers", "discreet.serve"
 
 def estimator_code(settings: object) -> str:
     """Fingerprint of everything that a fitted `discreet.ATE` depends on."""
-    return fingerprint(settings, [path for path in SOURCE.rglob("*.py") if not within(_module(path), _NO_PART)])
+    return fingerprint(settings, package_files(_NO_PART))
 
 
 def comparator_code(settings: object) -> str:
@@ -28,10 +28,6 @@ def comparator_code(settings: object) -> str:
     own = [ROOT / "evidence" / name for name in ("nonprivate.py", "private_ci_formula.py")]
     facts = [SOURCE / "data" / name for name in ("bounds.py", "columns.py")]
     return fingerprint(settings, [*own, *facts, *(SOURCE / "datasets").glob("*.py")])
-
-
-def _module(path: Path) -> str:
-    return ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__")
 
 
 def fingerprint(settings: object, paths: Iterable[Path]) -> str:

@@ -19,7 +19,7 @@ from rich.progress import Progress
 
 from discreet.exceptions import InvalidInput
 from evidence import effect_page
-from evidence.cache import CACHE, ROOT, SOURCE, Results, fingerprint
+from evidence.cache import CACHE, ROOT, Results, fingerprint
 from evidence.effect_runs import IHDP, Cell, cells, run
 from evidence.reproduce import cache
 
@@ -61,9 +61,8 @@ def collect(
 def _code() -> str:
     """What numbers depend on: the package without what only people see, the designs and the runs."""
     own = [ROOT / "evidence" / name for name in ("effect_designs.py", "effect_runs.py")]
-    left_out = cache.PRESENTATION | {"reproduce", "audit", "uplift", "uplift_release"}
-    paths = [p for p in SOURCE.rglob("*.py") if p.relative_to(SOURCE).parts[0].removesuffix(".py") not in left_out]
-    return fingerprint("effects", [*own, *paths])
+    others = ("discreet.audit", "discreet.serve", "discreet.estimators.uplift", "discreet.releases.segments")
+    return fingerprint("effects", [*own, *cache.package_files((*cache.PRESENTATION, *others))])
 
 
 def _has_ihdp() -> bool:

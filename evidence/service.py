@@ -27,6 +27,7 @@ import numpy as np
 from scipy.stats import ks_2samp, mannwhitneyu
 
 import discreet
+from discreet.datasets.demo import PUBLIC
 from discreet.serve import demo
 from discreet.serve.settings import Settings
 from evidence.service_fuzz import fuzz
@@ -128,7 +129,7 @@ def refusals(quick: bool) -> dict[str, Any]:
         try:
             facts = {"title": "A copy", "source": "copy.parquet", "outcome": "days", "treatment": "treated"}
             (Path(folder) / "copy.parquet").write_bytes((Path(folder) / "clinic.parquet").read_bytes())
-            facts |= {"bounds": demo.BOUNDS.to_dict(), "id": "without-data"}  # type: ignore[dict-item]
+            facts |= {"bounds": PUBLIC.to_dict(), "id": "without-data"}  # type: ignore[dict-item]
             server.call("/api/v1/curator/datasets", facts | {"epsilon": 6.0, "delta": 1e-5}, "curator")
             _put(server, "/api/v1/curator/datasets/without-data/analysts/analyst", {"epsilon": 4.0, "delta": 1e-5})
             (Path(folder) / "copy.parquet").unlink()

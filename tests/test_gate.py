@@ -1,4 +1,5 @@
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -11,11 +12,12 @@ from discreet.exceptions import BudgetExceeded, InvalidBudget, InvalidInput
 from discreet.privacy import gate as gate_module
 from discreet.privacy.accountant import SLACK, calibrate_mu, lattice_slack, sets_slack_aside
 from discreet.privacy.budget import Budget
-from discreet.privacy.calibration import CAPACITY_BITS, noise_sd
+from discreet.privacy.calibration import CAPACITY_BITS, SUM_BITS, noise_sd
 from discreet.privacy.gate import Gate
+from discreet.privacy.noise import MAX_SCALE
 from discreet.privacy.query import Query
-from discreet.privacy.sensitivity.sets import Ball, Cells, Gram, Interval, MeanSquare
-from discreet.testing import frozen_noise, record_sums, seeded_noise
+from discreet.privacy.sensitivity.sets import ROOM, Ball, Cells, Gram, Interval, MeanSquare
+from discreet.testing import frozen_noise, record_sums, seeded_noise, watched
 
 N = 5_000
 BUDGET, PURE = Budget(epsilon=1, delta=1e-6), Budget(epsilon=1)
@@ -108,6 +110,16 @@ def test_nan_counts_as_low_or_zero_and_infinities_are_clipped():
     np.testing.assert_allclose(ball.value, [odds, evens], rtol=1e-6)
     np.testing.assert_allclose(counts.value, [evens, 0, 0, odds], rtol=1e-9)
     np.testing.assert_allclose(moments.value, [2 * odds, 4 * odds], rtol=1e-9)
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+def test_one_nan_counts_as_the_low_end_of_an_interval(neighbours):
+    grid = Interval(-1, 2).grid(30, neighbours)
+    # Cast to an integer, NaN would be a number: no warning about that may be what saves the sum.
+    with np.errstate(invalid="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = grid.add(np.array([np.nan, 1.0, 2.0]))
+    np.testing.assert_array_equal(found, grid.add(np.array([-1.0, 1.0, 2.0])))
 
 
 def test_a_direction_survives_clipping_even_from_far_outside():
@@ -563,3 +575,20 @@ def test_even_huge_budgets_get_no_more_noise_than_they_ask_for(epsilon):
         opened.ask(Query("second moments", share, geometry, lambda chunk: np.ones((len(chunk.t), 60))))
     # The guarantee is checked against its events when it is made.
     assert opened.guarantee("gate.md").epsilon == epsilon
+
+
+def test_sums_that_were_prepared_on_another_grid_are_taken_anew():
+    # Two shares that exceed one by a rounding error are cut, and so small a budget then asks for a coarser grid than
+    # the one that was prepared: its integers would be twice too large.
+    room = min(ROOM, SUM_BITS - (RECORDS.n - 1).bit_length())
+    epsilon = 2.0 ** (room + 1) / (MAX_SCALE * 0.5) * (1 - 1e-10)
+    first, second = (Query(name, 0.5 + 4e-10, Interval(-1, 1), outcome) for name in ("first", "second"))
+    seen = []
+    with frozen_noise(), watched(lambda _, rounds: seen.extend(rounds)):
+        asked = gate(Budget(epsilon=epsilon))
+        asked.prepare(first, second)
+        prepared = asked._plan(first.geometry, first.share)[0]
+        asked.ask(first, second)
+    assert [each.grid.room for each in seen] == [prepared.room - 1] * 2
+    for each in seen:
+        assert float(each.released.value) == pytest.approx(Y.sum(), abs=1e-3)

@@ -24,7 +24,7 @@ from discreet.data.backends.base import Options
 from discreet.data.backends.postgres.copy import decoded
 from discreet.data.records import Chunk, IntArray
 from discreet.exceptions import InvalidInput, SourceFailed
-from discreet.papers import PrivATE
+from discreet.papers import ADUM, PrivATE
 from discreet.testing import record_sums, seeded_noise
 from tests.seeded_fits import BOUNDS, ESTIMATORS, fitted, study
 
@@ -257,15 +257,26 @@ def test_what_cannot_be_used_is_refused_in_words_that_quote_nothing(
     assert database.execute("SELECT count(*) FROM claims").fetchall() == [(200,)]
 
 
-def test_outcomes_that_float8_loses_are_refused_and_not_added_up_in_another_way(
-    postgres: str, database: psycopg.Connection[Any]
+@pytest.mark.parametrize("value", ["5e-324", "1e-170", "-1e-170", "1e300"])
+@pytest.mark.parametrize("name", ["uplift", "adum"])
+def test_one_tiny_or_huge_outcome_decides_nothing_but_its_own_sum(
+    postgres: str, database: psycopg.Connection[Any], name: str, value: str
 ) -> None:
     write(database, study(200), TYPES)
-    database.execute("UPDATE claims SET y = '5e-324' WHERE ctid = (SELECT min(ctid) FROM claims)")
-    uplift = Uplift(epsilon=1, bounds=replace(BOUNDS, outcome=(-100, 100)), by={"age": 2})
-    with pytest.raises(InvalidInput, match="so close to zero that float8 loses them"):
-        uplift.fit_table(postgres, relation="claims", **ROLES)
-    uplift.fit_table(postgres, query="SELECT t, age, ward, dose, round(y::numeric, 9) AS y FROM claims", **ROLES)
+    database.execute("UPDATE claims SET y = %s WHERE ctid = (SELECT min(ctid) FROM claims)", [float(value)])
+    rows = database.execute("SELECT y, t, age, ward, dose FROM claims").fetchall()
+    frame = pd.DataFrame(rows, columns=["y", "t", "age", "ward", "dose"])
+    bounds = replace(BOUNDS, outcome=(-100, 100))
+    made: Any = {
+        "uplift": lambda: Uplift(epsilon=1, delta=1e-6, bounds=bounds, by={"age": 2}),
+        "adum": lambda: ADUM(epsilon=1, bounds=bounds, by={"age": 2}),
+    }[name]
+    found = []
+    for table, options in ((frame, {}), (postgres, {"relation": "claims"})):
+        with seeded_noise(5), record_sums() as recorded:
+            made().fit_table(table, **options, **ROLES)
+        found.append([(of, sums.tolist()) for of, _, sums, _ in recorded])
+    assert found[0] == found[1]
 
 
 def test_a_password_is_in_no_refusal() -> None:

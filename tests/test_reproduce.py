@@ -458,27 +458,26 @@ def test_a_missing_data_folder_is_one_sentence(tmp_path, monkeypatch):
     assert not list(Path(tmp_path).rglob("*.md"))
 
 
-@pytest.mark.parametrize("path", sorted((cache.SOURCE / "reproduce").glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted((cache.ROOT / "evidence" / "reproduce").rglob("*.py")), ids=str)
 def test_modules_of_runs_import_nothing_through_a_lazy_door(path):
     # The fingerprint follows imports: through a lazy package it would not find what is behind a name.
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module in ("discreet", "discreet.papers"):
-            folder = cache.SOURCE.joinpath(*node.module.split(".")[1:])
-            assert all((folder / f"{alias.name}.py").exists() or (folder / alias.name).is_dir() for alias in node.names)
+            assert all(cache.file_of(f"{node.module}.{alias.name}") is not None for alias in node.names)
 
 
 @pytest.mark.parametrize(
-    ("module", "needed"),
+    ("paper", "needed"),
     [
-        ("meta_learners_runs", {"learners.py", "learners_additive.py", "learners_ebm.py", "gate.py"}),
-        ("dp_cate_runs", {"dp_cate.py", "anonymity.py", "learners_ebm.py", "nuisances.py", "survey.py"}),
-        ("adum_runs", {"adum.py", "two_model.py", "clusters.py"}),
+        ("meta_learners", {"papers.meta_learners.estimators", "papers.meta_learners.ebm", "privacy.gate"}),
+        ("dp_cate", {"papers.dp_cate.pointwise", "papers.dp_cate.k_anonymity", "papers.common.nuisances"}),
+        ("adum", {"papers.adum.estimator", "papers.adum.two_model", "estimators.clustering"}),
     ],
 )
-def test_published_cells_depend_on_the_methods_that_they_run(module, needed):
-    found = cache._imported(f"evidence.reproduce.{module}", cache.PRESENTATION | cache.FLAGSHIP)
-    assert needed <= {path.name for path in found}
-    assert not found & {cache.SOURCE / f"{name}.py" for name in cache.FLAGSHIP}
+def test_published_cells_depend_on_the_methods_that_they_run(paper, needed):
+    found = cache._imported(f"evidence.reproduce.{paper}.runs", cache.PRESENTATION + cache.FLAGSHIP)
+    assert {cache.file_of(f"discreet.{name}") for name in needed} <= found
+    assert not found & {cache.file_of(name) for name in cache.FLAGSHIP}
 
 
 def test_an_extra_that_is_not_installed_is_a_setting_like_any_other(monkeypatch):
@@ -493,13 +492,16 @@ def test_an_extra_that_is_not_installed_is_a_setting_like_any_other(monkeypatch)
 
 def test_published_cells_do_not_depend_on_the_flagships_models_and_its_own_do(tmp_path, monkeypatch):
     module = "evidence.reproduce.private_ate.runs"
-    copy = tmp_path / "discreet"
-    shutil.copytree(cache.SOURCE, copy)
-    monkeypatch.setattr(cache, "SOURCE", copy)
+    for folder in ("src", "evidence"):
+        shutil.copytree(cache.ROOT / folder, tmp_path / folder)
+    monkeypatch.setattr(cache, "ROOT", tmp_path)
+    ate, paper = (cache.file_of(f"discreet.{name}") for name in ("estimators.ate", "papers.private_ate.estimator"))
+    assert ate is not None
+    assert paper is not None
     before = [cache.code("", module, flagship=flagship) for flagship in (False, True)]
-    (copy / "ate.py").write_text((copy / "ate.py").read_text() + "\nCHANGED = 1\n")
+    ate.write_text(ate.read_text() + "\nCHANGED = 1\n")
     after = [cache.code("", module, flagship=flagship) for flagship in (False, True)]
     assert after[0] == before[0]
     assert after[1] != before[1]
-    (copy / "papers" / "private_ci.py").write_text("CHANGED = 1\n")
+    paper.write_text("CHANGED = 1\n")
     assert cache.code("", module, flagship=False) != before[0]

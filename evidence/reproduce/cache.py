@@ -69,6 +69,13 @@ def within(module: str, packages: tuple[str, ...]) -> bool:
     return any(module == package or module.startswith(f"{package}.") for package in packages)
 
 
+def package_files(left_out: tuple[str, ...]) -> list[Path]:
+    """Files of the package, without these modules and packages."""
+    source = ROOT / "src"
+    named = {path: ".".join(path.relative_to(source).with_suffix("").parts) for path in source.rglob("*.py")}
+    return [path for path, name in named.items() if not within(name.removesuffix(".__init__"), left_out)]
+
+
 def _imported(module: str, left_out: tuple[str, ...]) -> set[Path]:
     """Files of the project that a module needs, itself included."""
     found: set[Path] = set()

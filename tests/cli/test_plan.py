@@ -14,7 +14,7 @@ def test_a_plan_gets_every_option_and_prints_its_summary(here, monkeypatch):
         asked.update(options, kind=kind)
         return types.SimpleNamespace(summary=lambda: "the width will be 0.3")
 
-    module.plan = plan
+    module.plan = plan  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "discreet.estimators.planning", module)
     result = run("plan", "ate", "--n", 5735, "--bounds", "bounds.toml", "--delta", "1e-6", "--width", "0.3")
     assert result.exit_code == 0

@@ -351,8 +351,8 @@ def test_a_reservation_made_earlier_is_used_once(ledger):
     assert ledger.request(number).state == "settled"
     assert ledger.stored("icu", want.same).id == number
     other = ledger.reserve("icu", Cost(epsilon=1))
-    for wrong in (number, other):
-        with pytest.raises(InvalidInput, match="reservation is not one of exactly this cost"):
+    for wrong, said in ((number, "already used"), (other, "not one of exactly this cost")):
+        with pytest.raises(InvalidInput, match=f"reservation is {said}"):
             estimator.fit(Y, T, X=X, ledger=ledger, reservation=wrong)
     elsewhere = ledger.reserve("icu", want.cost, same="something else")
     with pytest.raises(InvalidInput, match="made for another request"):

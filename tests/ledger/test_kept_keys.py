@@ -8,12 +8,12 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
-from discreet.ledger.fits import wanted_by
 
 import discreet
 from discreet import ATE, CATE, Bounds, InvalidInput, Ledger, PrivateKMeans, UnsupportedRelease, papers
-from discreet.ledger import _legacy_keys, fits
+from discreet.ledger import _legacy_keys, charging
 from discreet.ledger._identity import method_words
+from discreet.ledger.charging import wanted_by
 from discreet.testing import seeded_noise
 from tests.golden_calls import BOUNDS, calls, fit, study
 
@@ -117,7 +117,7 @@ def test_keys_survive_a_move_and_another_name(name, ledger):
 def grown(base):
     """A class as it may be later: with one more parameter, under the same id."""
 
-    class Grown(base):
+    class Grown(base):  # type: ignore[misc, valid-type]
         method_id = base.method_id
 
         def __init__(self, *, epsilon, bounds, delta=None, propensity=None, neighbours="replace-one", more="usual"):
@@ -235,4 +235,4 @@ def test_a_stored_release_of_a_newer_version_is_refused_and_nothing_is_charged(l
 
 
 def test_fits_name_no_module_of_an_estimator():
-    assert "__module__" not in inspect.getsource(fits)
+    assert "__module__" not in inspect.getsource(charging)

@@ -10,6 +10,7 @@ import pytest
 from discreet import Bounds, Budget
 from discreet.audit.tape import Tape
 from discreet.data.columns import Levels, Range
+from discreet.data.records import Chunk
 from discreet.papers import DRLearner, RLearner, TLearner
 from discreet.papers.meta_learners import additive as learners_additive
 from discreet.papers.meta_learners import bin_smoothing as learners_smoothing
@@ -17,6 +18,7 @@ from discreet.papers.meta_learners import linear as learners_linear
 from discreet.papers.meta_learners.additive import AdditiveLearner
 from discreet.papers.meta_learners.base_learner import Task
 from discreet.papers.meta_learners.linear import LinearLearner, LogisticLearner
+from discreet.papers.meta_learners.stages import partition, sizes
 from discreet.testing import seeded_noise
 
 BOUNDS = Bounds(outcome=(-4, 10), covariates=[(-3, 3), ["a", "b", "c"]], propensity=(0.1, 0.9))
@@ -139,6 +141,27 @@ def study(rng, n=90):
     return rng.normal(3, 3, n), rng.integers(0, 2, n) * 1.0, x
 
 
+def last_and_first(n, learner):
+    """The records where two parts meet: one too many would be one of these."""
+    order = np.random.RandomState(0).permutation(n)
+    *ends, _ = np.cumsum(list(sizes(n, learner._models).values()))
+    return [int(order[place]) for end in ends for place in (end - 1, end)]
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+@pytest.mark.parametrize("ratios", [(1 / 3, 1 / 3, 1 / 3), (0.5, 0.5), (0.21, 0.29, 0.5)])
+def test_parts_share_no_record_and_lose_none(ratios, shuffle):
+    numbers = np.arange(97.0)
+    rows = Chunk(y=numbers, t=numbers, x=numbers[:, None], e=None)
+    ratios = {f"part {k}": ratio for k, ratio in enumerate(ratios)}
+    parts = partition(rows, ratios, shuffle=shuffle, random_state=0)
+    for column in ("y", "t", "x"):
+        held = np.concatenate([getattr(part, column).ravel() for part in parts.values()])
+        np.testing.assert_array_equal(np.sort(held), numbers)
+    # A record's columns stay together.
+    assert all(np.array_equal(part.y, part.x[:, 0]) and np.array_equal(part.y, part.t) for part in parts.values())
+
+
 @pytest.mark.parametrize("base", ["additive", "linear", "logistic"])
 @pytest.mark.parametrize("learner", [DRLearner, RLearner, TLearner])
 def test_a_replaced_record_moves_the_rounds_of_its_own_part_only(learner, base, monkeypatch):
@@ -154,7 +177,7 @@ def test_a_replaced_record_moves_the_rounds_of_its_own_part_only(learner, base, 
     (event,) = json.loads(tape.published)["guarantee"]["events"]
     lengths = np.cumsum([len(part) for part in event["parts"]])
     seen = set()
-    for place in range(0, 90, 6):
+    for place in [*range(0, 90, 6), *(last_and_first(90, learner) if base == "logistic" else ())]:
         new_y, new_t, new_x = y.copy(), t.copy(), x.copy()
         new_y[place], new_t[place] = rng.choice([1e9, -1e9]), 1 - t[place]
         new_x[place] = rng.choice([-1e9, 1e9]), rng.choice(["a", "b", "c"])

@@ -3,11 +3,15 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
+from discreet import Bounds
 from discreet.audit.tape import Tape
+from discreet.data.records import Chunk
 from discreet.datasets import private_ci
+from discreet.papers.common.sample_splitting import Halves
 from discreet.papers.private_ate.estimator import PrivATE
 from discreet.testing import seeded_noise
 
@@ -54,6 +58,39 @@ def test_a_record_of_the_first_half_moves_every_round_within_its_diameter_and_ne
     assert found.pop("score") == 0
     assert all(share <= 1 for share in found.values())
     assert any(share > 0 for share in found.values())
+
+
+@pytest.mark.parametrize("record", RECORDS[:2])
+@pytest.mark.parametrize(
+    ("place", "given"),
+    [(N // 2 - 1, {"split": "private"}), (N // 2, {"split": "private"}), (N // 2, PUBLIC)],
+    ids=["last of the first", "first of the second", "first of the second, public"],
+)
+def test_the_records_where_the_halves_meet_move_the_rounds_of_one_half_only(place, given, record):
+    found = moved(taped(**given), neighbour(place, record))
+    score, training = found.pop("score"), max(found.values(), default=0)
+    assert (score > 0, training > 0) == (place >= N // 2, place < N // 2)
+
+
+@pytest.mark.parametrize("n", [2, 3, 40, 41])
+def test_halves_by_order_share_no_record_and_lose_none(n):
+    numbers = np.arange(float(n))
+    halves = Halves.of(Chunk(y=numbers, t=numbers, x=numbers[:, None], e=numbers))
+    for part in ("y", "t", "e"):
+        first, second = (getattr(half, part) for half in halves)
+        np.testing.assert_array_equal(np.concatenate([first, second]), numbers)
+    assert abs(len(halves.first.t) - len(halves.second.t)) <= 1
+
+
+def test_halves_by_a_hash_share_no_record_and_lose_none():
+    n = 500
+    frame = pd.DataFrame({"y": np.arange(n) / n, "t": np.arange(n) % 2, "id": np.arange(n)})
+    halves, _ = Halves.by_hash(
+        frame, "id", 7, None, outcome="y", treatment="t", bounds=Bounds(outcome=(0, 1)), propensity=None
+    )
+    first, second = (half.y.tolist() for half in halves)
+    assert not set(first) & set(second)
+    assert len({*first, *second}) == n
 
 
 def test_rounds_on_the_halves_compose_in_parallel():

@@ -1,5 +1,7 @@
 """Samples: records move into them and out of them, and sums move no further than docs/proofs/gate.md states."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import ATE, CATE, Bounds
-from discreet.data.records import ArrayRecords
+from discreet.data.records import ArrayRecords, Unit
 from discreet.data.sampling import chosen
 from discreet.estimators import _base as fitted
 from discreet.privacy.budget import Budget
@@ -173,3 +175,106 @@ def test_units_with_several_rows_stay_within_their_diameters_in_samples(column, 
     moves = [moved(one, other) / one.diameter for one, other in zip(*rounds, strict=True)]
     assert max(moves) <= 1.0
     assert sum(move > 0 for move in moves) >= 2
+
+
+ROWS = 4
+
+
+def visits(n=3_000):
+    """Four rows for each patient; whether a patient is in a sample hangs on the patient's number alone."""
+    rng = np.random.default_rng(9)
+    frame = pd.DataFrame({"x": rng.random(n), "z": rng.uniform(-1, 1, n), "t": rng.integers(0, 2, n)})
+    return frame.assign(y=np.clip(0.5 + 0.2 * frame["z"], 0, 1), patient=np.arange(n) // ROWS)
+
+
+def neighbouring(change):
+    """Tables that differ in all rows of one patient, who is in every sample."""
+    frame = visits()
+    own = frame["patient"] == INSIDE
+    frame.loc[own, ["x", "z", "y", "t"]] = [1.0, 1.0, 1.0, 1]
+    other = frame[~own] if change == "removed" else frame.copy()
+    if change == "replaced":
+        other.loc[own, ["x", "z", "y", "t"]] = [0.0, -1.0, 0.0, 0]
+    if change == "leaves the sample":
+        others = np.arange(10_000.0, 11_000.0)
+        other.loc[own, "patient"] = int(others[~chosen(others, 0.9)][0])
+    return frame, other
+
+
+def replayed(make, tables, **options):
+    """Rounds of a fit on each table, the second answered from the tape of the first."""
+    rounds, tape = [], []
+    for table in tables:
+        seen, answers = [], iter(list(tape)) if tape else None
+
+        def answer(_, asked, seen=seen, answers=answers):
+            seen.extend(asked)
+            if answers is not None:
+                return tuple(next(answers) for _ in asked)
+            tape.extend(each.released for each in asked)
+            return None
+
+        with seeded_noise(2), watched(answer):
+            make().fit_table(table, outcome="y", treatment="t", **options)
+        rounds.append(seen)
+    return zip(*rounds, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "change"),
+    # A function's effects take a while: one change is enough for them.
+    [(ATE, "removed"), (ATE, "replaced"), (ATE, "leaves the sample"), (CATE, "replaced")],
+)
+def test_all_rows_of_a_sampled_unit_together_move_no_sum_further_than_stated(estimator, change, monkeypatch):
+    monkeypatch.setattr(fitted, "_SAMPLE", 1.0)
+    monkeypatch.setattr(fitted, "_SAMPLE_STRENGTH", 1.0)
+    options = {"sample_by": "patient", "unit": "patient", "max_rows": ROWS}
+    pairs = list(replayed(lambda: estimator(epsilon=4, delta=1e-6, bounds=BOUNDS), neighbouring(change), **options))
+    moves = [moved(one, other) / one.diameter for one, other in pairs]
+    assert len(moves) > 8
+    assert max(moves) <= 1.0
+    # One row's diameter would not do: the rows of this unit moved further.
+    assert max(moves) > 1 / ROWS
+
+
+def sums_of_units(before, after):
+    """What a sample is asked, on two tables."""
+    found, geometry = [], Interval(0.0, 1.0)
+    for frame in (before, after):
+        source = ArrayRecords.of(
+            *_columns(frame), bounds=BOUNDS, sample_by=frame["patient"], unit=Unit("patient", ROWS)
+        )
+        seen: list[Any] = []
+        with frozen_noise(), watched(lambda _, rounds, seen=seen: seen.extend(rounds)):  # type: ignore[misc]
+            gate = Gate(source, budget=Budget(epsilon=1.0, delta=1e-6))
+            gate.count(0.1)
+            gate.sampled(PART, 0.1).ask(Query("asked", 0.2, geometry, MAPS[geometry]))
+        found.append(seen)
+    return zip(*found, strict=True)
+
+
+@pytest.mark.parametrize("change", ["removed", "replaced", "leaves the sample"])
+def test_a_gate_on_a_sample_knows_how_many_rows_a_unit_has(change):
+    pairs = list(sums_of_units(*neighbouring(change)))
+    assert all(moved(one, other) <= one.diameter for one, other in pairs)
+    one, other = pairs[-1]
+    assert moved(one, other) == pytest.approx(one.diameter, rel=1e-6)
+
+
+def test_a_gate_on_a_sample_does_not_answer_from_what_was_prepared_for_all_records():
+    geometry = Interval(0.0, 1.0)
+    query, again = (Query("asked", 0.2, geometry, MAPS[geometry]) for _ in range(2))
+    frame, seen = records(), []
+    source = ArrayRecords.of(*_columns(frame), bounds=BOUNDS, sample_by=frame["id"])
+    with frozen_noise(), watched(lambda _, rounds: seen.extend(rounds)):
+        gate = Gate(source, budget=Budget(epsilon=1.0, delta=1e-6))
+        gate.prepare(query)
+        some = gate.sampled(PART, 0.1)
+        some.ask(query)
+        some.ask(again)
+        gate.ask(query)
+    _, prepared, fresh, of_all = (float(each.exact[0]) * each.grid.unit for each in seen)
+    inside = chosen(frame["id"].to_numpy(dtype=np.float64), PART)
+    assert prepared == fresh == pytest.approx(frame["t"][inside].sum(), abs=1e-6)
+    assert of_all + len(frame) * seen[-1].grid.shift == pytest.approx(frame["t"].sum(), abs=1e-6)
+    assert prepared < frame["t"].sum()

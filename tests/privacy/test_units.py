@@ -13,16 +13,8 @@ from discreet import ATE, CATE, Bounds, DifferenceInMeans, Uplift
 from discreet.exceptions import InvalidInput
 from discreet.papers import ADUM
 from discreet.privacy.calibration import CAPACITY_BITS, unit_grid
-from discreet.privacy.sensitivity.sets import (
-    Ball,  # type: ignore[attr-defined]
-    Blocks,  # type: ignore[attr-defined]
-    Cells,  # type: ignore[attr-defined]
-    Gram,  # type: ignore[attr-defined]
-    Interval,  # type: ignore[attr-defined]
-    MeanSquare,  # type: ignore[attr-defined]
-    Pairs,  # type: ignore[attr-defined]
-    Statistic,  # type: ignore[attr-defined]
-)
+from discreet.privacy.sensitivity.sets import Ball, Cells, Gram, Interval, MeanSquare, Statistic
+from discreet.privacy.sensitivity.table import Blocks, Pairs
 from discreet.testing import record_sums, seeded_noise
 
 GEOMETRIES = [

@@ -1,5 +1,8 @@
 """Releases of every kind offer the same, and are asked what they can do and not which they are."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from discreet import ATE, CATE, Uplift
@@ -9,7 +12,7 @@ from discreet.releases.report import kind_of, render_page
 from discreet.testing import seeded_noise
 from tests.seeded_fits import BOUNDS, study
 
-MADE = {
+MADE: dict[str, Callable[[], Any]] = {
     "average": lambda: ATE(epsilon=2.0, delta=1e-6, bounds=BOUNDS),
     "function": lambda: CATE(epsilon=2.0, delta=1e-6, bounds=BOUNDS),
     "segments": lambda: Uplift(epsilon=2.0, bounds=BOUNDS, by={"age": 3}),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from types import SimpleNamespace
 from typing import Protocol
@@ -69,15 +70,15 @@ class Formula:
         return _made("times", self, other)
 
     def __truediv__(self, other: Formula) -> Formula:
-        if other.constant and math.frexp(other.constant)[0] in (0.5, -0.5):
+        if other.constant and math.frexp(other.constant)[0] in (0.5, -0.5) and math.isfinite(1.0 / other.constant):
             # By a power of two: the same bits, and most engines divide slowly.
             return self * number(1.0 / other.constant)
         return _made("over", self, other)
 
     def clip(self, low: float, high: float) -> Formula:
         """Held between two numbers; left out where it is known to be there already."""
-        ends = _ends(self)
-        if ends is not None and low <= ends[0] and ends[1] <= high:
+        known = ends(self)
+        if known is not None and low <= known[0] and known[1] <= high:
             return self
         return _folded(Formula("clip", (self,), (float(low), float(high))))
 
@@ -153,18 +154,21 @@ def _folded(formula: Formula) -> Formula:
     return formula
 
 
-def _ends(formula: Formula) -> tuple[float, float] | None:
-    """The least and the largest value that it can have, if that is known.
+def ends(formula: Formula, e: tuple[float, float] | None = None) -> tuple[float, float] | None:
+    """The least and the largest value that it can have, if that is known; ``e`` are those of the probability.
 
-    Rounding keeps order, so that sums and products of floats are extreme at the ends of what they are made of.
+    Rounding keeps order, so that sums, products and quotients of floats are extreme at the ends of what they are made
+    of.
     """
-    ends = [_ends(arg) for arg in formula.args]
-    if any(end is None for end in ends):
+    each = [ends(arg, e) for arg in formula.args]
+    known = [pair for pair in each if pair is not None]
+    if len(known) < len(each):
         return (formula.numbers[0], formula.numbers[1]) if formula.op == "clip" else None
-    known = [end for end in ends if end is not None]
     match formula.op:
         case "y":
             return -1.0, 1.0
+        case "e":
+            return e
         case "number":
             return formula.numbers[0], formula.numbers[0]
         case "clip":
@@ -177,11 +181,34 @@ def _ends(formula: Formula) -> tuple[float, float] | None:
         case "times" if formula.args[0] == formula.args[1]:
             squares = [end * end for end in known[0]]
             return (0.0 if known[0][0] < 0.0 < known[0][1] else min(squares)), max(squares)
-        case "plus" | "minus" | "times":
-            signs = {"plus": operator.add, "minus": operator.sub, "times": operator.mul}
-            corners = [signs[formula.op](left, right) for left, right in product(*known)]
-            return min(corners), max(corners)
-    return None
+        case "over" if known[1][0] <= 0.0 <= known[1][1]:
+            return None
+    corners = [_SIGNS[formula.op](left, right) for left, right in product(*known)]
+    return min(corners), max(corners)
+
+
+def is_finite(formula: Formula, e: tuple[float, float] | None) -> bool:
+    """Whether neither it nor anything that it is made of can overflow, as far as that is known."""
+    known = ends(formula, e)
+    return known is not None and all(map(math.isfinite, known)) and all(is_finite(arg, e) for arg in formula.args)
+
+
+@lru_cache(maxsize=1024)
+def vanishing(sign: str, constant: float) -> float:
+    """The largest number that becomes zero, times or over a constant (or squared): 0.0 where zero alone does."""
+    # Floats that are not negative have the order of their bits.
+    if constant == 0.0:
+        return 0.0
+    small, large = 0, int(np.float64(1.0).view(np.int64))
+    while large - small > 1:
+        middle = (small + large) // 2
+        value = float(np.int64(middle).view(np.float64))
+        made = value * constant if sign == "*" else value / constant if sign == "/" else value * value
+        small, large = (middle, large) if made == 0.0 else (small, middle)
+    return float(np.int64(small).view(np.float64))
+
+
+_SIGNS = {"plus": operator.add, "minus": operator.sub, "times": operator.mul, "over": operator.truediv}
 
 
 def _value(formula: Formula, chunk: Rows) -> Float | float:

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import narwhals as nw
 import numpy as np
 
-from discreet.exceptions import DiscreetError, InvalidInput
+from discreet.exceptions import DiscreetError, InvalidInput, LedgerRefused
 from discreet.ledger._identity import NotPlain, legacy_method_words, method_words, plain
 from discreet.ledger.composition import Cost
 from discreet.ledger.hash_chain import canonical
@@ -173,18 +173,25 @@ class _Purchase:
             raise
 
     def charge(self) -> None:
-        if not self._charged:
+        if self._charged:
+            return
+        try:
             self._ledger.charge(self._request)
-            self._charged = True
+        except LedgerRefused:
+            if self._ledger.request(self._request).state != "reserved":
+                raise _used() from None
+            raise
+        self._charged = True
 
     def give_up(self) -> None:
-        # The log decides, not this process: only what was never charged can be cancelled. Should the ledger not answer,
-        # the request goes on counting as spent.
+        # The log decides what was never charged, and can be cancelled. What is charged may be somebody else's, who was
+        # first with the same reservation: only who charged it says that nothing will come of it. Should the ledger not
+        # answer, the request goes on counting as spent.
         with suppress(DiscreetError):
-            if self._ledger.request(self._request).state == "reserved":
-                self._ledger.cancel(self._request)
-            else:
+            if self._charged:
                 self._ledger.fail(self._request)
+            elif self._ledger.request(self._request).state == "reserved":
+                self._ledger.cancel(self._request)
 
     def settle(self, estimator: Any) -> None:
         try:
@@ -221,8 +228,10 @@ def _reserved(
 ) -> int:
     if reservation is not None:
         found = ledger.request(reservation)
-        if found.state != "reserved" or found.cost != wanted.cost:
-            raise InvalidInput("reservation is not one of exactly this cost that waits to be charged: reserve anew.")
+        if found.state != "reserved":
+            raise _used()
+        if found.cost != wanted.cost:
+            raise InvalidInput("reservation is not one of exactly this cost: reserve anew.")
         if (dataset or found.dataset, stratum or found.stratum) != (found.dataset, found.stratum):
             raise InvalidInput("reservation is on another data set or stratum: leave these out, or reserve anew.")
         if ledger.account(found.dataset).neighbours != wanted.neighbours:
@@ -242,6 +251,10 @@ def _reserved(
         about=wanted.about,
         same=wanted.same,
     )
+
+
+def _used() -> InvalidInput:
+    return InvalidInput("reservation is already used, by another fit or by whoever cancelled it: reserve anew.")
 
 
 def _columns(call: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import numpy as np
 from discreet.data._arrays import Float
 from discreet.data.backends.scan import Columns
 from discreet.data.bounds import Levels, Range
-from discreet.data.expressions import Formula
+from discreet.data.expressions import Formula, vanishing
 from discreet.data.filters import Condition
 from discreet.data.partition import Cut, Partition
 
@@ -28,6 +28,11 @@ T = TypeVar("T")
 
 class Words(Protocol[T]):
     """What an engine has to say; T is its kind of expression. Numbers are float64, and casts and NULL are explicit."""
+
+    @property
+    def raises(self) -> bool:
+        """Whether a product or a quotient that rounds to zero is an error, where IEEE arithmetic goes on."""
+        ...
 
     def number(self, column: str) -> T:
         """A column as float64, NULL where it is missing."""
@@ -123,9 +128,12 @@ def described(columns: Columns, partition: Partition | None, words: Words[T]) ->
     key = words.arithmetic("+", words.arithmetic("*", _cell(columns, partition, words), words.whole(2)), arm)
     e: T | None = None
     if isinstance(columns.propensity, str):
-        e = words.number(columns.propensity)
+        given = words.number(columns.propensity)
         low, high = (words.constant(end) for end in bounds.propensity)
-        checks += [words.finite(e), words.compare(">=", e, low), words.compare("<=", e, high)]
+        inside = [words.finite(given), words.compare(">=", given, low), words.compare("<=", given, high)]
+        checks += inside
+        # NULL elsewhere: some engines refuse to divide by zero, in words that say nothing of probabilities.
+        e = words.choose([(words.every(inside), given)])
     if (check := words.usable(columns.outcome)) is not None:
         checks.append(check)
     if checks:
@@ -154,11 +162,58 @@ def said(formula: Formula, named: Named[T], words: Words[T], columns: Columns) -
         case "arm":
             treated = words.compare("=", named.arm, words.whole(1))
             return words.choose([(treated, args[1])], args[0])
-        case sign:
-            return words.arithmetic(_SIGNS[sign], args[0], args[1])
+        case _:
+            return _calculated(formula, args, words)
 
 
 _SIGNS = {"plus": "+", "minus": "-", "times": "*", "over": "/"}
+
+
+def _calculated(formula: Formula, args: Sequence[T], words: Words[T]) -> T:
+    """+, -, * or / of two formulas, with the zeros of IEEE arithmetic where the engine would raise an error."""
+    sign, (left, right) = _SIGNS[formula.op], args
+    plain = words.arithmetic(sign, left, right)
+    if not words.raises or sign in "+-":
+        return plain
+    first, second = (arg.constant for arg in formula.args)
+    if second is not None:
+        beside = formula.args[0].args[0].constant if formula.args[0].op == "plus" else None
+        if beside and abs(beside) > 1e-9 < abs(second) < 1e9:
+            # Next to such a constant, nothing but zero is nearer to zero than the constant's last digit.
+            return plain
+        return by_constant(sign, left, second, words)
+    if sign == "*" and first is not None:
+        return by_constant(sign, right, first, words)
+    if formula.op == "times" and formula.args[0] == formula.args[1]:
+        return _or_zero(left, vanishing("^", 2.0), plain, words)
+    if sign == "*" and "rint" in (arg.op for arg in formula.args):
+        # A whole number: the product is zero only if one of them is.
+        return plain
+    # Half of the smallest number rounds to zero. Both sides scaled, that is one half, and nothing gets lost before.
+    if sign == "*":
+        # What hardly any record meets comes first.
+        tried, powers = [words.some([_within(each, 2.0**-537, words) for each in (left, right)])], (537, 537)
+        tried += [_within(left, 1.0, words), _within(right, 1.0, words)]
+    else:
+        large = [words.compare(side, right, words.constant(end)) for side, end in ((">=", 1.0), ("<=", -1.0))]
+        tried, powers = [_within(left, 2.0**-51, words), words.some(large)], (562, -512)
+    one, other = (words.arithmetic("*", each, words.constant(2.0**by)) for each, by in zip(args, powers, strict=True))
+    found = _or_zero(words.arithmetic(sign, one, other), 0.5, plain, words)
+    return words.choose([(words.every(tried), found)], plain)
+
+
+def by_constant(sign: str, value: T, constant: float, words: Words[T]) -> T:
+    """A number times or over a constant, with the zeros of IEEE arithmetic."""
+    plain = words.arithmetic(sign, value, words.constant(constant))
+    return _or_zero(value, vanishing(sign, constant), plain, words) if words.raises else plain
+
+
+def _or_zero(value: T, last: float, otherwise: T, words: Words[T]) -> T:
+    return words.choose([(_within(value, last, words), words.constant(0.0))], otherwise) if last else otherwise
+
+
+def _within(value: T, size: float, words: Words[T]) -> T:
+    return words.every([words.compare(sign, value, words.constant(end)) for sign, end in ((">=", -size), ("<=", size))])
 
 
 def meant(conditions: Sequence[Condition], words: Words[T]) -> list[T]:
@@ -319,11 +374,13 @@ def encoded(y: T, spec: Range, words: Words[T]) -> T:
     """`Range.encode` step by step."""
     inside, half = words.clip(y, spec.low, spec.high), spec.high / 2 - spec.low / 2
     apart = inside if spec.middle == 0.0 else words.arithmetic("-", inside, words.constant(spec.middle))
-    if math.frexp(half)[0] == 0.5:
-        # A power of two: the same bits, and most engines divide slowly.
-        scaled = words.arithmetic("*", apart, words.constant(1.0 / half))
-    else:
-        scaled = words.arithmetic("/", apart, words.constant(half))
+    # A power of two: the same bits, and most engines divide slowly.
+    sign, by = ("*", 1.0 / half) if math.frexp(half)[0] == 0.5 and math.isfinite(1.0 / half) else ("/", half)
+    # No number is nearer to the middle than this without being it.
+    scaled, last = words.arithmetic(sign, apart, words.constant(by)), vanishing(sign, by)
+    if words.raises and abs(spec.middle) * 2.0**-54 <= last:
+        # Clipping changes nothing that near to a middle of zero: the outcome as it is takes less time to compare.
+        scaled = _or_zero(y if spec.middle == 0.0 and last < half else apart, last, scaled, words)
     # Rounding keeps order: if the ends stay inside, so does everything between them.
     if (spec.high - spec.middle) / half <= 1.0 and (spec.low - spec.middle) / half >= -1.0:
         return scaled

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from discreet.data.backends import memory as frames
@@ -90,10 +91,11 @@ class PolarsSource:
         inner = [found.key.alias("k"), found.arm.alias("a"), found.y.alias("y")]
         inner += [] if found.e is None else [found.e.alias("e")]
         outer = Named(pl.col("k"), pl.col("a"), pl.col("y"), None if found.e is None else pl.col("e"))
-        sums = [
-            said(each, outer, words, columns).cast(pl.Int64).sum().alias(f"s{j}") for j, each in enumerate(formulas)
-        ]
-        asked = self._meant(columns).select(inner).group_by("k").agg(pl.len().alias("n"), pl.col("y").count(), *sums)
+        steps = {f"s{j}": said(each, outer, words, columns).cast(pl.Int64) for j, each in enumerate(formulas)}
+        made = self._meant(columns).select(inner).select("k", "y", **steps)
+        asked = made.group_by("k").agg(
+            pl.len().alias("n"), pl.col("y").count(), *(pl.col(each).sum() for each in steps)
+        )
         with _reading():
             rows = asked.collect(engine="streaming").rows()
         return groups(rows, 1 if partition is None else partition.count, len(formulas))
@@ -136,6 +138,7 @@ class _Words:
     """What polars says: see `discreet.data.backends.group_by.Words`."""
 
     types: Mapping[str, Any]
+    raises: bool = False
 
     def number(self, column: str) -> pl.Expr:
         return pl.col(column).cast(pl.Float64)
@@ -175,7 +178,8 @@ class _Words:
                 return left - right
             case "*":
                 return left * right
-        return left / right
+        # polars inverts a divisor that is one number, or a column of one row, and multiplies by it: that rounds twice.
+        return pl.map_batches([left, right], _quotient, return_dtype=pl.Float64, is_elementwise=True)
 
     def compare(self, sign: str, left: pl.Expr, right: pl.Expr) -> pl.Expr:
         match sign:
@@ -220,6 +224,12 @@ class _Words:
     @property
     def nothing(self) -> pl.Expr:
         return pl.lit(None)
+
+
+def _quotient(columns: Sequence[pl.Series]) -> pl.Series:
+    """NumPy's own. No number is NaN here, other than in place of what is missing."""
+    left, right = (column.to_numpy() for column in columns)
+    return pl.Series(np.divide(left, right), nan_to_null=True)
 
 
 def _is_text(kind: Any) -> bool:

@@ -31,6 +31,7 @@ class Sql:
     double: str = "DOUBLE"
     string: str = "VARCHAR"
     big: str = "BIGINT"
+    raises: bool = False
 
     def number(self, column: str) -> str:
         """A column as float64."""

@@ -20,6 +20,8 @@ from discreet.data.backends import open_table
 from discreet.data.backends.base import Options
 from discreet.data.backends.files import files_of, read_csv, read_parquet
 from discreet.data.bounds import Bounds, Levels
+from discreet.data.expressions import Y, number
+from discreet.data.partition import Cut, Partition
 from discreet.data.records import ArrayRecords
 from discreet.exceptions import InvalidInput
 
@@ -118,12 +120,25 @@ def records_in(source: str, *, outcome: str, treatment: str, bounds: Bounds, pro
     facts: Any = {"outcome": outcome, "treatment": treatment, "bounds": bounds, "propensity": propensity}
     table, where = opened(source, **facts)
     if isinstance(table, str):
+        # By both ways in which fits read: engines add up cells by themselves, and rows are sent here. Either reads
+        # everything, and refuses what cannot be used.
+        steps = [(each * number(2.0**30)).rint() for each in (Y, Y * Y)]
         with open_table(table, **facts, options=Options(**where)) as records:
-            # Adding ones up reads everything, and refuses what cannot be used.
+            records.group_sums(_whole(bounds), steps)
+        with open_table(table, **facts, options=Options(**where)) as records:
             return int(records.sum(lambda chunk: np.array([len(chunk.t)]))[0])
     X = table.select(list(bounds.names)) if bounds.p else None
     known = table[propensity] if isinstance(propensity, str) else propensity
     return ArrayRecords.of(table[outcome], table[treatment], X, bounds=bounds, propensity=known).n
+
+
+def _whole(bounds: Bounds) -> Partition:
+    """One cell that all covariates have a part in."""
+    cuts = (
+        Cut(column=j, groups=(0,) * len(spec.levels)) if isinstance(spec, Levels) else Cut(column=j, edges=())
+        for j, spec in enumerate(bounds.columns)
+    )
+    return Partition(tuple(cuts), bounds)
 
 
 def opened(

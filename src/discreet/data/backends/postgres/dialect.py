@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 
 from discreet.data.backends.postgres.copy import driver
 from discreet.data.backends.sql import Sql
@@ -13,6 +14,9 @@ WIDE = {"int8", "numeric"}
 NUMBERS = {"bool", "int2", "int4", "float4", "float8"} | WIDE
 TEXT = {"text", "varchar", "bpchar", "name", "enum"}
 _EXACT = 2**53
+with localcontext(prec=2_000):
+    # Numbers up to half of the smallest float8 are zero there; PostgreSQL raises an error instead.
+    _VANISHES = f"{Decimal(2) ** -1075:f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +26,15 @@ class PostgresWords(Sql):
     double: str = "float8"
     string: str = "text"
     big: str = "int8"
+    raises: bool = True
 
     def number(self, column: str) -> str:
-        """A column as float64."""
-        return f"CAST({name(column)}{'::int4' if self.types[column] == 'bool' else ''} AS float8)"
+        """A column as float64; infinite where float64 cannot hold it."""
+        quoted, kind = name(column), self.types[column]
+        if kind != "numeric":
+            return f"CAST({quoted}{'::int4' if kind == 'bool' else ''} AS float8)"
+        cases = f"WHEN {quoted} > 1e308 AND {quoted} <> 'NaN' THEN 'Infinity' WHEN {quoted} < -1e308 THEN '-Infinity'"
+        return f"CASE {cases} ELSE {_float8(quoted)} END"
 
     def text(self, column: str) -> str:
         """A column as text, compared letter by letter."""
@@ -89,8 +98,14 @@ def as_float(column: str, kind: str) -> str:
     if kind in WIDE:
         missing = f"{quoted} IS NULL" + (f" OR {quoted} = 'NaN'" if kind == "numeric" else "")
         fits = f"{quoted} BETWEEN -{_EXACT} AND {_EXACT}"
-        return f"CASE WHEN {missing} THEN 'NaN' WHEN {fits} THEN {quoted}::float8 ELSE 1e300 END"
+        made = _float8(quoted) if kind == "numeric" else f"{quoted}::float8"
+        return f"CASE WHEN {missing} THEN 'NaN' WHEN {fits} THEN {made} ELSE 1e300 END"
     return f"coalesce({quoted}{'::int4' if kind == 'bool' else ''}::float8, 'NaN')"
+
+
+def _float8(quoted: str) -> str:
+    """A numeric that is not too large, rounded as IEEE arithmetic does: to zero where it is small enough."""
+    return f"CASE WHEN abs({quoted}) <= {_VANISHES} THEN CAST(0 AS float8) ELSE CAST({quoted} AS float8) END"
 
 
 def as_place(column: str, levels: Sequence[str]) -> str:

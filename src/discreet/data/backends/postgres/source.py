@@ -27,7 +27,7 @@ from discreet.data.backends.sql import count_query, group_query, groups
 from discreet.data.backends.value_counts import counted
 from discreet.data.bounds import Levels
 from discreet.data.columns import too_large
-from discreet.data.expressions import Formula
+from discreet.data.expressions import Formula, is_finite
 from discreet.data.partition import Partition
 from discreet.data.records import OnRows
 from discreet.exceptions import InvalidInput
@@ -72,27 +72,20 @@ class PostgresSource:
 
     def group(self, columns: Columns, partition: Partition | None, formulas: Sequence[Formula]) -> Groups | None:
         """Counts and sums by cell and arm, in SQL."""
-        from psycopg.errors import NumericValueOutOfRange
-
         low, high = columns.bounds.propensity
         known = columns.propensity
         if isinstance(known, float) and not low <= known <= high:
             return unusable()
+        if not all(is_finite(each, (known, known) if isinstance(known, float) else (low, high)) for each in formulas):
+            # What could overflow is an error here. Public numbers say so, no record.
+            return None
         words = PostgresWords(self.types)
         count = counted(columns, partition, words)
         if count is None:
             text = group_query(columns, partition, formulas, words, self.rows)
         else:
             text = count_query(count, self.rows)
-        try:
-            # A savepoint, so that the transaction survives.
-            with refusing(NumericValueOutOfRange), self.connection.transaction():
-                found = self.connection.execute(text).fetchall()
-        except NumericValueOutOfRange:
-            # Not added up in another way: which one is taken must not hang on single records.
-            raise InvalidInput(
-                "PostgreSQL cannot add up outcomes so close to zero that float8 loses them: round them in query=."
-            ) from None
+        found = self._asked(text)
         if count is not None:
             return count.groups(found, formulas, columns)
         return groups(found, 1 if partition is None else partition.count, len(formulas))

@@ -19,6 +19,7 @@ class SparkWords:
     """Spark's words for a frame whose columns are called by their places; ``types`` has their names and types."""
 
     types: dict[str, str]
+    raises: bool = False
 
     def column(self, name: str) -> Column:
         """A column as it is."""

@@ -1,0 +1,280 @@
+"""Bugs written into the privacy core, one at a time: the tests that are named beside each must fail.
+
+A mutant is a text replaced in one function, whose code is exchanged for as long as its tests run. A text that is not
+there exactly once is an error: whoever changes the function says here how it would go wrong now.
+"""
+
+import inspect
+import textwrap
+from collections.abc import Callable
+from contextlib import closing
+from types import CodeType, FunctionType
+from typing import Any, NamedTuple
+
+import pytest
+
+from discreet import Ledger
+from discreet.data import expressions as formulas
+from discreet.data import sampling as samples
+from discreet.data.backends import sql
+from discreet.ledger import charging as fits
+from discreet.ledger import composition as costs
+from discreet.ledger import state as book
+from discreet.papers import TLearner
+from discreet.papers.common import sample_splitting as halves
+from discreet.papers.meta_learners import stages as learners_stages
+from discreet.privacy import calibration as scales
+from discreet.privacy import gate, noise
+from discreet.privacy.sensitivity import fixed_point as lattice
+from discreet.privacy.sensitivity import sets as geometry
+from discreet.privacy.sensitivity.sets import Ball, Interval
+from evidence.planted import _patched
+from tests import test_engine_values, test_gate
+from tests.ledger import test_costs, test_fits, test_ledger, test_races_and_crashes
+from tests.privacy import test_learners_replay, test_private_ci_replay, test_samples_replay, test_units
+
+
+class Mutant(NamedTuple):
+    """A function, the text that is replaced in it, and tests that must notice."""
+
+    function: Any
+    old: str
+    new: str
+    tests: tuple[Callable[[Any], None], ...]
+
+
+def with_patch(test: Callable[[Any], None]) -> Callable[[Any], None]:
+    """A test that needs ``monkeypatch``."""
+
+    def run(_: Any) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            test(patch)
+
+    return run
+
+
+def with_ledger(test: Callable[[Any], None]) -> Callable[[Any], None]:
+    """A test that needs an empty ``ledger``."""
+
+    def run(path: Any) -> None:
+        with closing(Ledger(address(path))) as ledger:
+            test(ledger)
+
+    return run
+
+
+def address(path: Any) -> str:
+    """Where an empty ledger is kept."""
+    return f"sqlite:///{path}/{len(list(path.iterdir()))}.db"
+
+
+def second_comer(path: Any) -> None:
+    """A fit that comes second with a reservation."""
+    with pytest.MonkeyPatch.context() as patch:
+        test = test_races_and_crashes.test_whoever_comes_second_to_a_charge_leaves_the_request_of_the_first_alone
+        test(address(path), patch)
+
+
+CHARGED = """
+        account.events += tuple(events)
+        account.shares += shares
+        account.seeded = account.seeded or drawing_is_seeded()"""
+DRAWN = """
+        noisy = [_drawn(exact, grid, scale, self.pure) for (grid, scale), exact in zip(plans, sums, strict=True)]"""
+
+MUTANTS = {
+    "half of the stated noise is drawn": Mutant(
+        gate._drawn,
+        "return discrete_gaussian(exact, scale)",
+        "return discrete_gaussian(exact, scale / 2)",
+        (lambda _: test_gate.test_drawn_noise_has_the_stated_spread(Ball(1.0, test_gate.DRAWS), test_gate.BUDGET, 2),),
+    ),
+    "the scale is half of what the diameter needs": Mutant(
+        scales.plan_noise.__wrapped__,
+        "math.nextafter(diameter / strength, math.inf)",
+        "math.nextafter(diameter / strength / 2, math.inf)",
+        (lambda _: test_gate.test_stated_noise_follows_from_diameter_and_share(),),
+    ),
+    "the diameter of add-remove serves replace-one": Mutant(
+        geometry.Ball.grid,
+        '(2 if neighbours == "replace-one" else 1)',
+        "1",
+        (lambda _: test_gate.test_stated_noise_follows_from_diameter_and_share(),),
+    ),
+    "vectors are not clipped to their ball": Mutant(
+        lattice.into_ball,
+        "if squares.max() > edge * edge:",
+        "if False:",
+        (lambda _: test_gate.test_without_noise_the_gate_gives_plain_sums_of_clipped_records("replace-one"),),
+    ),
+    "NaN is let through": Mutant(
+        geometry.Interval.grid,
+        "np.fmin(np.fmax(floats(values), self.low), self.high)",
+        "np.clip(floats(values), self.low, self.high)",
+        (lambda _: test_gate.test_one_nan_counts_as_the_low_end_of_an_interval("replace-one"),),
+    ),
+    "a unit counts as one row": Mutant(
+        scales._times,
+        "rows * diameter",
+        "diameter",
+        (
+            lambda _: test_units.test_the_stated_distance_is_reached_and_that_of_single_rows_would_not_do(
+                Interval(0.0, 1.0), 7
+            ),
+        ),
+    ),
+    "a unit counts as one row in a sample": Mutant(
+        samples.each_of,
+        'Unit("record", 1) if unit is None else unit',
+        'Unit("record", 1)',
+        (
+            lambda _: test_samples_replay.test_a_gate_on_a_sample_knows_how_many_rows_a_unit_has("removed"),
+            lambda _: test_samples_replay.test_a_gate_on_a_sample_knows_how_many_rows_a_unit_has("replaced"),
+        ),
+    ),
+    "a sample is answered from what was prepared for all records": Mutant(
+        gate.Gate.sampled,
+        "records, {}, True, None",
+        "records, self._prepared, True, None",
+        (
+            lambda _: (
+                test_samples_replay.test_a_gate_on_a_sample_does_not_answer_from_what_was_prepared_for_all_records()
+            ),
+        ),
+    ),
+    "prepared sums are taken whatever their grid": Mutant(
+        gate.Gate._known_sums,
+        " and each[1] == grid.room",
+        "",
+        (lambda _: test_gate.test_sums_that_were_prepared_on_another_grid_are_taken_anew(),),
+    ),
+    "the lattice's slack is ignored": Mutant(
+        scales._least_scale,
+        "math.sqrt(grid.numbers / (24 * SLACK * share)) if aside else 0.0",
+        "0.0",
+        (lambda _: test_gate.test_lattices_of_all_releases_add_up_to_no_more_than_calibration_sets_aside(10**9, 20.0),),
+    ),
+    "shares may add up to more than the budget": Mutant(
+        gate.Gate._allot,
+        "if asked > left + ROUNDING or left <= 0:",
+        "if left <= 0:",
+        (lambda _: test_gate.test_shares_add_up_and_cannot_be_overspent(),),
+    ),
+    "a gate charges after it has drawn": Mutant(
+        gate.Gate.ask,
+        CHARGED + DRAWN,
+        DRAWN + CHARGED,
+        (with_patch(test_gate.test_the_budget_is_charged_before_the_first_draw),),
+    ),
+    "noise is drawn before the ledger is charged": Mutant(
+        noise.discrete_gaussian,
+        "charge_first()",
+        "pass",
+        (
+            with_ledger(
+                lambda ledger: with_patch(
+                    lambda patch: test_fits.test_a_refused_charge_draws_nothing_and_a_refused_reservation_reads_nothing(
+                        ledger, patch
+                    )
+                )(None)
+            ),
+        ),
+    ),
+    "halves share a record": Mutant(
+        halves.Halves.of.__func__,  # type: ignore[attr-defined]
+        "slice(middle, None)",
+        "slice(middle - 1, None)",
+        (
+            lambda _: test_private_ci_replay.test_halves_by_order_share_no_record_and_lose_none(40),
+            lambda _: test_private_ci_replay.test_the_records_where_the_halves_meet_move_the_rounds_of_one_half_only(
+                test_private_ci_replay.N // 2 - 1, {"split": "private"}, test_private_ci_replay.RECORDS[0]
+            ),
+        ),
+    ),
+    "parts of learners share a record": Mutant(
+        learners_stages.partition,
+        "own = places[start : start + count]",
+        "own = places[max(start - 1, 0) : start + count]",
+        (
+            lambda _: test_learners_replay.test_parts_share_no_record_and_lose_none((0.5, 0.5), True),
+            with_patch(
+                lambda patch: test_learners_replay.test_a_replaced_record_moves_the_rounds_of_its_own_part_only(
+                    TLearner, "logistic", patch
+                )
+            ),
+        ),
+    ),
+    "what exceeds the cap is admitted": Mutant(
+        costs.admits,
+        "total.epsilon <= epsilon * _DIGITS",
+        "total.epsilon >= epsilon * _DIGITS",
+        (lambda _: test_costs.test_a_pure_cap_admits_pure_requests_up_to_their_sum(),),
+    ),
+    "what was charged can be cancelled": Mutant(
+        book.Book._cancel,
+        'self._found(entry, "reserved")',
+        'self.request(entry.body["request"])',
+        (with_ledger(test_ledger.test_a_reservation_counts_until_it_is_cancelled_and_a_charge_counts_for_ever),),
+    ),
+    "who comes second fails the request of the first": Mutant(
+        fits._Purchase.give_up,
+        "if self._charged:",
+        'if self._ledger.request(self._request).state != "reserved":',
+        (second_comer,),
+    ),
+    "the ends of rounded numbers are halved": Mutant(
+        formulas.ends,
+        "float(np.rint(known[0][0])), float(np.rint(known[0][1]))",
+        "float(np.rint(known[0][0] / 2)), float(np.rint(known[0][1] / 2))",
+        (lambda _: test_engine_values.test_ends_of_a_rounded_number_are_whole_so_that_no_clip_is_left_out_too_early(),),
+    ),
+    "an engine rounds halves up": Mutant(
+        sql.Sql.rint,
+        'f"(({value} + {self.constant(_ROUNDER)}) - {self.constant(_ROUNDER)})"',
+        'f"floor({value} + {self.constant(0.5)})"',
+        (
+            lambda _: test_engine_values.test_exact_halves_become_the_even_neighbour_on_either_side_of_zero(
+                test_engine_values.opener("duckdb")
+            ),
+        ),
+    ),
+}
+
+
+def mutated(mutant: Mutant) -> CodeType:
+    """The function's code with the text replaced."""
+    function: FunctionType = mutant.function
+    lines, first = inspect.getsourcelines(function)
+    text, module = "".join(lines), inspect.getsource(inspect.getmodule(function))
+    assert text.count(mutant.old) == 1, (
+        f"{function.__qualname__} has {mutant.old!r} {text.count(mutant.old)} times, not once: write the mutant anew"
+    )
+    every = module.splitlines(keepends=True)
+    changed = text.replace(mutant.old, mutant.new)
+    whole = "".join([*every[: first - 1], changed, *every[first - 1 + len(lines) :]])
+    (found,) = codes(compile(whole, function.__code__.co_filename, "exec"), function)
+    return found
+
+
+def codes(code: CodeType, function: FunctionType) -> list[CodeType]:
+    """The function's code among all that is inside a module's."""
+    inner = [each for each in code.co_consts if isinstance(each, CodeType)]
+    here = (function.__qualname__, function.__code__.co_firstlineno)
+    own = [each for each in inner if (each.co_qualname, each.co_firstlineno) == here]
+    return own + [found for each in inner for found in codes(each, function)]
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_mutant_is_killed_by_every_test_that_is_named_beside_it(name, tmp_path):
+    mutant = MUTANTS[name]
+    code = mutated(mutant)
+    for test in mutant.tests:
+        test(tmp_path)
+        with _patched((mutant.function, "__code__", code)), pytest.raises((Exception, pytest.fail.Exception)):
+            test(tmp_path)
+
+
+def test_a_text_that_is_not_there_once_is_an_error():
+    for old in ("no such text", "exact"):
+        with pytest.raises(AssertionError, match=textwrap.shorten(old, 20)):
+            mutated(Mutant(gate._drawn, old, "", ()))
