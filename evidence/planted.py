@@ -59,8 +59,8 @@ def diameter_halved() -> AbstractContextManager[None]:
     """A ball states half of its diameter, and everything that follows from it is consistent."""
     right = geometry.Ball.grid
 
-    def halved(self: Any, room: int, neighbours: Any) -> Any:
-        grid = right(self, room, neighbours)
+    def halved(self: Any, grid_bits: int, neighbours: Any) -> Any:
+        grid = right(self, grid_bits, neighbours)
         return dataclasses.replace(grid, l2=grid.l2 / 2, l1=grid.l1 / 2)
 
     return _patched((geometry.Ball, "grid", halved))
@@ -86,15 +86,15 @@ def _with_sums(clip: Callable[..., Any]) -> Any:
     """The grid of `MeanSquare` with another clip."""
     right = geometry.MeanSquare.grid
 
-    def grid(self: Any, room: int, neighbours: Any) -> Any:
-        edge = 2.0 ** (room - 1)
+    def grid(self: Any, grid_bits: int, neighbours: Any) -> Any:
+        edge = 2.0 ** (grid_bits - 1)
 
         def add(values: Any) -> Any:
             with np.errstate(invalid="ignore"):
                 steps = np.rint(clip(lattice.floats(values), self.bound) * (edge / self.bound))
                 return np.array([steps.sum(), np.rint(steps * steps * (geometry._FREE / edge)).sum()]).astype(np.int64)
 
-        return dataclasses.replace(right(self, room, neighbours), add=add)
+        return dataclasses.replace(right(self, grid_bits, neighbours), add=add)
 
     return grid
 

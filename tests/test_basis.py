@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from discreet.data._arrays import Room
+from discreet.data._arrays import ScratchBuffer
 from discreet.data.bounds import Levels, Range
 from discreet.data.records import CHUNK_ROWS
 from discreet.postprocessing.basis import Basis, Size, combine, size_for
@@ -171,7 +171,7 @@ def test_a_basis_only_grows_with_strength(strength, factor, p):
 @pytest.mark.parametrize("size", [RICH, STEPS, ADDITIVE], ids=str)
 def test_features_are_the_same_in_memory_that_was_used_before(size):
     basis = Basis(COLUMNS, MARGINALS, size)
-    room = Room()
+    room = ScratchBuffer()
     for rows, seed in ((50, 1), (31, 2)):
         x = points(rows, seed)
         features, weight = basis(x)

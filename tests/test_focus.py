@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from discreet.postprocessing.basis import ROOM
-from discreet.postprocessing.feature_selection import Focus, allot
+from discreet.postprocessing.basis import NORM_CAP
+from discreet.postprocessing.feature_selection import FeatureSelection, allot
 from discreet.postprocessing.gaussian_update import Belief
 
 RNG = np.random.default_rng(0)
@@ -39,9 +39,9 @@ def test_what_is_known_or_does_not_matter_gets_nothing():
 
 
 def test_something_is_always_looked_at():
-    assert Focus.of(np.full(5000, 1 / 5000), np.ones(5000)).m == 5000
+    assert FeatureSelection.of(np.full(5000, 1 / 5000), np.ones(5000)).m == 5000
     share = allot(np.array([1e-40, 1.0, 1.0]), np.array([1e-40, 1.0, 2.0]), 0.1)
-    focus = Focus.of(share, np.array([1e-38, 1.0, 1.0]))
+    focus = FeatureSelection.of(share, np.array([1e-38, 1.0, 1.0]))
     assert list(focus.kept) == [1, 2]
     assert np.isfinite(focus.scale).all()
 
@@ -49,13 +49,13 @@ def test_something_is_always_looked_at():
 def test_focused_features_are_held_to_the_radius_and_do_not_depend_on_their_place():
     features = RNG.normal(0, 3, (500, 8))
     features[0] = 0.0
-    focus = Focus.of(np.array([0.5, 0, 0.3, 0, 0, 0.2, 1e-5, 0]), np.full(8, 9.0))
+    focus = FeatureSelection.of(np.array([0.5, 0, 0.3, 0, 0, 0.2, 1e-5, 0]), np.full(8, 9.0))
     assert list(focus.kept) == [0, 2, 5]
     narrow, weight = focus(features)
     assert np.all(weight <= 1)
     assert np.linalg.norm(narrow * weight[:, None], axis=1).max() <= focus.radius * (1 + 1e-12)
     assert np.mean(np.sum(narrow**2, axis=1)) == pytest.approx(1, rel=0.2)
-    assert focus.radius == pytest.approx(ROOM**0.5)
+    assert focus.radius == pytest.approx(NORM_CAP**0.5)
     shuffled = RNG.permutation(500)
     again, weight_again = focus(np.ascontiguousarray(features[shuffled]))
     np.testing.assert_array_equal(again, narrow[shuffled])
@@ -64,10 +64,10 @@ def test_focused_features_are_held_to_the_radius_and_do_not_depend_on_their_plac
 
 def test_a_look_gets_more_room_where_noise_is_small_and_none_is_wasted_where_it_is_not():
     features = RNG.normal(0, 1, (4_000, 6))
-    focus = Focus.of(np.full(6, 1 / 6), np.ones(6))
-    noisy, quiet = focus.roomy(features, 1.0, 1e-4), focus.roomy(features, 1e-8, 1.0)
-    assert noisy.room <= 1.0 < quiet.room
-    assert quiet.radius == pytest.approx(quiet.room**0.5)
+    focus = FeatureSelection.of(np.full(6, 1 / 6), np.ones(6))
+    noisy, quiet = focus.with_best_norm_cap(features, 1.0, 1e-4), focus.with_best_norm_cap(features, 1e-8, 1.0)
+    assert noisy.norm_cap <= 1.0 < quiet.norm_cap
+    assert quiet.radius == pytest.approx(quiet.norm_cap**0.5)
     for chosen in (noisy, quiet):
         narrow, weight = chosen(features)
         assert np.linalg.norm(narrow * weight[:, None], axis=1).max() <= chosen.radius * (1 + 1e-12)
@@ -76,7 +76,7 @@ def test_a_look_gets_more_room_where_noise_is_small_and_none_is_wasted_where_it_
 def test_weighing_records_down_costs_precision_as_a_regression_would_feel_it():
     rng = np.random.default_rng(3)
     features = rng.normal(0, 1, (200_000, 1)) ** 3
-    focus = Focus.of(np.ones(1), np.array([float(np.mean(features**2))]))
+    focus = FeatureSelection.of(np.ones(1), np.array([float(np.mean(features**2))]))
     (efficiency,) = focus.efficiency(features)
     narrow, weight = focus(features)
     # Sampling variance of sum(w z r) / sum(w z z), beside that of least squares.

@@ -18,7 +18,7 @@ from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate, Sums
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import Cells, Interval
-from discreet.privacy.sensitivity.table import Blocks, Pairs
+from discreet.privacy.sensitivity.table import CellSums, Pairs
 from discreet.testing import frozen_noise, record_sums
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -71,7 +71,7 @@ def test_ranges_whose_edges_are_rounded_are_compared_with_thresholds():
 GEOMETRIES = [
     (Pairs(6), (Y, number(1.0)), False),
     (Pairs(6), (Y, by_arm(number(0.3) / (number(1.0) - E), number(0.2) / E)), False),
-    (Blocks(1.7, 6), (Y * number(2.3) + number(0.1),), False),
+    (CellSums(1.7, 6), (Y * number(2.3) + number(0.1),), False),
     (Cells((6,)), (), False),
     (Interval(0.0, 1.0), (Y * Y,), True),
     (Interval(-0.5, 0.25), (Y,), True),
@@ -145,11 +145,11 @@ def test_prepared_sums_are_asked_for_once_and_cost_nothing_before():
         bounds, unit, public, n = BOUNDS, None, (), 50
         passes = 0
 
-        def sum(self, kernel, on_rows=None):
+        def sum(self, kernel, progress=None):
             self.passes += 1
             return kernel(Chunk(np.linspace(-1, 1, 50), np.arange(50) % 2.0, np.empty((50, 0)), None))
 
-        def group_sums(self, partition, formulas, on_rows=None):
+        def group_sums(self, partition, formulas, progress=None):
             return None
 
     records = Counted()

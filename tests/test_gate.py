@@ -16,7 +16,7 @@ from discreet.privacy.calibration import CAPACITY_BITS, SUM_BITS, noise_sd
 from discreet.privacy.gate import Gate
 from discreet.privacy.noise import MAX_SCALE
 from discreet.privacy.query import Query
-from discreet.privacy.sensitivity.sets import ROOM, Ball, Cells, Gram, Interval, MeanSquare
+from discreet.privacy.sensitivity.sets import GRID_BITS, Ball, Cells, Gram, Interval, MeanSquare
 from discreet.testing import frozen_noise, record_sums, seeded_noise, watched
 
 N = 5_000
@@ -57,12 +57,12 @@ class Counted:
     def __init__(self, n=N, breaks=None):
         self.n, self.passes, self.breaks = n, 0, breaks
 
-    def group_sums(self, partition, formulas, on_rows=None):
+    def group_sums(self, partition, formulas, progress=None):
         return None
 
-    def sum(self, kernel, on_rows=None):
+    def sum(self, kernel, progress=None):
         self.passes += 1
-        total = RECORDS.sum(kernel, on_rows)
+        total = RECORDS.sum(kernel, progress)
         if self.breaks:
             raise self.breaks
         return total
@@ -390,7 +390,7 @@ def test_the_budget_is_charged_before_the_first_draw(monkeypatch):
 
 def test_chunks_too_long_for_exact_sums_are_refused():
     class Long(Counted):
-        def sum(self, kernel, on_rows=None):
+        def sum(self, kernel, progress=None):
             return kernel(Chunk(y=Y, t=T.astype(float), x=X, e=None))
 
     with pytest.raises(InvalidInput, match="at most 4096 records"):
@@ -530,7 +530,7 @@ def test_exact_sums_are_recorded_under_test_noise_only():
 
 def test_progress_is_told_about_every_row():
     told = []
-    opened = Gate(RECORDS, budget=BUDGET, on_rows=told.append)
+    opened = Gate(RECORDS, budget=BUDGET, progress=told.append)
     opened.ask(QUERIES[0])
     assert sum(told) == N
 
@@ -580,8 +580,8 @@ def test_even_huge_budgets_get_no_more_noise_than_they_ask_for(epsilon):
 def test_sums_that_were_prepared_on_another_grid_are_taken_anew():
     # Two shares that exceed one by a rounding error are cut, and so small a budget then asks for a coarser grid than
     # the one that was prepared: its integers would be twice too large.
-    room = min(ROOM, SUM_BITS - (RECORDS.n - 1).bit_length())
-    epsilon = 2.0 ** (room + 1) / (MAX_SCALE * 0.5) * (1 - 1e-10)
+    grid_bits = min(GRID_BITS, SUM_BITS - (RECORDS.n - 1).bit_length())
+    epsilon = 2.0 ** (grid_bits + 1) / (MAX_SCALE * 0.5) * (1 - 1e-10)
     first, second = (Query(name, 0.5 + 4e-10, Interval(-1, 1), outcome) for name in ("first", "second"))
     seen = []
     with frozen_noise(), watched(lambda _, rounds: seen.extend(rounds)):
@@ -589,6 +589,6 @@ def test_sums_that_were_prepared_on_another_grid_are_taken_anew():
         asked.prepare(first, second)
         prepared = asked._plan(first.geometry, first.share)[0]
         asked.ask(first, second)
-    assert [each.grid.room for each in seen] == [prepared.room - 1] * 2
+    assert [each.grid.grid_bits for each in seen] == [prepared.grid_bits - 1] * 2
     for each in seen:
         assert float(each.released.value) == pytest.approx(Y.sum(), abs=1e-3)

@@ -5,7 +5,7 @@ from discreet.data.bounds import Range
 from discreet.postprocessing.basis import Basis, Size
 from discreet.postprocessing.marginals import BINS, reference_points
 from discreet.postprocessing.reference_population import Reference
-from discreet.postprocessing.spike_and_slab import Likeness, Moments, weigh
+from discreet.postprocessing.spike_and_slab import Moments, PriorCorrelation, weigh
 
 RNG = np.random.default_rng(0)
 P = 5
@@ -138,7 +138,7 @@ def test_likeness_tells_whether_both_models_follow_features_in_the_same_directio
         first = rng.normal(0, 0.3, BASIS.m) / BASIS.weight
         second = sign * first if sign else rng.normal(0, 0.3, BASIS.m) / BASIS.weight
         (one, two), _ = weigh([linear(first, 0.05, rng), linear(second, 0.05, rng)], BASIS, sparse=True)
-        likeness = Likeness.of(one, two, BASIS.group)
+        likeness = PriorCorrelation.of(one, two, BASIS.group)
         found.append(likeness.correlation)
         doubts.append(likeness.doubt)
     assert np.mean(found) * sign >= 0.3 * abs(sign)
@@ -150,7 +150,7 @@ def test_likeness_tells_whether_both_models_follow_features_in_the_same_directio
 def test_without_a_signal_nothing_is_said_about_likeness():
     rng = np.random.default_rng(1)
     (one, two), _ = weigh([linear(np.zeros(BASIS.m), 2.0, rng) for _ in range(2)], BASIS, sparse=True)
-    likeness = Likeness.of(one, two, BASIS.group)
+    likeness = PriorCorrelation.of(one, two, BASIS.group)
     assert abs(likeness.correlation) < 0.4
     assert likeness.doubt > 0.3
 

@@ -6,7 +6,7 @@ from discreet.data.records import CHUNK_ROWS, Chunk
 from discreet.estimators.measurements import covariates as survey
 from discreet.estimators.measurements.covariates import Features
 from discreet.postprocessing.basis import Basis, Size
-from discreet.postprocessing.feature_selection import Focus
+from discreet.postprocessing.feature_selection import FeatureSelection
 
 BASIS = Basis.flat((Range(0, 1), Range(0, 1)), Size(degree=2, pairs=True, curved=False))
 ROWS = 50
@@ -22,7 +22,7 @@ def check(features, one):
     np.testing.assert_array_equal(features(one), phi)
     np.testing.assert_array_equal(features.weights(one), weight)
     np.testing.assert_array_equal(features.times(one, one.y), phi * one.y[:, None])
-    focus = Focus(np.array([0, 2]), np.array([0.5, 2.0]))
+    focus = FeatureSelection(np.array([0, 2]), np.array([0.5, 2.0]))
     for got, expected in zip(features.focused(one, focus), focus(phi), strict=True):
         np.testing.assert_array_equal(got, expected)
     np.testing.assert_array_equal(features(one), phi)

@@ -103,11 +103,11 @@ if TYPE_CHECKING:
 
 
 # Modules that are reached as attributes of the package, `discreet.testing.seeded_noise`; `audit` can be called.
-_ROOMS = {"audit", "datasets", "papers", "testing"}
+_SUBPACKAGES = {"audit", "datasets", "papers", "testing"}
 
 
 def __getattr__(name: str) -> object:
-    if name in _ROOMS:
+    if name in _SUBPACKAGES:
         return import_module(f"{__name__}.{name}")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,7 +7,7 @@ import pytest
 
 from discreet.audit import one_run as canaries
 from discreet.audit.attacks.floats import reachable
-from discreet.audit.black_box import bounds_of, clopper_pearson, most_epsilon, tell_apart
+from discreet.audit.black_box import bounds_of, clopper_pearson, distinguish, most_epsilon
 from discreet.audit.lower_bounds import Censored, Law, least_delta, least_epsilon, shift_epsilon
 from discreet.exceptions import InvalidInput
 from discreet.privacy.conversions import gdp_delta, gdp_epsilon
@@ -34,7 +34,7 @@ def test_counts_prove_no_more_than_they_can():
 
 def test_no_more_can_be_shown_than_so_many_runs_can_show():
     one, other = np.zeros((200, 1)), np.ones((200, 1))
-    told = tell_apart(one, other, 1.0, 1e-5, 0.999)
+    told = distinguish(one, other, 1.0, 1e-5, 0.999)
     assert told.epsilon_lower == pytest.approx(most_epsilon(200, 1e-5, 0.999))
     assert most_epsilon(2, 0.0, 0.999) == 0.0
     assert most_epsilon(2_000, 0.0, 0.999) > most_epsilon(200, 0.0, 0.999) > 2.0
@@ -47,7 +47,7 @@ def test_a_mechanism_that_keeps_its_promise_is_hardly_ever_accused(law):
     accused = 0
     for _ in range(60):
         one, other = (getattr(rng, law)(mean, 1.0, (200, 1)) for mean in (0.0, shift))
-        told = tell_apart(one, other, epsilon, delta, 0.95)
+        told = distinguish(one, other, epsilon, delta, 0.95)
         accused += told.epsilon_lower > epsilon or told.delta_lower > delta
     # At most three are expected; nine would be more than four standard errors above.
     assert accused <= 9
@@ -55,13 +55,13 @@ def test_a_mechanism_that_keeps_its_promise_is_hardly_ever_accused(law):
 
 def test_half_the_noise_and_another_spread_and_atoms_are_told_apart():
     rng = np.random.default_rng(6)
-    shifted = tell_apart(rng.laplace(0, 0.2, (600, 1)), rng.laplace(1, 0.2, (600, 1)), 1.0, 0.0)
+    shifted = distinguish(rng.laplace(0, 0.2, (600, 1)), rng.laplace(1, 0.2, (600, 1)), 1.0, 0.0)
     assert shifted.epsilon_lower > 2.5
-    spread = tell_apart(rng.normal(0, 1, (600, 30)), rng.normal(0, 3, (600, 30)), 1.0, 1e-5)
+    spread = distinguish(rng.normal(0, 1, (600, 30)), rng.normal(0, 3, (600, 30)), 1.0, 1e-5)
     assert spread.epsilon_lower > 3.0
     atoms = rng.normal(0, 1, (600, 1))
     atoms[rng.random(600) < 0.5] = 0.25
-    told = tell_apart(atoms, rng.normal(0, 1, (600, 1)), 1.0, 0.0)
+    told = distinguish(atoms, rng.normal(0, 1, (600, 1)), 1.0, 0.0)
     assert told.delta_lower > 0.3
     assert "is exactly 0.25" in told.event
 
@@ -70,7 +70,7 @@ def test_the_second_half_alone_is_counted():
     one, other = np.zeros((40, 1)), np.zeros((40, 1))
     # Whatever the first half suggests, the other must confirm it.
     one[0::2] = 1.0
-    assert tell_apart(one, other, 1.0, 0.0).epsilon_lower == 0.0
+    assert distinguish(one, other, 1.0, 0.0).epsilon_lower == 0.0
 
 
 def test_noise_of_a_scale_that_depends_on_the_records_is_told_apart_in_closed_form():
@@ -141,4 +141,4 @@ def test_outputs_of_floating_point_noise_can_be_drawn_and_others_cannot():
 @pytest.mark.parametrize("confidence", [0.0, 0.4, 1.0, math.nan, True])
 def test_a_level_that_says_nothing_is_refused(confidence):
     with pytest.raises(InvalidInput, match="confidence must lie"):
-        tell_apart(np.zeros((30, 1)), np.zeros((30, 1)), 1.0, 0.0, confidence)
+        distinguish(np.zeros((30, 1)), np.zeros((30, 1)), 1.0, 0.0, confidence)

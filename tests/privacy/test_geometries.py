@@ -15,8 +15,8 @@ from discreet.privacy.calibration import CAPACITY_BITS, SUM_BITS
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.fixed_point import norm_bits
-from discreet.privacy.sensitivity.sets import ROOM, Ball, Cells, Gram, Interval, MeanSquare
-from discreet.privacy.sensitivity.table import Blocks, Pairs
+from discreet.privacy.sensitivity.sets import GRID_BITS, Ball, Cells, Gram, Interval, MeanSquare
+from discreet.privacy.sensitivity.table import CellSums, Pairs
 from discreet.testing import frozen_noise, record_sums
 
 BOUNDS = Bounds(outcome=(0, 1))
@@ -29,9 +29,9 @@ GEOMETRIES = [
     Ball(1.0, 1),
     Ball(0.37, 3),
     Ball(7.0, 25),
-    Blocks(11.0, 6),
-    Blocks(3.0, 4, 5),
-    Blocks(0.7, 1, 12),
+    CellSums(11.0, 6),
+    CellSums(3.0, 4, 5),
+    CellSums(0.7, 1, 12),
     Pairs(1),
     Pairs(6),
     Cells((2,)),
@@ -57,10 +57,10 @@ class Table:
         self.chunk = chunk
         self.n = len(self.rows) if n is None else n
 
-    def group_sums(self, partition, formulas, on_rows=None):
+    def group_sums(self, partition, formulas, progress=None):
         return None
 
-    def sum(self, kernel, on_rows=None):
+    def sum(self, kernel, progress=None):
         total = 0
         for start in range(0, len(self.rows), self.chunk):
             x = self.rows[start : start + self.chunk]
@@ -152,7 +152,7 @@ def extremes(geometry):
     edge, columns = size(geometry), geometry.columns or 1
     if isinstance(geometry, Cells):
         return [np.zeros(columns), np.array(geometry.sizes) - 1.0]
-    if isinstance(geometry, Blocks):
+    if isinstance(geometry, CellSums):
         shapes = [np.zeros(geometry.width), edge * np.eye(geometry.width)[0], np.full(geometry.width, edge)]
         return [np.append(cell, sign * v) for v in shapes for cell in (0, geometry.cells - 1) for sign in (1, -1)]
     if isinstance(geometry, Pairs):
@@ -186,11 +186,11 @@ def test_a_directed_search_nearly_reaches_the_diameter_and_never_exceeds_it(geom
 @pytest.mark.parametrize(("geometry", "neighbours", "pure"), CASES)
 @pytest.mark.parametrize("n", [10, 3_000, 10**6, 14 * 10**6, 10**9])
 def test_the_diameter_on_the_grid_is_the_stated_one(geometry, neighbours, pure, n):
-    room = min(ROOM, SUM_BITS - (n - 1).bit_length())
-    grid = geometry.grid(room, neighbours)
+    grid_bits = min(GRID_BITS, SUM_BITS - (n - 1).bit_length())
+    grid = geometry.grid(grid_bits, neighbours)
     on_grid, stated = (grid.l1, geometry.l1) if pure else (grid.l2, geometry.l2)
     # A few grid steps more at most, and never less than what exact arithmetic gives.
-    assert on_grid * grid.unit == pytest.approx(stated(neighbours), rel=4 * 2.0 ** -min(room, 40))
+    assert on_grid * grid.unit == pytest.approx(stated(neighbours), rel=4 * 2.0 ** -min(grid_bits, 40))
     assert on_grid * grid.unit >= stated(neighbours) * (1 - 1e-15)
 
 
@@ -211,7 +211,7 @@ def test_sums_of_all_records_stay_below_two_to_the_61(geometry, neighbours, pure
 def test_a_full_chunk_of_the_same_record_is_that_many_times_the_record(geometry, data):
     row = data.draw(records(geometry))
     values = np.asarray([row] if geometry.columns else row)
-    grid = geometry.grid(ROOM, "replace-one")
+    grid = geometry.grid(GRID_BITS, "replace-one")
     one, many = grid.add(values), grid.add(np.repeat(values, CHUNK_ROWS, axis=0))
     assert [int(number) * CHUNK_ROWS for number in one] == [int(number) for number in many]
 
@@ -255,8 +255,8 @@ def test_the_second_moment_is_free_and_no_larger_factor_would_be():
 @pytest.mark.parametrize("neighbours", RELATIONS)
 @pytest.mark.parametrize("pure", [False, True])
 def test_rounding_a_second_moment_is_paid_for_on_every_pair_of_a_small_grid(neighbours, pure):
-    room, geometry = 9, MeanSquare(1.0)
-    grid = geometry.grid(room, neighbours)
+    grid_bits, geometry = 9, MeanSquare(1.0)
+    grid = geometry.grid(grid_bits, neighbours)
     points = np.array([grid.add(np.array([s])) for s in np.arange(-256, 257) / 256])
     others = points if neighbours == "replace-one" else np.zeros((1, 2), dtype=np.int64)
     steps = np.abs(points[:, None] - others)

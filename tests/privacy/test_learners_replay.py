@@ -125,10 +125,10 @@ class Understated:
     def l1(self, neighbours):
         return self.factor * self.right.l1(neighbours)
 
-    def grid(self, room, neighbours):
+    def grid(self, grid_bits, neighbours):
         from dataclasses import replace
 
-        grid = self.right.grid(room, neighbours)
+        grid = self.right.grid(grid_bits, neighbours)
         return replace(grid, l2=self.factor * grid.l2, l1=self.factor * grid.l1)
 
     def natural(self, noisy):

@@ -144,7 +144,7 @@ MUTANTS = {
     ),
     "prepared sums are taken whatever their grid": Mutant(
         gate.Gate._known_sums,
-        " and each[1] == grid.room",
+        " and each[1] == grid.grid_bits",
         "",
         (lambda _: test_gate.test_sums_that_were_prepared_on_another_grid_are_taken_anew(),),
     ),
@@ -181,7 +181,7 @@ MUTANTS = {
         ),
     ),
     "halves share a record": Mutant(
-        halves.Halves.of.__func__,  # type: ignore[attr-defined]
+        halves.SampleSplit.of.__func__,  # type: ignore[attr-defined]
         "slice(middle, None)",
         "slice(middle - 1, None)",
         (

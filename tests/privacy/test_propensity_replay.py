@@ -119,8 +119,8 @@ class _Wide:
     def __eq__(self, other):
         return (self.right, self.factor) == (other.right, other.factor)
 
-    def grid(self, room, neighbours):
-        grid = self.right.grid(room, neighbours)
+    def grid(self, grid_bits, neighbours):
+        grid = self.right.grid(grid_bits, neighbours)
         parts = {name: getattr(grid, name) for name in ("units", "shift", "numbers", "full", "room", "add")}
         return type(grid)(l2=self.factor * grid.l2, l1=self.factor * grid.l1, **parts)
 

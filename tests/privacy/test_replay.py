@@ -235,8 +235,8 @@ def test_a_diameter_stated_too_small_by_half_is_found(geometry, monkeypatch):
     case = ("observational", "add-remove", "lopsided")
     grid = geometry.grid
 
-    def halved(self, room, neighbours):
-        right = grid(self, room, neighbours)
+    def halved(self, grid_bits, neighbours):
+        right = grid(self, grid_bits, neighbours)
         return replace(right, l2=right.l2 / 2, l1=right.l1 / 2)
 
     def search():

@@ -95,7 +95,7 @@ def test_the_diameter_of_a_public_number_of_records_would_not_do():
     geometry = Interval(5.0, 6.0)
     before = sums(records({"t": 1, "id": INSIDE}), geometry, "replace-one")[-1]
     after = sums(records({"t": 1, "id": OUTSIDE}), geometry, "replace-one")[-1]
-    plain = geometry.grid(before.grid.room, "replace-one")
+    plain = geometry.grid(before.grid.grid_bits, "replace-one")
     in_units = moved(before, after) * before.grid.unit
     assert in_units == pytest.approx(6.0)
     assert in_units > plain.l2 * plain.unit * 5.9

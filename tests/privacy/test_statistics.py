@@ -91,7 +91,7 @@ def test_several_records_are_refused():
     class Two(OneVector):
         n = 2
 
-        def sum(self, kernel, on_rows=None):
+        def sum(self, kernel, progress=None):
             from discreet.data.records import Chunk
 
             return kernel(Chunk(y=np.zeros(2), t=np.zeros(2), x=np.zeros((2, 1)), e=None))

@@ -14,7 +14,7 @@ from discreet.exceptions import InvalidInput
 from discreet.papers import ADUM
 from discreet.privacy.calibration import CAPACITY_BITS, unit_grid
 from discreet.privacy.sensitivity.sets import Ball, Cells, Gram, Interval, MeanSquare, Statistic
-from discreet.privacy.sensitivity.table import Blocks, Pairs
+from discreet.privacy.sensitivity.table import CellSums, Pairs
 from discreet.testing import record_sums, seeded_noise
 
 GEOMETRIES = [
@@ -26,7 +26,7 @@ GEOMETRIES = [
     Cells((2, 3)),
     MeanSquare(0.7),
     Gram(1.5, 2),
-    Blocks(2.0, 3, 2),
+    CellSums(2.0, 3, 2),
     Pairs(3),
 ]
 # Rows whose integers are furthest apart, or furthest from nothing, in L2.
@@ -39,7 +39,7 @@ FURTHEST = {
     Cells((2, 3)): ([[0.0, 0]], [[1.0, 2]]),
     MeanSquare(0.7): ([0.7], [-0.7]),
     Gram(1.5, 2): ([[1.5, 0]], [[0, 1.5]]),
-    Blocks(2.0, 3, 2): ([[0, 2.0, 0]], [[0, -2.0, 0]]),
+    CellSums(2.0, 3, 2): ([[0, 2.0, 0]], [[0, -2.0, 0]]),
     Pairs(3): ([[0, 1.0, 1.0]], [[1, 1.0, 1.0]]),
 }
 
@@ -93,7 +93,7 @@ def test_the_stated_distance_is_reached_and_that_of_single_rows_would_not_do(geo
 def test_one_row_to_a_unit_under_add_remove_is_the_gate_as_it_was():
     for geometry in GEOMETRIES:
         plain, unit = geometry.grid(20, "add-remove"), unit_grid(geometry, 20, "add-remove", 1)  # type: ignore[attr-defined]
-        assert (plain.l2, plain.l1, plain.room) == (unit.l2, unit.l1, unit.room)
+        assert (plain.l2, plain.l1, plain.grid_bits) == (unit.l2, unit.l1, unit.grid_bits)
 
 
 def test_a_statistic_of_a_whole_data_set_has_no_units():
@@ -170,7 +170,7 @@ def test_the_number_of_rows_is_private_and_the_release_says_whose_they_are(name,
 
 def test_grids_do_not_depend_on_the_number_of_rows():
     for geometry in (Interval(0.0, 1.0), Pairs(2)):
-        assert unit_grid(geometry, 61 - CAPACITY_BITS, "replace-one", 2).room == 61 - CAPACITY_BITS
+        assert unit_grid(geometry, 61 - CAPACITY_BITS, "replace-one", 2).grid_bits == 61 - CAPACITY_BITS
     few, many = (fitted(ESTIMATORS["uplift"](), visits(n)) for n in (40, 400))
     assert [diameter for *_, diameter in few] == [diameter for *_, diameter in many]
 

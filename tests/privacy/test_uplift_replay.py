@@ -109,10 +109,10 @@ def test_the_small_budget_above_does_share_sums_and_the_others_do_not():
 def test_a_diameter_stated_too_small_is_found(monkeypatch):
     right = Pairs.grid
 
-    def halved(self, room, neighbours):
+    def halved(self, grid_bits, neighbours):
         from dataclasses import replace
 
-        grid = right(self, room, neighbours)
+        grid = right(self, grid_bits, neighbours)
         return replace(grid, l1=grid.l1 / 2)
 
     monkeypatch.setattr(Pairs, "grid", halved)

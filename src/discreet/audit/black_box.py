@@ -38,7 +38,7 @@ class Bounds(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Told:
+class Distinguished:
     """What a black-box test found.
 
     Parameters
@@ -80,19 +80,19 @@ def bounds_of(counts: Counts, epsilon: float, delta: float, confidence: float) -
 
 
 def most_epsilon(runs: int, delta: float, confidence: float = 0.95) -> float:
-    """The largest epsilon that `tell_apart` can show with so many runs on each data set, whatever the mechanism."""
+    """The largest epsilon that `distinguish` can show with so many runs on each data set, whatever the mechanism."""
     counted = runs // 2
     return bounds_of(((counted, counted), (0, counted)), 0.0, delta, (1 + check_confidence(confidence)) / 2).epsilon
 
 
-def tell_apart(
+def distinguish(
     one: Float,
     other: Float,
     epsilon: float,
     delta: float,
     confidence: float = 0.95,
     names: Sequence[str] = (),
-) -> Told:
+) -> Distinguished:
     """Bounds from outputs of a mechanism on two neighbours, a row for each run; the columns may have names.
 
     Epsilon and delta are counted by an event each, so that half of the error is set aside for either.
@@ -121,7 +121,7 @@ def tell_apart(
         values = [np.asarray(score(world), dtype=np.float64) for world in counted]
         told[what] = (event, values, event.count(values[0], values[1], swapped))
     event, values, counts = told["epsilon"]
-    return Told(
+    return Distinguished(
         epsilon_lower=bounds_of(counts, epsilon, delta, each).epsilon,
         delta_lower=bounds_of(told["delta"][2], epsilon, delta, each).delta,
         confidence=confidence,

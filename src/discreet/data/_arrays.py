@@ -18,7 +18,7 @@ Level: TypeAlias = str | int | float | bool
 _MOST_NUMBERS = 2**21
 
 
-class Room(local):
+class ScratchBuffer(local):
     """One array, of changing shape; each thread has its own."""
 
     def __init__(self) -> None:

@@ -49,7 +49,7 @@ class Chunk(NamedTuple):
 
 
 Kernel: TypeAlias = Callable[[Chunk], IntArray]
-OnRows: TypeAlias = Callable[[int], None]
+RowProgress: TypeAlias = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +96,15 @@ class Records(Protocol):
         """What is public about how the records were chosen, one phrase each."""
         ...
 
-    def sum(self, kernel: Kernel, on_rows: OnRows | None = None) -> IntArray:
-        """Add up ``kernel(chunk)``, an int64 array; ``on_rows`` is told the number of rows just finished.
+    def sum(self, kernel: Kernel, progress: RowProgress | None = None) -> IntArray:
+        """Add up ``kernel(chunk)``, an int64 array; ``progress`` is told the number of rows just finished.
 
         A kernel is a pure function that cloudpickle can send elsewhere; the order of chunks is the source's own.
         """
         ...
 
     def group_sums(
-        self, partition: Partition | None, formulas: Sequence[Formula], on_rows: OnRows | None = None
+        self, partition: Partition | None, formulas: Sequence[Formula], progress: RowProgress | None = None
     ) -> IntArray | None:
         """Counts and sums by cell and arm, where the source itself can add up; None where it cannot, and `sum` must.
 
@@ -188,12 +188,12 @@ class ArrayRecords:
         admit(records._chunks())
         return records
 
-    def sum(self, kernel: Kernel, on_rows: OnRows | None = None) -> IntArray:
-        """Add up ``kernel(chunk)``, an int64 array; ``on_rows`` is told the number of rows just finished."""
-        return add_up(self._chunks(), kernel, on_rows, n=self.n)
+    def sum(self, kernel: Kernel, progress: RowProgress | None = None) -> IntArray:
+        """Add up ``kernel(chunk)``, an int64 array; ``progress`` is told the number of rows just finished."""
+        return add_up(self._chunks(), kernel, progress, n=self.n)
 
     def group_sums(
-        self, partition: Partition | None, formulas: Sequence[Formula], on_rows: OnRows | None = None
+        self, partition: Partition | None, formulas: Sequence[Formula], progress: RowProgress | None = None
     ) -> None:
         """Arrays have no engine of their own: `sum` adds up."""
 
@@ -259,15 +259,15 @@ def admit(source: Iterable[Chunk]) -> int:
     return n
 
 
-def add_up(source: Iterable[Chunk], kernel: Kernel, on_rows: OnRows | None, *, n: int) -> IntArray:
+def add_up(source: Iterable[Chunk], kernel: Kernel, progress: RowProgress | None, *, n: int) -> IntArray:
     """The sum of ``kernel`` over all chunks, in int64, where the order of addition cannot matter."""
     total: IntArray | None = None
     seen = 0
     for chunk in source:
         total = added(total, kernel(chunk))
         seen += len(chunk.t)
-        if on_rows is not None:
-            on_rows(len(chunk.t))
+        if progress is not None:
+            progress(len(chunk.t))
     # Bounds on sums were worked out from n, so a source that has changed since must not get through.
     if total is None or seen != n:
         raise InvalidInput("The records changed while they were being read: keep the source fixed and start again.")

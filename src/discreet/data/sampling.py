@@ -20,7 +20,7 @@ from discreet.data.bounds import Bounds
 from discreet.data.columns import arrow
 from discreet.data.expressions import Formula
 from discreet.data.partition import Partition
-from discreet.data.records import CHUNK_ROWS, ArrayRecords, Chunk, Kernel, OnRows, Records, Unit, added
+from discreet.data.records import CHUNK_ROWS, ArrayRecords, Chunk, Kernel, Records, RowProgress, Unit, added
 from discreet.exceptions import InvalidInput
 
 # Samples up to this many float32 numbers (192 MB) are kept in memory; outcomes, arms and probabilities count double.
@@ -69,7 +69,7 @@ class Sample:
     public: tuple[str, ...] = ()
     kept: tuple[Chunk, ...] = field(repr=False)
 
-    def sum(self, kernel: Kernel, on_rows: OnRows | None = None) -> IntArray:
+    def sum(self, kernel: Kernel, progress: RowProgress | None = None) -> IntArray:
         """Add up ``kernel(chunk)``, an int64 array. Nobody is told how many rows there are."""
         total = nothing(kernel, self.bounds)
         for chunk in self.kept:
@@ -77,12 +77,12 @@ class Sample:
         return total
 
     def group_sums(
-        self, partition: Partition | None, formulas: Sequence[Formula], on_rows: OnRows | None = None
+        self, partition: Partition | None, formulas: Sequence[Formula], progress: RowProgress | None = None
     ) -> None:
         """Rows in memory have no engine of their own: `sum` adds up."""
 
 
-def sample_of(records: Records, part: float, rows: float, on_rows: OnRows | None = None) -> Records | None:
+def sample_of(records: Records, part: float, rows: float, progress: RowProgress | None = None) -> Records | None:
     """About so large a part of the records; None where no column says which.
 
     ``rows`` is about how many there will be: a public or released number, as how they are kept hangs on it.
@@ -93,7 +93,7 @@ def sample_of(records: Records, part: float, rows: float, on_rows: OnRows | None
         kept = tuple(sampled(records._chunks(), part))
         return Sample(n=records.n, bounds=records.bounds, unit=each_of(records.unit), kept=kept)
     make = getattr(records, "sample", None)
-    found: Records | None = None if make is None else make(part, rows, on_rows)
+    found: Records | None = None if make is None else make(part, rows, progress)
     return found
 
 

@@ -158,7 +158,7 @@ def open_gate(self: Any, records: Records, progress: Progress | None) -> Gate:
     """A gate on the records with the estimator's budget and relation."""
     done, told = 0, 0
 
-    def on_rows(rows: int) -> None:
+    def count_rows(rows: int) -> None:
         nonlocal done, told
         done += rows
         passes, within = divmod(done - 1, records.n)
@@ -169,7 +169,7 @@ def open_gate(self: Any, records: Records, progress: Progress | None) -> Gate:
         told = passes + 1
 
     budget = Budget(epsilon=self.epsilon, delta=self.delta)
-    return Gate(records, budget=budget, neighbours=self.neighbours, on_rows=on_rows)
+    return Gate(records, budget=budget, neighbours=self.neighbours, progress=count_rows)
 
 
 def count_first(gate: Gate) -> None:
@@ -178,7 +178,7 @@ def count_first(gate: Gate) -> None:
         gate.count(COUNT)
 
 
-def look_through(gate: Gate, terms: int) -> Gate:
+def open_model_gate(gate: Gate, terms: int) -> Gate:
     """The gate that models are fitted through: on a sample of a long table, if a column chooses one, else the same.
 
     A public rule in the number of records, the budget and the number of terms.

@@ -18,8 +18,8 @@ from discreet.estimators._base import (
     average_release,
     clip_note,
     count_first,
-    look_through,
     open_gate,
+    open_model_gate,
     sample_note,
     trimmed,
     uncertainty_of,
@@ -28,12 +28,12 @@ from discreet.estimators.measurements.covariates import Features, build_basis, m
 from discreet.estimators.measurements.location import locate, pilot_effect
 from discreet.estimators.measurements.nuisances import (
     Remainder,
-    calibrate,
     correct_outcome,
     first_look,
     first_questions,
-    lean_effect,
+    measure_linear_effect,
     refine_effect,
+    refine_propensity,
 )
 from discreet.estimators.measurements.score import (
     aipw_score_bound,
@@ -139,10 +139,10 @@ class ATE(BaseEstimator):  # type: ignore[misc]
         size = choose_size(gate.n * gate.mu, gate.n, gate.bounds.columns)
         terms = Basis.flat(gate.bounds.columns, size).m
         # Models are fitted through this one: on all records, or on a sample of very many.
-        look = look_through(gate, terms)
+        look = open_model_gate(gate, terms)
         strength = look.n * gate.mu
-        calibrations = calibrations_for(strength, gate.bounds.p)
-        shares = KNOWN_DESIGN if known else observational(strength, terms, bool(calibrations), look is not gate)
+        refinements = refinements_for(strength, gate.bounds.p)
+        shares = KNOWN_DESIGN if known else observational(strength, terms, bool(refinements), look is not gate)
         share = after_count(gate, shares)
         marginals = marginal_questions(gate.bounds.columns, share["marginals"])
         where = locate(look, share["location"], *marginals)
@@ -154,12 +154,12 @@ class ATE(BaseEstimator):  # type: ignore[misc]
         outcome = first_look(look, first, setting, where, pilot, (low, high), known)
         remainder, off, looks = Remainder(0.0, 0.0), 0.0, share["looks"]
         if not known:
-            for number, part in enumerate(calibrations, 1):
-                outcome = calibrate(look, f"calibration {number}", part * share["calibration"], outcome)
+            for number, part in enumerate(refinements, 1):
+                outcome = refine_propensity(look, f"calibration {number}", part * share["calibration"], outcome)
             outcome, off = refine_effect(look, share["effect"], where.spread.scale, outcome)
             correction = share["correction"]
-            if calibrations and gate.bounds.p:
-                outcome = lean_effect(look, _LEANING * correction, where.spread.scale, outcome)
+            if refinements and gate.bounds.p:
+                outcome = measure_linear_effect(look, _LEANING * correction, where.spread.scale, outcome)
                 correction *= 1.0 - _LEANING
             outcome, remainder = correct_outcome(look, correction, 0.4 * share["looks"], outcome)
             looks = 0.6 * share["looks"]
@@ -203,7 +203,7 @@ def observational(strength: float, terms: int, calibrated: bool, sampled: bool =
     return Shares(**fixed, **{name: (rest - score) * part for name, part in parts.items() if part}, score=score)
 
 
-def calibrations_for(strength: float, p: int) -> tuple[float, ...]:
+def refinements_for(strength: float, p: int) -> tuple[float, ...]:
     """Parts of the calibration's share that its rounds get; none where n mu is small (a public rule)."""
     scaled = strength / sqrt(max(p, 2) / 6.0)
     return max((parts for level, parts in _CALIBRATE if scaled >= level), key=len, default=())

@@ -16,7 +16,15 @@ from discreet.data.bounds import Bounds
 from discreet.data.columns import Range
 from discreet.data.records import Records
 from discreet.estimators import _base as fitted
-from discreet.estimators._base import Progress, after_count, count_first, look_through, open_gate, sample_note, trimmed
+from discreet.estimators._base import (
+    Progress,
+    after_count,
+    count_first,
+    open_gate,
+    open_model_gate,
+    sample_note,
+    trimmed,
+)
 from discreet.estimators.ate import ATE
 from discreet.estimators.measurements.covariates import (
     Features,
@@ -30,13 +38,13 @@ from discreet.estimators.measurements.heterogeneity import (
     Correction,
     TreatmentQuestion,
     assign,
-    calibrate_treatment,
-    combine_looks,
+    combine_moments,
     effect_round,
     first_look,
     first_spread,
     known_constant,
     outcome_round,
+    refine_propensity,
     treatment_question,
 )
 from discreet.estimators.measurements.location import Location, locate, pilot_effect
@@ -192,7 +200,7 @@ class CATE(BaseEstimator):  # type: ignore[misc]
             self.release_ = _constant(ATE(**average)._fit_through(gate).release_)
             return self
         # All rounds but the last go through this one: on all records, or on a sample of very many.
-        some = look_through(gate, Basis.flat(gate.bounds.columns, design.size).m)
+        some = open_model_gate(gate, Basis.flat(gate.bounds.columns, design.size).m)
         share = after_count(gate, design.shares)
         marginals = closer_questions(gate.bounds.columns, share["marginals"])
         where = locate(some, share["location"], *marginals)
@@ -204,7 +212,7 @@ class CATE(BaseEstimator):  # type: ignore[misc]
         beside = () if asked is None else (asked.query,)
         look = first_look(some, share["first look"], spread, setting, where, pilot, *beside)
         propensity = self._propensity(some, share, asked, setting, where, some.n * gate.mu)
-        models = combine_looks(look, propensity, where, pilot)
+        models = combine_moments(look, propensity, where, pilot)
         for number in range(1, design.rounds + 1):
             to_look, to_effect = 0.5 / design.rounds * share["looks"], share[f"effect {number}"]
             if number <= 2:
@@ -240,7 +248,7 @@ class CATE(BaseEstimator):  # type: ignore[misc]
         known = self.propensity is not None
         trim = gate.bounds.propensity if known else trimmed(gate.bounds, where.treated, strength)
         model, information = assign(gate, asked, setting, where, trim, known=known)
-        return model if known else calibrate_treatment(gate, share["calibration"], model, information)
+        return model if known else refine_propensity(gate, share["calibration"], model, information)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from discreet.exceptions import InvalidInput
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import Cells
-from discreet.privacy.sensitivity.table import Blocks
+from discreet.privacy.sensitivity.table import CellSums
 
 # Places that are tried for a centre before all are moved closer together, and by how much.
 _ATTEMPTS = 100
@@ -99,7 +99,7 @@ def lloyd(gate: Gate, wanted: PrivateKMeans, share: float) -> Clusters:
         # Shares in the ratio of the diameters: every number of a round has the same noise, as in DPLloyd.
         counts, sums = gate.ask(
             Query("clusters: counts", each / (1 + p), Cells((k,)), cluster),
-            Query("clusters: sums", each * p / (1 + p), Blocks(float(p), k, d), moments),
+            Query("clusters: sums", each * p / (1 + p), CellSums(float(p), k, d), moments),
         )
         full = counts.value >= 1.0
         means = sums.value / np.where(full, counts.value, 1.0)[:, None]

@@ -17,7 +17,7 @@ from scipy.special import ndtri
 from discreet.data.bounds import Bounds
 from discreet.data.records import MIN_ROWS
 from discreet.estimators._base import COUNT
-from discreet.estimators.ate import KNOWN_DESIGN, calibrations_for, observational
+from discreet.estimators.ate import KNOWN_DESIGN, observational, refinements_for
 from discreet.estimators.difference_in_means import MEANS
 from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds
 from discreet.postprocessing.basis import Basis, choose_size
@@ -218,7 +218,7 @@ class _Draft:
         else:
             strength, columns = self.n * total, self.bounds.columns
             basis = Basis.flat(columns, choose_size(strength, self.n, columns))
-            shares = observational(strength, basis.m, bool(calibrations_for(strength, self.bounds.p)))
+            shares = observational(strength, basis.m, bool(refinements_for(strength, self.bounds.p)))
             privacy = noise(MeanSquare(_CLIP * score_sd), shares["score"])
             nuisance, inflation = self._nuisance(noise, basis, shares)
             sampling *= inflation

@@ -22,7 +22,7 @@ from discreet.exceptions import InvalidInput
 from discreet.postprocessing.segment_means import (
     FEWEST,
     Kind,
-    Look,
+    OutcomeMoments,
     Table,
     arm_numbers,
     kind_for,
@@ -34,7 +34,7 @@ from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import Cells, Interval
-from discreet.privacy.sensitivity.table import Blocks, Pairs
+from discreet.privacy.sensitivity.table import CellSums, Pairs
 from discreet.releases.segments import UpliftCurve, UpliftRelease
 
 DECLARED = Shares(mean=0.02, square=0.03, table=0.95)
@@ -178,7 +178,7 @@ class Uplift(BaseEstimator):  # type: ignore[misc]
         if partition is None:
             partition = Partition.of(declared(self.by, self.bounds, parts_for(look.n, noise)), self.bounds)
         tables = tables or _Tables.of(share["table"], partition, self.bounds, known, weighted)
-        shared = gate.noise_sd(Blocks(1.0, partition.count), (1 - _COUNTS) * share["table"])
+        shared = gate.noise_sd(CellSums(1.0, partition.count), (1 - _COUNTS) * share["table"])
         kind = kind_for(look, partition.count, noise, shared, known)
         noisy = _table(gate, tables, kind, partition.count)
         self.release_ = UpliftRelease(
@@ -264,12 +264,12 @@ def _looks(mean_share: float, square_share: float) -> tuple[Query, Query]:
     )
 
 
-def _look(gate: Gate, looks: tuple[Query, Query]) -> Look:
+def _look(gate: Gate, looks: tuple[Query, Query]) -> OutcomeMoments:
     """How many records there are, where the outcome is and how wide."""
     mean, square = gate.ask(*looks)
     (plus, minus), noise = mean.value[0], float(mean.sd)
     n = max(float(plus + minus), 1.0) if gate.counts_rows else gate.n
-    return Look(
+    return OutcomeMoments(
         n=n,
         mean=float(np.clip((plus - minus) / max(plus + minus, 2 * noise, 1.0), -1.0, 1.0)),
         square=float(np.clip(float(square.value) / n, 0.0, 1.0)),
@@ -298,7 +298,7 @@ class _Tables(NamedTuple):
             arms,
             (
                 Query("counts by segment", _COUNTS * share, Cells((k,)), ByCell(partition, False)),
-                Query("signed sums by segment", (1 - _COUNTS) * share, Blocks(1.0, k), signed),
+                Query("signed sums by segment", (1 - _COUNTS) * share, CellSums(1.0, k), signed),
             ),
         )
 

@@ -22,7 +22,7 @@ MOST_PAIRS = 66
 # Products of a first and a second term (x z^2) are added for all pairs while they are this few.
 MOST_CURVED_PAIRS = 21
 # A record whose squared norm exceeds this part of the expected one is weighted down: noise falls with it.
-ROOM = 0.75
+NORM_CAP = 0.75
 _INTERCEPT, _PAIR, _CURVED, _DECAY = 1.5, 0.6, 0.5, 0.3
 
 
@@ -193,7 +193,7 @@ class Basis:
     @property
     def radius(self) -> float:
         """Norm to which a record's features are held."""
-        return float(np.sqrt(ROOM * np.sum(self.weight**2)))
+        return float(np.sqrt(NORM_CAP * np.sum(self.weight**2)))
 
     def __call__(self, x: Float) -> tuple[Float, Float]:
         """Weighted features (m, features) and each record's weight: (radius / norm) squared, at most one."""

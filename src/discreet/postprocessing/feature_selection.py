@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from discreet.data._arrays import Float, IntArray
-from discreet.postprocessing.basis import ROOM
+from discreet.postprocessing.basis import NORM_CAP
 
 # Shares of the norm below this part of the largest are not worth a column.
 _LEAST = 3e-3
 # Rooms that are tried.
-_ROOMS = (0.5, ROOM, 1.0, 1.5, 2.5, 4.0, 7.0, 12.0)
+_NORM_CAPS = (0.5, NORM_CAP, 1.0, 1.5, 2.5, 4.0, 7.0, 12.0)
 # What is smaller than this beside the largest of its kind is as good as zero.
 _TINY = 1e-12
 
@@ -43,18 +43,18 @@ def _above_zero(values: Float) -> Float:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Focus:
+class FeatureSelection:
     """A few features of a basis, rescaled, and the norm to which a record's are held.
 
-    ``room`` is the square of that norm, beside a mean square of one.
+    ``norm_cap`` is the square of that norm, beside a mean square of one.
     """
 
     kept: IntArray
     scale: Float
-    room: float = ROOM
+    norm_cap: float = NORM_CAP
 
     @classmethod
-    def of(cls, share: Float, size: Float) -> Focus:
+    def of(cls, share: Float, size: Float) -> FeatureSelection:
         """Features that get a share of the norm, given the mean square (``size``) of each."""
         kept = np.flatnonzero((share > _LEAST * share.max()) & (size > _TINY * size.max()))
         return cls(kept, np.sqrt(share[kept] / share[kept].sum() / size[kept]))
@@ -67,7 +67,7 @@ class Focus:
     @property
     def radius(self) -> float:
         """Norm to which a record's rescaled features are held; they are scaled to have a mean square of one."""
-        return float(np.sqrt(self.room))
+        return float(np.sqrt(self.norm_cap))
 
     def __call__(self, features: Float, out: Float | None = None) -> tuple[Float, Float]:
         """Rescaled features, in ``out`` if it is given, and each record's weight.
@@ -79,23 +79,23 @@ class Focus:
         for k, (column, scale) in enumerate(zip(self.kept, self.scale, strict=True)):
             scaled = np.multiply(features[:, column], scale, out=narrow[:, k])
             square += np.multiply(scaled, scaled, out=term)
-        return narrow, np.minimum(1.0, self.room / np.maximum(square, 1e-300))
+        return narrow, np.minimum(1.0, self.norm_cap / np.maximum(square, 1e-300))
 
-    def roomy(self, features: Float, noise: float, sampling: float) -> Focus:
-        """With the room that leaves the least error of the coefficients, judged on public stand-ins for the records.
+    def with_best_norm_cap(self, features: Float, noise: float, sampling: float) -> FeatureSelection:
+        """With the cap that leaves the least error of the coefficients, judged on public stand-ins for the records.
 
-        A small norm means little noise (``noise`` is its variance at a room of one), but records beyond it count less:
+        A small norm means little noise (``noise`` is its variance at a cap of one), but records beyond it count less:
         the sampling error (``sampling`` is its variance for a feature of mean square one) grows.
         """
         narrow, _ = self(features)
         square, narrow = np.sum(narrow**2, axis=1), narrow**2
         size = narrow.mean(axis=0)
         losses = []
-        for room in _ROOMS:
-            weight = np.minimum(1.0, room / np.maximum(square, 1e-300))
+        for norm_cap in _NORM_CAPS:
+            weight = np.minimum(1.0, norm_cap / np.maximum(square, 1e-300))
             slope, spread = weight @ narrow / len(square), weight**2 @ narrow / len(square)
-            losses.append(float(np.mean((noise * room + sampling * spread) * size / slope**2)))
-        return replace(self, room=_ROOMS[int(np.argmin(losses))])
+            losses.append(float(np.mean((noise * norm_cap + sampling * spread) * size / slope**2)))
+        return replace(self, norm_cap=_NORM_CAPS[int(np.argmin(losses))])
 
     def efficiency(self, features: Float) -> Float:
         """Part of the sampling precision that weighing records down leaves to each feature kept."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.data._arrays import Float, Room
+from discreet.data._arrays import Float, ScratchBuffer
 from discreet.postprocessing.basis import Basis
 from discreet.postprocessing.marginals import into_windows
 from discreet.postprocessing.polynomials import polynomials, unroll
@@ -57,7 +57,7 @@ class Surfaces:
         triangles, units = _products(basis, plain, factors)
         self._curved = np.flatnonzero(triangles.any(axis=(1, 2)))
         self._products, self._units = triangles[self._curved], unit**2 * units[self._curved]
-        self._room, self._sums = Room(), Room()
+        self._scratch, self._sums = ScratchBuffer(), ScratchBuffer()
 
     def __reduce__(self) -> tuple[type[Surfaces], tuple[Basis | Float, ...]]:
         return Surfaces, (self.basis, *self.coefficients)
@@ -65,7 +65,7 @@ class Surfaces:
     def __call__(self, x: Float) -> list[Float]:
         """The value of each function for every row of x."""
         x, (rows, functions) = into_windows(x, self.basis.windows), (len(x), len(self.coefficients))
-        found, totals = self._room(self._width, rows).T, self._sums(self._width, rows).T
+        found, totals = self._scratch(self._width, rows).T, self._sums(self._width, rows).T
         totals[:] = self._start
         place, values = np.empty(rows), np.empty((self._products.shape[2], rows))
         for j, (table, factors) in enumerate(zip(self._tables, self._factors, strict=True)):

@@ -78,7 +78,7 @@ _CELLS = _shape_cells(None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Spread:
+class MagnitudeHistogram:
     """Denoised distribution of a magnitude over half octaves."""
 
     edges: Float
@@ -86,7 +86,7 @@ class Spread:
     net: Float | None = None
 
     @classmethod
-    def fit(cls, fractions: Float, sd: float, ceiling: float, factors: Factors | None = None) -> Spread:
+    def fit(cls, fractions: Float, sd: float, ceiling: float, factors: Factors | None = None) -> MagnitudeHistogram:
         """Fit a shape by least squares (all bins have equal noise), then believe what stands clear of the noise.
 
         ``factors`` are public weights that the magnitude is known to carry, and how common each is: the shape is then
@@ -131,7 +131,7 @@ class Spread:
         over = np.maximum(self._points[None] - levels[:, None, None], 0.0).mean(axis=2)
         return np.asarray(over @ self.mass)
 
-    def with_sides(self, net: Float, sd: float) -> Spread:
+    def with_sides(self, net: Float, sd: float) -> MagnitudeHistogram:
         """Knowing by how much one sign is more common than the other in each bin, where that is clear of the noise."""
         return replace(self, net=np.where(np.abs(net) > _CLEAR_TAIL * sd, net, 0.0))
 

@@ -21,7 +21,7 @@ _NOISE = 0.04
 FEWEST, MOST = 3, 12
 
 
-class Look(NamedTuple):
+class OutcomeMoments(NamedTuple):
     """A first look at the outcome: number of records, mean and mean square, and the noise of the latter."""
 
     n: float
@@ -51,7 +51,7 @@ def parts_for(n: float, noise_sd: float) -> int:
     return int(np.clip(np.sqrt(_NOISE * n / (2 * np.sqrt(2) * noise_sd)), FEWEST, MOST))
 
 
-def kind_for(look: Look, segments: int, pair_sd: float, sum_sd: float, propensity: float | None) -> Kind:
+def kind_for(look: OutcomeMoments, segments: int, pair_sd: float, sum_sd: float, propensity: float | None) -> Kind:
     """Whether arms share a sum, where the probability of treatment is known: a rule of released and public numbers.
 
     A sum of signed outcomes has less noise (``sum_sd``) than the pairs of two arms (``pair_sd`` each), but its sampling
@@ -113,7 +113,7 @@ class Table(NamedTuple):
         return max(1.0, 2 * self.count_sd)
 
 
-def arm_means(table: Table, look: Look, bounds: Bounds, weighted: bool) -> Means:
+def arm_means(table: Table, look: OutcomeMoments, bounds: Bounds, weighted: bool) -> Means:
     """Means of both arms."""
     value = table.means
     # Weights are at most one, so that their squares add up to no more than they do.
@@ -123,7 +123,7 @@ def arm_means(table: Table, look: Look, bounds: Bounds, weighted: bool) -> Means
     return Means(value, np.where(table.lost, np.maximum(variance, 1.0), variance), counts)
 
 
-def signed_effects(table: Table, look: Look, propensity: float) -> Means:
+def signed_effects(table: Table, look: OutcomeMoments, propensity: float) -> Means:
     """Effects of segments whose arms share a sum."""
     scale = min(propensity, 1 - propensity)
     sampling = max(look.square, look.variance) / (propensity * (1 - propensity) * table.known)

@@ -58,7 +58,7 @@ class Posterior:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Likeness:
+class PriorCorrelation:
     """Whether treatment and outcome tend to follow a feature in the same direction.
 
     ``correlation`` between a feature's coefficients in the two models, common to all features, and its ``doubt`` (a
@@ -70,7 +70,7 @@ class Likeness:
     size: Float
 
     @classmethod
-    def of(cls, treatment: Posterior, outcome: Posterior, group: IntArray) -> Likeness:
+    def of(cls, treatment: Posterior, outcome: Posterior, group: IntArray) -> PriorCorrelation:
         """From the product of both models' raw coefficients: their noises are independent, so that it is unbiased."""
         size = np.sqrt(treatment.scales * outcome.scales)
         raw, spread = np.ones(len(size)), np.ones(len(size))

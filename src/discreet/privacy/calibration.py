@@ -14,7 +14,7 @@ from discreet.privacy.accountant import SLACK
 from discreet.privacy.guarantee import Neighbours
 from discreet.privacy.noise import MAX_SCALE, MIN_SCALE
 from discreet.privacy.sensitivity.fixed_point import Grid
-from discreet.privacy.sensitivity.sets import ROOM, Geometry, Interval
+from discreet.privacy.sensitivity.sets import GRID_BITS, Geometry, Interval
 
 # Under add-remove the number of records is private, so that the grid is laid out for this many (docs/proofs/gate.md).
 CAPACITY_BITS = 27
@@ -67,8 +67,12 @@ def plan_noise(
     if pure and math.isinf(geometry.l1(neighbours)):
         raise InvalidInput("Gram has no Laplace noise: give the budget a delta, or release cells or an interval.")
     strength = total * share if pure else total * math.sqrt(share)
-    for room in range(min(ROOM, SUM_BITS - bits), 7, -1):
-        grid = geometry.grid(room, neighbours) if unit is None else unit_grid(geometry, room, neighbours, unit.max_rows)
+    for grid_bits in range(min(GRID_BITS, SUM_BITS - bits), 7, -1):
+        grid = (
+            geometry.grid(grid_bits, neighbours)
+            if unit is None
+            else unit_grid(geometry, grid_bits, neighbours, unit.max_rows)
+        )
         diameter = grid.l1 if pure else grid.l2
         # Huge budgets on long tables would ask for less noise than hides the lattice: they get a little more.
         scale = max(math.nextafter(diameter / strength, math.inf), _least_scale(grid, share, pure, aside))
@@ -77,12 +81,12 @@ def plan_noise(
     raise InvalidBudget("so small a budget asks for more noise than 64-bit integers can hold: raise it.")
 
 
-def unit_grid(geometry: Geometry, room: int, neighbours: Neighbours, rows: int) -> Grid:
+def unit_grid(geometry: Geometry, grid_bits: int, neighbours: Neighbours, rows: int) -> Grid:
     """A grid whose diameters are those of units with up to ``rows`` rows. Proof: docs/proofs/units.md, lemma 2.
 
     The number of rows is private under both relations, so that nothing is centred.
     """
-    grid = geometry.grid(room, "add-remove")
+    grid = geometry.grid(grid_bits, "add-remove")
     l2, l1 = grid.l2, grid.l1
     if neighbours == "replace-one":
         if isinstance(geometry, Interval):
@@ -91,7 +95,7 @@ def unit_grid(geometry: Geometry, room: int, neighbours: Neighbours, rows: int) 
             wide = float(ends[1][0] - ends[0][0])
             l2, l1 = max(l2, wide), max(l1, wide)
         else:
-            replaced = geometry.grid(room, "replace-one")
+            replaced = geometry.grid(grid_bits, "replace-one")
             l2, l1 = max(l2, replaced.l2), max(l1, replaced.l1)
     return replace(grid, l2=_times(rows, l2), l1=_times(rows, l1))
 

@@ -18,7 +18,7 @@ from discreet.data._arrays import Float, IntArray
 from discreet.data.bounds import Bounds
 from discreet.data.expressions import ByCell, number
 from discreet.data.partition import Partition
-from discreet.data.records import CHUNK_ROWS, Chunk, OnRows, Records
+from discreet.data.records import CHUNK_ROWS, Chunk, Records, RowProgress
 from discreet.data.sampling import sample_of
 from discreet.exceptions import BudgetExceeded, InvalidBudget, InvalidInput
 from discreet.privacy.accountant import calibrate_mu, sets_slack_aside
@@ -74,7 +74,7 @@ class Gate:
         *,
         budget: Budget,
         neighbours: Neighbours = "replace-one",
-        on_rows: OnRows | None = None,
+        progress: RowProgress | None = None,
     ) -> None:
         if neighbours not in get_args(Neighbours):
             raise InvalidInput("neighbours must be 'replace-one' or 'add-remove'; say which data sets are compared.")
@@ -88,7 +88,7 @@ class Gate:
         self.neighbours: Neighbours = neighbours
         self._account = _Account()
         self._records = records
-        self._on_rows = on_rows
+        self._on_rows = progress
         self._bits = CAPACITY_BITS if self.counts_rows else capacity_bits(neighbours, records.n)
         self._count: float | None = None if self.counts_rows else float(records.n)
         self._prepared: dict[int, tuple[Query, int, IntArray]] = {}
@@ -174,7 +174,7 @@ class Gate:
         """
         grids = [self._plan(query.geometry, query.share)[0] for query in queries]
         for query, grid, sums in zip(queries, grids, self._sums(queries, grids), strict=True):
-            self._prepared[id(query)] = query, grid.room, sums
+            self._prepared[id(query)] = query, grid.grid_bits, sums
 
     def ask(self, *queries: Query) -> tuple[Released, ...]:
         """Release noisy sums, all in one pass over the records.
@@ -261,7 +261,9 @@ class Gate:
     def _known_sums(self, queries: tuple[Query, ...], grids: list[Grid]) -> list[IntArray]:
         """Sums that were prepared on the same grids; a pass over the records where any is missing."""
         known = [self._prepared.get(id(query)) for query in queries]
-        found = [each[2] for each, grid in zip(known, grids, strict=True) if each is not None and each[1] == grid.room]
+        found = [
+            each[2] for each, grid in zip(known, grids, strict=True) if each is not None and each[1] == grid.grid_bits
+        ]
         return found if len(found) == len(queries) else self._sums(queries, grids)
 
     def _sums(self, queries: tuple[Query, ...], grids: list[Grid]) -> list[IntArray]:
@@ -297,13 +299,13 @@ class Sums:
 
 
 def _by_cell(
-    records: Records, partition: Partition | None, maps: list[ByCell], grids: list[Grid], on_rows: OnRows | None
+    records: Records, partition: Partition | None, maps: list[ByCell], grids: list[Grid], progress: RowProgress | None
 ) -> list[IntArray] | None:
     """What each grid's sums are, from counts and sums by cell and arm."""
     asked = [grid.by_cell.steps(each.numbers) for each, grid in zip(maps, grids, strict=True) if grid.by_cell]
     # Numbers that are the same for all records need no sum: records are counted anyway.
     formulas = list(dict.fromkeys(step for steps in asked for step in steps if step.constant is None))
-    found = records.group_sums(partition, formulas, on_rows)
+    found = records.group_sums(partition, formulas, progress)
     if found is None:
         return None
     counts, sums = found[0], dict(zip(formulas, found[1:], strict=True))
@@ -312,11 +314,11 @@ def _by_cell(
         tables = [sums[step] if step.constant is None else counts * int(step.constant) for step in steps]
         by_cell = grid.by_cell
         assert by_cell is not None
-        arranged.append(by_cell.arrange(_told_apart(counts, each), [_told_apart(table, each) for table in tables]))
+        arranged.append(by_cell.arrange(_by_arm(counts, each), [_by_arm(table, each) for table in tables]))
     return arranged
 
 
-def _told_apart(table: IntArray, map_: ByCell) -> IntArray:
+def _by_arm(table: IntArray, map_: ByCell) -> IntArray:
     """Sums by cell and arm, those together that a map does not tell apart."""
     if map_.partition is None:
         table = table.sum(axis=0, keepdims=True)

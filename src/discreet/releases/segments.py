@@ -17,7 +17,7 @@ from discreet.data.clusters import Clusters, partition_from
 from discreet.data.frames import encoded
 from discreet.data.partition import Partition
 from discreet.exceptions import InvalidInput
-from discreet.postprocessing.segment_means import Kind, Look, Means, Table, arm_means, signed_effects
+from discreet.postprocessing.segment_means import Kind, Means, OutcomeMoments, Table, arm_means, signed_effects
 from discreet.postprocessing.segment_smoothing import Factor, Posterior, posterior
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
@@ -94,7 +94,7 @@ class UpliftRelease:
     partition: Partition | Clusters
     kind: Kind
     noisy: Table
-    look: Look
+    look: OutcomeMoments
     propensity: float | None
     weighted: bool
     guarantee: Guarantee
@@ -315,7 +315,7 @@ class UpliftRelease:
             made = {
                 "partition": partition_from(rest["partition"], bounds),
                 "noisy": _table(**rest["noisy"]),
-                "look": Look(**{name: float(value) for name, value in rest["look"].items()}),
+                "look": OutcomeMoments(**{name: float(value) for name, value in rest["look"].items()}),
                 "guarantee": Guarantee.from_dict(rest["guarantee"]),
                 "bounds": bounds,
                 "settings": plain_copy(rest["settings"]),

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from discreet.audit.black_box import Counts, most_epsilon, tell_apart
+from discreet.audit.black_box import Counts, distinguish, most_epsilon
 from discreet.audit.mechanism import fresh, name_of, names_of, numbers_of, rows_of
 from discreet.audit.result import AuditResult, Instrument, refuted, rounded_down
 from discreet.data._arrays import Float
@@ -162,7 +162,7 @@ def by_black_box(
                 outputs[world].append(numbers_of(worlds[world]()))
     rows, names = rows_of(outputs[0] + outputs[1]), names_of(outputs[0] + outputs[1])
     one, other = rows[: run.trials], rows[run.trials :]
-    told = tell_apart(one, other, claimed.epsilon, claimed.delta or 0.0, run.confidence, names)
+    told = distinguish(one, other, claimed.epsilon, claimed.delta or 0.0, run.confidence, names)
     most = most_epsilon(run.trials, claimed.delta or 0.0, run.confidence)
     return judged(
         estimator,

@@ -17,7 +17,7 @@ from discreet.data.backends.scan import Columns, Sweep, Tally
 from discreet.data.bounds import Bounds
 from discreet.data.expressions import Formula
 from discreet.data.partition import Partition
-from discreet.data.records import Kernel, OnRows, Records, Unit, check_arms
+from discreet.data.records import Kernel, Records, RowProgress, Unit, check_arms
 from discreet.data.sampling import KEPT_NUMBERS, Sample, each_of, nothing, together
 from discreet.exceptions import InvalidInput, SourceFailed
 
@@ -70,7 +70,7 @@ class Source(Protocol):
     True; of others more is asked, so that rows which change are noticed.
     """
 
-    def run(self, sweep: Sweep, on_rows: OnRows | None = None) -> Tally:
+    def run(self, sweep: Sweep, progress: RowProgress | None = None) -> Tally:
         """One pass over all rows: the sweep's tallies of all batches, added up. Batches may be read anywhere.
 
         A table that cannot be read to its end raises `InvalidInput` (a sentence without data); never a part's tally.
@@ -135,14 +135,14 @@ class TableRecords:
         """Whose rows they are."""
         return self.columns.unit
 
-    def sum(self, kernel: Kernel, on_rows: OnRows | None = None) -> IntArray:
-        """Add up ``kernel(chunk)``, an int64 array; ``on_rows`` is told the number of rows just finished."""
-        sums = self.swept(Sweep(self.columns, kernel), on_rows).sums
+    def sum(self, kernel: Kernel, progress: RowProgress | None = None) -> IntArray:
+        """Add up ``kernel(chunk)``, an int64 array; ``progress`` is told the number of rows just finished."""
+        sums = self.swept(Sweep(self.columns, kernel), progress).sums
         if sums is None:
             raise SourceFailed(f"{CHANGED} {_SPENT}")
         return sums
 
-    def sample(self, part: float, rows: float, on_rows: OnRows | None = None) -> Records | None:
+    def sample(self, part: float, rows: float, progress: RowProgress | None = None) -> Records | None:
         """About so large a part of the records, chosen by a column; None where none was named.
 
         They are kept in memory, unless they are many (``rows``, which must be public or released), or only sums may
@@ -152,14 +152,14 @@ class TableRecords:
             return None
         if getattr(self.source, "remote", False) or rows * (self.bounds.p + 6) > KEPT_NUMBERS:
             return _SweptSample(self, part)
-        kept = together(self.swept(Sweep(self.columns, part=part), on_rows).sample)
+        kept = together(self.swept(Sweep(self.columns, part=part), progress).sample)
         return Sample(n=self.n, bounds=self.bounds, unit=each_of(self.unit), kept=kept)
 
-    def swept(self, sweep: Sweep, on_rows: OnRows | None = None) -> Tally:
+    def swept(self, sweep: Sweep, progress: RowProgress | None = None) -> Tally:
         """One pass over all rows, which has to see what the first one saw."""
         fresh = self._fresh
         try:
-            tally = self.source.run(sweep, on_rows)
+            tally = self.source.run(sweep, progress)
             self._check(tally)
             if fresh and not self._fixed:
                 # These are the rows that the checksum holds to from now on: were they those whose units were counted?
@@ -171,7 +171,7 @@ class TableRecords:
         return tally
 
     def group_sums(
-        self, partition: Partition | None, formulas: Sequence[Formula], on_rows: OnRows | None = None
+        self, partition: Partition | None, formulas: Sequence[Formula], progress: RowProgress | None = None
     ) -> IntArray | None:
         """Counts and sums by cell and arm, if the engine adds up by itself: see `Records`."""
         fresh = self._fresh
@@ -194,8 +194,8 @@ class TableRecords:
             if fresh:
                 raise
             raise SourceFailed(f"{refusal} {_SPENT}") from None
-        if on_rows is not None:
-            on_rows(self.n)
+        if progress is not None:
+            progress(self.n)
         return np.stack([groups.counts, *groups.sums]).astype(np.int64)
 
     def close(self) -> None:
@@ -276,13 +276,13 @@ class _SweptSample:
         """Whose rows they are."""
         return each_of(self.table.unit)
 
-    def sum(self, kernel: Kernel, on_rows: OnRows | None = None) -> IntArray:
-        """Add up ``kernel(chunk)`` over the sample; ``on_rows`` is told of all rows."""
-        sums = self.table.swept(Sweep(self.table.columns, kernel, self.part), on_rows).sums
+    def sum(self, kernel: Kernel, progress: RowProgress | None = None) -> IntArray:
+        """Add up ``kernel(chunk)`` over the sample; ``progress`` is told of all rows."""
+        sums = self.table.swept(Sweep(self.table.columns, kernel, self.part), progress).sums
         return nothing(kernel, self.bounds) if sums is None else sums
 
     def group_sums(
-        self, partition: Partition | None, formulas: Sequence[Formula], on_rows: OnRows | None = None
+        self, partition: Partition | None, formulas: Sequence[Formula], progress: RowProgress | None = None
     ) -> None:
         """Only a sweep can tell which rows are meant."""
 

@@ -11,13 +11,13 @@ import duckdb
 import pyarrow as pa
 
 from discreet.data.backends.base import Groups, Options, missing_unit
-from discreet.data.backends.group_by import meant
+from discreet.data.backends.group_by import compile_filters
 from discreet.data.backends.scan import BATCH_ROWS, Columns, Sweep, Tally, named
 from discreet.data.backends.sql import Sql, count_query, group_query, groups, quoted
 from discreet.data.backends.value_counts import counted
 from discreet.data.expressions import Formula
 from discreet.data.partition import Partition
-from discreet.data.records import OnRows
+from discreet.data.records import RowProgress
 from discreet.exceptions import InvalidInput
 
 NARROW = {"boolean", "double", "float"} | {
@@ -39,14 +39,14 @@ class DuckSource:
     name: str = "table"
     cursor: duckdb.DuckDBPyConnection | None = None
 
-    def run(self, sweep: Sweep, on_rows: OnRows | None = None) -> Tally:
+    def run(self, sweep: Sweep, progress: RowProgress | None = None) -> Tally:
         """One pass, in batches."""
-        return sweep(self._batches(sweep.columns), on_rows)
+        return sweep(self._batches(sweep.columns), progress)
 
     def count(self, columns: Columns) -> int | None:
         """Number of rows that are meant."""
         types = self._types(columns)
-        conditions = meant(columns.where, Sql(types))
+        conditions = compile_filters(columns.where, Sql(types))
         rows = self.relation.filter(" AND ".join(conditions)) if conditions else self.relation
         with reading(self.name):
             ((count,),) = rows.aggregate("count(*)").fetchall()
@@ -143,12 +143,14 @@ def run_group(
     """Counts and sums by cell and arm of a relation; None where a decimal needs Python's own rounding."""
     if any(types[column] == "decimal" for column in columns.wanted):
         return None
-    words, cells = Sql(types), 1 if partition is None else partition.count
-    count = counted(columns, partition, words)
+    dialect, cells = Sql(types), 1 if partition is None else partition.count
+    count = counted(columns, partition, dialect)
     with reading(name):
         if count is not None:
             return count.groups(answered(relation, count_query(count, _VIEW)), formulas, columns)
-        return groups(answered(relation, group_query(columns, partition, formulas, words, _VIEW)), cells, len(formulas))
+        return groups(
+            answered(relation, group_query(columns, partition, formulas, dialect, _VIEW)), cells, len(formulas)
+        )
 
 
 def most_rows(relation: duckdb.DuckDBPyRelation, columns: Columns, name: str) -> int:
@@ -156,7 +158,7 @@ def most_rows(relation: duckdb.DuckDBPyRelation, columns: Columns, name: str) ->
     assert columns.unit is not None
     types = types_of(relation)
     column = quoted(columns.unit.column)
-    conditions = meant(columns.where, Sql(types))
+    conditions = compile_filters(columns.where, Sql(types))
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     counted = f"SELECT {column} AS u, count(*) AS c FROM {_VIEW}{where} GROUP BY 1"
     with reading(name):

@@ -25,7 +25,7 @@ from discreet.data.bounds import Bounds, Levels
 from discreet.data.columns import too_large
 from discreet.data.expressions import Formula
 from discreet.data.partition import Partition
-from discreet.data.records import OnRows
+from discreet.data.records import RowProgress
 from discreet.exceptions import InvalidInput
 
 SUFFIXES = {".csv": "CSV", ".csv.gz": "CSV", ".csv.zst": "CSV", ".parquet": "Parquet"}
@@ -69,9 +69,9 @@ class CsvSource:
         unit = [] if columns.unit is None else [columns.unit.column]
         _check_names(types, [*columns.wanted, *unit], self.path, "CSV")
 
-    def run(self, sweep: Sweep, on_rows: OnRows | None = None) -> Tally:
+    def run(self, sweep: Sweep, progress: RowProgress | None = None) -> Tally:
         """One pass, in batches."""
-        return sweep(self._batches(sweep.columns), on_rows)
+        return sweep(self._batches(sweep.columns), progress)
 
     def count(self, columns: Columns) -> None:
         """Not known without reading the text."""
@@ -148,10 +148,10 @@ class ParquetSource:
             types = types_of(read_parquet(self.connection, self.files))
         check_types(types, columns, repr(self.path))
 
-    def run(self, sweep: Sweep, on_rows: OnRows | None = None) -> Tally:
+    def run(self, sweep: Sweep, progress: RowProgress | None = None) -> Tally:
         """One pass, by one process or several."""
         _check_marks(self.files, self.marks)
-        tally = run_parts(sweep, self.parts, self.workers, on_rows)
+        tally = run_parts(sweep, self.parts, self.workers, progress)
         _check_marks(self.files, self.marks)
         return tally
 

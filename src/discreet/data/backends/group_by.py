@@ -26,7 +26,7 @@ from discreet.data.partition import Cut, Partition
 T = TypeVar("T")
 
 
-class Words(Protocol[T]):
+class Dialect(Protocol[T]):
     """What an engine has to say; T is its kind of expression. Numbers are float64, and casts and NULL are explicit."""
 
     @property
@@ -121,59 +121,59 @@ class Named(Generic[T]):
     """the known probability, where it is a column"""
 
 
-def described(columns: Columns, partition: Partition | None, words: Words[T]) -> Named[T]:
+def compile_rows(columns: Columns, partition: Partition | None, dialect: Dialect[T]) -> Named[T]:
     """Cell, arm, outcome and probability of every row."""
     bounds, checks = columns.bounds, []
-    arm = _level(columns.treatment, bounds.arms, (0, 1), words)
-    key = words.arithmetic("+", words.arithmetic("*", _cell(columns, partition, words), words.whole(2)), arm)
+    arm = _level(columns.treatment, bounds.arms, (0, 1), dialect)
+    key = dialect.arithmetic("+", dialect.arithmetic("*", _cell(columns, partition, dialect), dialect.whole(2)), arm)
     e: T | None = None
     if isinstance(columns.propensity, str):
-        given = words.number(columns.propensity)
-        low, high = (words.constant(end) for end in bounds.propensity)
-        inside = [words.finite(given), words.compare(">=", given, low), words.compare("<=", given, high)]
+        given = dialect.number(columns.propensity)
+        low, high = (dialect.constant(end) for end in bounds.propensity)
+        inside = [dialect.finite(given), dialect.compare(">=", given, low), dialect.compare("<=", given, high)]
         checks += inside
         # NULL elsewhere: some engines refuse to divide by zero, in words that say nothing of probabilities.
-        e = words.choose([(words.every(inside), given)])
-    if (check := words.usable(columns.outcome)) is not None:
+        e = dialect.choose([(dialect.every(inside), given)])
+    if (check := dialect.usable(columns.outcome)) is not None:
         checks.append(check)
     if checks:
-        key = words.choose([(words.every(checks), key)])
-    y = words.number(columns.outcome)
-    outcomes = [(words.finite(y), y)]
+        key = dialect.choose([(dialect.every(checks), key)])
+    y = dialect.number(columns.outcome)
+    outcomes = [(dialect.finite(y), y)]
     if bounds.outcome_fill is not None:
-        outcomes.append((words.missing(y, text=False), words.constant(bounds.outcome_fill)))
-    return Named(key, arm, words.choose(outcomes), e)
+        outcomes.append((dialect.missing(y, text=False), dialect.constant(bounds.outcome_fill)))
+    return Named(key, arm, dialect.choose(outcomes), e)
 
 
-def said(formula: Formula, named: Named[T], words: Words[T], columns: Columns) -> T:
+def compile_expression(formula: Formula, named: Named[T], dialect: Dialect[T], columns: Columns) -> T:
     """A formula of rows whose cell, arm, outcome and probability are ``named``."""
-    args = [said(arg, named, words, columns) for arg in formula.args]
+    args = [compile_expression(arg, named, dialect, columns) for arg in formula.args]
     match formula.op:
         case "y":
-            return encoded(named.y, columns.bounds.outcome_range, words)
+            return encoded(named.y, columns.bounds.outcome_range, dialect)
         case "e":
-            return named.e if named.e is not None else words.constant(_given(columns))
+            return named.e if named.e is not None else dialect.constant(_given(columns))
         case "number":
-            return words.constant(formula.numbers[0])
+            return dialect.constant(formula.numbers[0])
         case "clip":
-            return words.clip(args[0], *formula.numbers)
+            return dialect.clip(args[0], *formula.numbers)
         case "rint":
-            return words.rint(args[0])
+            return dialect.rint(args[0])
         case "arm":
-            treated = words.compare("=", named.arm, words.whole(1))
-            return words.choose([(treated, args[1])], args[0])
+            treated = dialect.compare("=", named.arm, dialect.whole(1))
+            return dialect.choose([(treated, args[1])], args[0])
         case _:
-            return _calculated(formula, args, words)
+            return _calculated(formula, args, dialect)
 
 
 _SIGNS = {"plus": "+", "minus": "-", "times": "*", "over": "/"}
 
 
-def _calculated(formula: Formula, args: Sequence[T], words: Words[T]) -> T:
+def _calculated(formula: Formula, args: Sequence[T], dialect: Dialect[T]) -> T:
     """+, -, * or / of two formulas, with the zeros of IEEE arithmetic where the engine would raise an error."""
     sign, (left, right) = _SIGNS[formula.op], args
-    plain = words.arithmetic(sign, left, right)
-    if not words.raises or sign in "+-":
+    plain = dialect.arithmetic(sign, left, right)
+    if not dialect.raises or sign in "+-":
         return plain
     first, second = (arg.constant for arg in formula.args)
     if second is not None:
@@ -181,56 +181,60 @@ def _calculated(formula: Formula, args: Sequence[T], words: Words[T]) -> T:
         if beside and abs(beside) > 1e-9 < abs(second) < 1e9:
             # Next to such a constant, nothing but zero is nearer to zero than the constant's last digit.
             return plain
-        return by_constant(sign, left, second, words)
+        return by_constant(sign, left, second, dialect)
     if sign == "*" and first is not None:
-        return by_constant(sign, right, first, words)
+        return by_constant(sign, right, first, dialect)
     if formula.op == "times" and formula.args[0] == formula.args[1]:
-        return _or_zero(left, vanishing("^", 2.0), plain, words)
+        return _or_zero(left, vanishing("^", 2.0), plain, dialect)
     if sign == "*" and "rint" in (arg.op for arg in formula.args):
         # A whole number: the product is zero only if one of them is.
         return plain
     # Half of the smallest number rounds to zero. Both sides scaled, that is one half, and nothing gets lost before.
     if sign == "*":
         # What hardly any record meets comes first.
-        tried, powers = [words.some([_within(each, 2.0**-537, words) for each in (left, right)])], (537, 537)
-        tried += [_within(left, 1.0, words), _within(right, 1.0, words)]
+        tried, powers = [dialect.some([_within(each, 2.0**-537, dialect) for each in (left, right)])], (537, 537)
+        tried += [_within(left, 1.0, dialect), _within(right, 1.0, dialect)]
     else:
-        large = [words.compare(side, right, words.constant(end)) for side, end in ((">=", 1.0), ("<=", -1.0))]
-        tried, powers = [_within(left, 2.0**-51, words), words.some(large)], (562, -512)
-    one, other = (words.arithmetic("*", each, words.constant(2.0**by)) for each, by in zip(args, powers, strict=True))
-    found = _or_zero(words.arithmetic(sign, one, other), 0.5, plain, words)
-    return words.choose([(words.every(tried), found)], plain)
+        large = [dialect.compare(side, right, dialect.constant(end)) for side, end in ((">=", 1.0), ("<=", -1.0))]
+        tried, powers = [_within(left, 2.0**-51, dialect), dialect.some(large)], (562, -512)
+    one, other = (
+        dialect.arithmetic("*", each, dialect.constant(2.0**by)) for each, by in zip(args, powers, strict=True)
+    )
+    found = _or_zero(dialect.arithmetic(sign, one, other), 0.5, plain, dialect)
+    return dialect.choose([(dialect.every(tried), found)], plain)
 
 
-def by_constant(sign: str, value: T, constant: float, words: Words[T]) -> T:
+def by_constant(sign: str, value: T, constant: float, dialect: Dialect[T]) -> T:
     """A number times or over a constant, with the zeros of IEEE arithmetic."""
-    plain = words.arithmetic(sign, value, words.constant(constant))
-    return _or_zero(value, vanishing(sign, constant), plain, words) if words.raises else plain
+    plain = dialect.arithmetic(sign, value, dialect.constant(constant))
+    return _or_zero(value, vanishing(sign, constant), plain, dialect) if dialect.raises else plain
 
 
-def _or_zero(value: T, last: float, otherwise: T, words: Words[T]) -> T:
-    return words.choose([(_within(value, last, words), words.constant(0.0))], otherwise) if last else otherwise
+def _or_zero(value: T, last: float, otherwise: T, dialect: Dialect[T]) -> T:
+    return dialect.choose([(_within(value, last, dialect), dialect.constant(0.0))], otherwise) if last else otherwise
 
 
-def _within(value: T, size: float, words: Words[T]) -> T:
-    return words.every([words.compare(sign, value, words.constant(end)) for sign, end in ((">=", -size), ("<=", size))])
+def _within(value: T, size: float, dialect: Dialect[T]) -> T:
+    return dialect.every(
+        [dialect.compare(sign, value, dialect.constant(end)) for sign, end in ((">=", -size), ("<=", size))]
+    )
 
 
-def meant(conditions: Sequence[Condition], words: Words[T]) -> list[T]:
+def compile_filters(conditions: Sequence[Condition], dialect: Dialect[T]) -> list[T]:
     """What the rows that are meant have to meet, as far as an engine can say it: hashes are taken in sweeps."""
     made = []
     for condition in conditions:
         if condition.half is not None:
             continue
-        value = words.text(condition.column) if condition.is_text else words.number(condition.column)
+        value = dialect.text(condition.column) if condition.is_text else dialect.number(condition.column)
         if condition.values:
-            equal = words.some([words.compare("=", value, words.constant(each)) for each in condition.values])
-            made.append(equal if condition.is_text else words.every([equal, words.present(value)]))
+            equal = dialect.some([dialect.compare("=", value, dialect.constant(each)) for each in condition.values])
+            made.append(equal if condition.is_text else dialect.every([equal, dialect.present(value)]))
             continue
         ends = [(">=", condition.low), ("<=", condition.high)]
-        parts = [words.compare(sign, value, words.constant(end)) for sign, end in ends if end is not None]
+        parts = [dialect.compare(sign, value, dialect.constant(end)) for sign, end in ends if end is not None]
         # Some engines take NaN for the largest number of all.
-        made.append(words.every([*parts, words.present(value)]))
+        made.append(dialect.every([*parts, dialect.present(value)]))
     return made
 
 
@@ -290,101 +294,108 @@ def _float(ordered: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Float:
     return np.where(ordered < 0, -size, size)
 
 
-def _cell(columns: Columns, partition: Partition | None, words: Words[T]) -> T:
+def _cell(columns: Columns, partition: Partition | None, dialect: Dialect[T]) -> T:
     cell: T | None = None
     for cut in () if partition is None else partition.cuts:
-        part = part_of(cut, columns, words)
+        part = part_of(cut, columns, dialect)
         cell = (
-            part if cell is None else words.arithmetic("+", words.arithmetic("*", cell, words.whole(cut.count)), part)
+            part
+            if cell is None
+            else dialect.arithmetic("+", dialect.arithmetic("*", cell, dialect.whole(cut.count)), part)
         )
-    return words.whole(0) if cell is None else cell
+    return dialect.whole(0) if cell is None else cell
 
 
-def part_of(cut: Cut, columns: Columns, words: Words[T]) -> T:
+def part_of(cut: Cut, columns: Columns, dialect: Dialect[T]) -> T:
     """Which part of a cut a row is in; NULL where that cannot be said."""
     spec, name = columns.bounds.columns[cut.column], columns.covariates[cut.column]
     if isinstance(spec, Levels):
-        return _level(name, spec, cut.groups or (), words)
-    x, edges = words.number(name), thresholds(cut, spec)
-    otherwise = words.nothing
+        return _level(name, spec, cut.groups or (), dialect)
+    x, edges = dialect.number(name), thresholds(cut, spec)
+    otherwise = dialect.nothing
     if spec.fill is not None:
         part = int(cut.parts(spec.encode(np.array([spec.fill])), spec)[0])
-        otherwise = words.choose([(words.missing(x, text=False), words.whole(part))])
+        otherwise = dialect.choose([(dialect.missing(x, text=False), dialect.whole(part))])
     # Asked outright: engines that know the least and the largest number of a column drop comparisons that all numbers
     # meet, and let NaN pass with them.
-    fits = [] if (check := words.usable(name)) is None else [check]
-    if spec.fill is None and (found := stepped(x, cut, spec, fits, otherwise, words)) is not None:
+    fits = [] if (check := dialect.usable(name)) is None else [check]
+    if spec.fill is None and (found := stepped(x, cut, spec, fits, otherwise, dialect)) is not None:
         return found
-    found = tree(x, edges, [words.whole(k) for k in range(cut.count)], words)
-    return words.choose([(words.every([words.finite(x), *fits]), found)], otherwise)
+    found = tree(x, edges, [dialect.whole(k) for k in range(cut.count)], dialect)
+    return dialect.choose([(dialect.every([dialect.finite(x), *fits]), found)], otherwise)
 
 
-def stepped(x: T, cut: Cut, spec: Range, fits: Sequence[T], otherwise: T, words: Words[T]) -> T | None:
+def stepped(x: T, cut: Cut, spec: Range, fits: Sequence[T], otherwise: T, dialect: Dialect[T]) -> T | None:
     """Which part of a range a number is in, by division; None where only comparisons tell."""
     if (steps := equal_steps(cut, spec)) is None:
         return None
-    apart = x if steps.origin == 0.0 else words.arithmetic("-", x, words.constant(steps.origin))
+    apart = x if steps.origin == 0.0 else dialect.arithmetic("-", x, dialect.constant(steps.origin))
     # NaN is caught here as well, should a comparison have let it pass.
-    part = words.floor(words.arithmetic("/", apart, words.constant(steps.width)), steps.first)
+    part = dialect.floor(dialect.arithmetic("/", apart, dialect.constant(steps.width)), steps.first)
     if part is None:
         return None
-    low, high = words.constant(steps.low), words.constant(steps.high)
-    usable = [words.finite(x), *fits]
-    return words.choose(
+    low, high = dialect.constant(steps.low), dialect.constant(steps.high)
+    usable = [dialect.finite(x), *fits]
+    return dialect.choose(
         [
-            (words.every([words.compare(">=", x, low), words.compare("<", x, high), *fits]), part),
-            (words.every([words.compare("<", x, low), *usable]), words.whole(0)),
-            (words.every([words.compare(">=", x, high), *usable]), words.whole(cut.count - 1)),
+            (dialect.every([dialect.compare(">=", x, low), dialect.compare("<", x, high), *fits]), part),
+            (dialect.every([dialect.compare("<", x, low), *usable]), dialect.whole(0)),
+            (dialect.every([dialect.compare(">=", x, high), *usable]), dialect.whole(cut.count - 1)),
         ],
         otherwise,
     )
 
 
-def tree(x: T, edges: Sequence[float], leaves: Sequence[T], words: Words[T]) -> T:
+def tree(x: T, edges: Sequence[float], leaves: Sequence[T], dialect: Dialect[T]) -> T:
     """The leaf between whose edges a number is, a leaf holding its lower edge."""
     if not edges:
         return leaves[0]
     half = len(edges) // 2
-    below = words.compare("<", x, words.constant(edges[half]))
+    below = dialect.compare("<", x, dialect.constant(edges[half]))
     first, rest = (
-        tree(x, edges[:half], leaves[: half + 1], words),
-        tree(x, edges[half + 1 :], leaves[half + 1 :], words),
+        tree(x, edges[:half], leaves[: half + 1], dialect),
+        tree(x, edges[half + 1 :], leaves[half + 1 :], dialect),
     )
-    return words.choose([(below, first)], rest)
+    return dialect.choose([(below, first)], rest)
 
 
-def _level(name: str, spec: Levels, groups: Sequence[int], words: Words[T]) -> T:
-    value = words.text(name) if spec.is_text else words.number(name)
+def _level(name: str, spec: Levels, groups: Sequence[int], dialect: Dialect[T]) -> T:
+    value = dialect.text(name) if spec.is_text else dialect.number(name)
     cases = [
-        (words.compare("=", value, words.constant(level if isinstance(level, str) else float(level))), group)
+        (dialect.compare("=", value, dialect.constant(level if isinstance(level, str) else float(level))), group)
         for level, group in zip(spec.levels, groups, strict=True)
     ]
-    otherwise = words.nothing
-    absent = words.missing(value, text=spec.is_text)
+    otherwise = dialect.nothing
+    absent = dialect.missing(value, text=spec.is_text)
     if spec.other is not None:
         # What is missing is no other level, and neither is a number that float64 cannot tell from its neighbours.
-        other, check = words.whole(groups[spec.levels.index(spec.other)]), None if spec.is_text else words.usable(name)
-        otherwise = words.choose([(absent, words.nothing)], other if check is None else words.choose([(check, other)]))
+        other, check = (
+            dialect.whole(groups[spec.levels.index(spec.other)]),
+            None if spec.is_text else dialect.usable(name),
+        )
+        otherwise = dialect.choose(
+            [(absent, dialect.nothing)], other if check is None else dialect.choose([(check, other)])
+        )
     if spec.fill is not None:
-        otherwise = words.choose([(absent, words.whole(groups[spec.levels.index(spec.fill)]))], otherwise)
-    return words.choose([(condition, words.whole(group)) for condition, group in cases], otherwise)
+        otherwise = dialect.choose([(absent, dialect.whole(groups[spec.levels.index(spec.fill)]))], otherwise)
+    return dialect.choose([(condition, dialect.whole(group)) for condition, group in cases], otherwise)
 
 
-def encoded(y: T, spec: Range, words: Words[T]) -> T:
+def encoded(y: T, spec: Range, dialect: Dialect[T]) -> T:
     """`Range.encode` step by step."""
-    inside, half = words.clip(y, spec.low, spec.high), spec.high / 2 - spec.low / 2
-    apart = inside if spec.middle == 0.0 else words.arithmetic("-", inside, words.constant(spec.middle))
+    inside, half = dialect.clip(y, spec.low, spec.high), spec.high / 2 - spec.low / 2
+    apart = inside if spec.middle == 0.0 else dialect.arithmetic("-", inside, dialect.constant(spec.middle))
     # A power of two: the same bits, and most engines divide slowly.
     sign, by = ("*", 1.0 / half) if math.frexp(half)[0] == 0.5 and math.isfinite(1.0 / half) else ("/", half)
     # No number is nearer to the middle than this without being it.
-    scaled, last = words.arithmetic(sign, apart, words.constant(by)), vanishing(sign, by)
-    if words.raises and abs(spec.middle) * 2.0**-54 <= last:
+    scaled, last = dialect.arithmetic(sign, apart, dialect.constant(by)), vanishing(sign, by)
+    if dialect.raises and abs(spec.middle) * 2.0**-54 <= last:
         # Clipping changes nothing that near to a middle of zero: the outcome as it is takes less time to compare.
-        scaled = _or_zero(y if spec.middle == 0.0 and last < half else apart, last, scaled, words)
+        scaled = _or_zero(y if spec.middle == 0.0 and last < half else apart, last, scaled, dialect)
     # Rounding keeps order: if the ends stay inside, so does everything between them.
     if (spec.high - spec.middle) / half <= 1.0 and (spec.low - spec.middle) / half >= -1.0:
         return scaled
-    return words.clip(scaled, -1.0, 1.0)
+    return dialect.clip(scaled, -1.0, 1.0)
 
 
 def _given(columns: Columns) -> float:

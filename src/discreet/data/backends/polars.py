@@ -13,13 +13,13 @@ import polars as pl
 
 from discreet.data.backends import memory as frames
 from discreet.data.backends.base import Groups, Options, missing_unit
-from discreet.data.backends.group_by import Named, described, meant, said
+from discreet.data.backends.group_by import Named, compile_expression, compile_filters, compile_rows
 from discreet.data.backends.scan import BATCH_ROWS, Columns, Sweep, Tally, named
 from discreet.data.backends.sql import groups
 from discreet.data.backends.value_counts import counted
 from discreet.data.expressions import Formula
 from discreet.data.partition import Partition
-from discreet.data.records import ArrayRecords, OnRows
+from discreet.data.records import ArrayRecords, RowProgress
 from discreet.exceptions import InvalidInput
 
 _EXACT = 2**53
@@ -66,9 +66,9 @@ class PolarsSource:
                     f"{named(name)} must hold whole numbers or text, as it says whose row it is: convert it."
                 )
 
-    def run(self, sweep: Sweep, on_rows: OnRows | None = None) -> Tally:
+    def run(self, sweep: Sweep, progress: RowProgress | None = None) -> Tally:
         """One pass, in batches."""
-        return sweep(self._batches(sweep.columns), on_rows)
+        return sweep(self._batches(sweep.columns), progress)
 
     def count(self, columns: Columns) -> int | None:
         """Number of rows that are meant."""
@@ -79,19 +79,21 @@ class PolarsSource:
         """Counts and sums by cell and arm, by polars itself; not where a decimal needs Python's own rounding."""
         if any(isinstance(self.types[name], pl.Decimal) for name in columns.wanted):
             return None
-        words = _Words(self.types)
-        count = counted(columns, partition, words)
+        dialect = PolarsDialect(self.types)
+        count = counted(columns, partition, dialect)
         if count is not None:
             names = [f"k{j}" for j in range(len(count.keys))]
             keys = [key.alias(name) for key, name in zip(count.keys, names, strict=True)]
             asked = self.frame.filter(*count.conditions).select(keys).group_by(names).agg(pl.len().alias("n"))
             with _reading():
                 return count.groups(asked.collect(engine="streaming").rows(), formulas, columns)
-        found = described(columns, partition, words)
+        found = compile_rows(columns, partition, dialect)
         inner = [found.key.alias("k"), found.arm.alias("a"), found.y.alias("y")]
         inner += [] if found.e is None else [found.e.alias("e")]
         outer = Named(pl.col("k"), pl.col("a"), pl.col("y"), None if found.e is None else pl.col("e"))
-        steps = {f"s{j}": said(each, outer, words, columns).cast(pl.Int64) for j, each in enumerate(formulas)}
+        steps = {
+            f"s{j}": compile_expression(each, outer, dialect, columns).cast(pl.Int64) for j, each in enumerate(formulas)
+        }
         made = self._meant(columns).select(inner).select("k", "y", **steps)
         asked = made.group_by("k").agg(
             pl.len().alias("n"), pl.col("y").count(), *(pl.col(each).sum() for each in steps)
@@ -119,7 +121,7 @@ class PolarsSource:
         """There is nothing to let go of."""
 
     def _meant(self, columns: Columns) -> pl.LazyFrame:
-        conditions = meant(columns.where, _Words(self.types))
+        conditions = compile_filters(columns.where, PolarsDialect(self.types))
         return self.frame.filter(*conditions) if conditions else self.frame
 
     def _batches(self, columns: Columns) -> Iterator[Any]:
@@ -134,8 +136,8 @@ class PolarsSource:
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
-    """What polars says: see `discreet.data.backends.group_by.Words`."""
+class PolarsDialect:
+    """What polars says: see `discreet.data.backends.group_by.Dialect`."""
 
     types: Mapping[str, Any]
     raises: bool = False

@@ -17,7 +17,7 @@ import pyarrow as pa
 from discreet.data._arrays import IntArray
 from discreet.data.bounds import Bounds, Levels
 from discreet.data.filters import Where
-from discreet.data.records import CHUNK_ROWS, Chunk, Kernel, Names, OnRows, Unit, added, chunks, hold
+from discreet.data.records import CHUNK_ROWS, Chunk, Kernel, Names, RowProgress, Unit, added, chunks, hold
 from discreet.data.sampling import sampled, whole
 from discreet.exceptions import InvalidInput
 
@@ -161,7 +161,7 @@ class Sweep:
     kernel: Kernel | None = None
     part: float | None = None
 
-    def __call__(self, batches: Iterable[Any], on_rows: OnRows | None = None) -> Tally:
+    def __call__(self, batches: Iterable[Any], progress: RowProgress | None = None) -> Tally:
         """Tally of some batches, whose columns are ``columns.wanted`` in that order.
 
         Rows that cannot be used do not raise, so that their refusal comes home from other processes as well.
@@ -178,8 +178,8 @@ class Sweep:
                     rows += len(chunk.t)
                     treated += int(chunk.t.sum())
                     checksum = (checksum + _checksum(chunk)) % 2**64
-                    if on_rows is not None:
-                        on_rows(len(chunk.t))
+                    if progress is not None:
+                        progress(len(chunk.t))
 
         try:
             for chunk in checked() if self.part is None else sampled(checked(), self.part):
@@ -256,10 +256,10 @@ def workers_for(asked: int | None, rows: int) -> int:
     return min(os.cpu_count() or 1, _USUAL_WORKERS) if rows > MANY_ROWS else 1
 
 
-def run_parts(sweep: Sweep, parts: Sequence[Part], workers: int, on_rows: OnRows | None) -> Tally:
+def run_parts(sweep: Sweep, parts: Sequence[Part], workers: int, progress: RowProgress | None) -> Tally:
     """One sweep over all parts."""
     if workers == 1 or len(parts) == 1:
-        return sweep((batch for part in parts for batch in part.batches(sweep.columns.wanted)), on_rows)
+        return sweep((batch for part in parts for batch in part.batches(sweep.columns.wanted)), progress)
     import cloudpickle
     from joblib import Parallel, delayed
     from joblib.externals.loky.process_executor import TerminatedWorkerError
@@ -273,8 +273,8 @@ def run_parts(sweep: Sweep, parts: Sequence[Part], workers: int, on_rows: OnRows
     try:
         for tally in pool(delayed(_run)(sent, part) for part in parts):
             tallies.append(tally)
-            if on_rows is not None and tally.rows:
-                on_rows(tally.rows)
+            if progress is not None and tally.rows:
+                progress(tally.rows)
             if tally.refusal is not None:
                 break
     except (TerminatedWorkerError, OSError):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from discreet.data.backends.base import Groups
-from discreet.data.backends.group_by import Named, described, meant, said
+from discreet.data.backends.group_by import Named, compile_expression, compile_filters, compile_rows
 from discreet.data.backends.scan import Columns
 from discreet.data.backends.value_counts import Count
 from discreet.data.expressions import Formula
@@ -106,8 +106,8 @@ class Sql:
 
     def choose(self, cases: Sequence[tuple[str, str]], otherwise: str | None = None) -> str:
         """The value of the first case whose condition is met."""
-        words = " ".join(f"WHEN {condition} THEN {value}" for condition, value in cases)
-        return f"CASE {words} ELSE {'NULL' if otherwise is None else otherwise} END"
+        cases_ = " ".join(f"WHEN {condition} THEN {value}" for condition, value in cases)
+        return f"CASE {cases_} ELSE {'NULL' if otherwise is None else otherwise} END"
 
     def clip(self, value: str, low: float, high: float) -> str:
         """A number held between two others."""
@@ -129,20 +129,20 @@ class Sql:
 
 
 def group_query(
-    columns: Columns, partition: Partition | None, formulas: Sequence[Formula], words: Sql, table: str
+    columns: Columns, partition: Partition | None, formulas: Sequence[Formula], dialect: Sql, table: str
 ) -> str:
     """SQL that returns key, rows, usable outcomes and the sum of each formula.
 
     ``table`` is what stands after FROM. One inner query names cell, arm and outcome, so that each is computed once.
     """
-    named = described(columns, partition, words)
-    conditions = meant(columns.where, words)
+    named = compile_rows(columns, partition, dialect)
+    conditions = compile_filters(columns.where, dialect)
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     inner = f"SELECT {named.key} AS k, {named.arm} AS a, {named.y} AS y"
     if named.e is not None:
         inner += f", {named.e} AS e"
     outer = Named("k", "a", "y", None if named.e is None else "e")
-    sums = [f"sum(CAST({said(each, outer, words, columns)} AS {words.big}))" for each in formulas]
+    sums = [f"sum(CAST({compile_expression(each, outer, dialect, columns)} AS {dialect.big}))" for each in formulas]
     chosen = ", ".join(["k", "count(*)", "count(y)", *sums])
     return f"SELECT {chosen} FROM ({inner} FROM {table}{where}) AS rows_ GROUP BY k"
 

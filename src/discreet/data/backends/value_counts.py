@@ -15,7 +15,7 @@ import numpy as np
 
 from discreet.data._arrays import IntArray
 from discreet.data.backends.base import Groups
-from discreet.data.backends.group_by import Words, meant, part_of, stepped, thresholds, tree
+from discreet.data.backends.group_by import Dialect, compile_filters, part_of, stepped, thresholds, tree
 from discreet.data.backends.scan import Columns
 from discreet.data.bounds import Range
 from discreet.data.expressions import Formula
@@ -28,7 +28,7 @@ T = TypeVar("T")
 _MOST_KINDS = 64
 
 
-class CountingWords(Words[T], Protocol[T]):
+class CountingDialect(Dialect[T], Protocol[T]):
     """What an engine has to say to count outcomes."""
 
     def is_whole(self, column: str) -> bool:
@@ -81,45 +81,45 @@ class Count(Generic[T]):
         return Groups(table.sum(axis=2), tuple((table * each).sum(axis=2) for each in steps), usable)
 
 
-def counted(columns: Columns, partition: Partition | None, words: CountingWords[T]) -> Count[T] | None:
+def counted(columns: Columns, partition: Partition | None, dialect: CountingDialect[T]) -> Count[T] | None:
     """The question whose answer is counts; None where there are too many outcomes, or each has its own probability."""
     bounds, spec = columns.bounds, columns.bounds.outcome_range
     kinds = _kinds(spec)
-    arms = bounds.arms.levels == (0, 1) and words.is_whole(columns.treatment)
-    if kinds is None or not arms or not words.is_whole(columns.outcome) or isinstance(columns.propensity, str):
+    arms = bounds.arms.levels == (0, 1) and dialect.is_whole(columns.treatment)
+    if kinds is None or not arms or not dialect.is_whole(columns.outcome) or isinstance(columns.propensity, str):
         return None
-    arm, y = words.integer(columns.treatment), words.integer(columns.outcome)
-    conditions = [*meant(columns.where, words)]
-    conditions.append(words.some([words.compare("=", arm, words.whole(value)) for value in (0, 1)]))
+    arm, y = dialect.integer(columns.treatment), dialect.integer(columns.outcome)
+    conditions = [*compile_filters(columns.where, dialect)]
+    conditions.append(dialect.some([dialect.compare("=", arm, dialect.whole(value)) for value in (0, 1)]))
     keys: list[T] = []
     for cut in () if partition is None else partition.cuts:
         of, name = bounds.columns[cut.column], columns.covariates[cut.column]
         if isinstance(of, Range) and of.fill is None:
-            conditions += [check for check in [words.usable(name)] if check is not None]
+            conditions += [check for check in [dialect.usable(name)] if check is not None]
             # One part too many, for what cannot be used: engines know how many there are, as they would not with NULL.
-            part = stepped(words.number(name), cut, of, [], words.whole(cut.count), words)
+            part = stepped(dialect.number(name), cut, of, [], dialect.whole(cut.count), dialect)
             if part is None:
                 # Each by itself: a sum of large numbers that can all be used may be infinite.
-                conditions.append(words.finite(words.number(name)))
-                part = _bare_part(words.number(name), cut, of, words)
+                conditions.append(dialect.finite(dialect.number(name)))
+                part = _bare_part(dialect.number(name), cut, of, dialect)
             keys.append(part)
         else:
-            keys.append(part_of(cut, columns, words))
-    conditions += [check for check in [words.usable(columns.outcome)] if check is not None]
+            keys.append(part_of(cut, columns, dialect))
+    conditions += [check for check in [dialect.usable(columns.outcome)] if check is not None]
     first, last = int(kinds[0]), int(kinds[-1])
-    outcome = words.held(y, first, last)
+    outcome = dialect.held(y, first, last)
     if spec.fill is None:
-        conditions.append(words.given(y))
+        conditions.append(dialect.given(y))
     else:
-        outcome = words.choose([(words.missing(y, text=True), words.whole(last + 1))], outcome)
+        outcome = dialect.choose([(dialect.missing(y, text=True), dialect.whole(last + 1))], outcome)
         kinds = [*kinds, spec.fill]
     sizes = (*((cut.count for cut in partition.cuts) if partition is not None else ()), 2, len(kinds))
     return Count((*keys, arm, outcome), tuple(conditions), tuple(kinds), sizes)
 
 
-def _bare_part(x: T, cut: Cut, spec: Range, words: Words[T]) -> T:
+def _bare_part(x: T, cut: Cut, spec: Range, dialect: Dialect[T]) -> T:
     edges = thresholds(cut, spec)
-    return tree(x, edges, [words.whole(k) for k in range(len(edges) + 1)], words)
+    return tree(x, edges, [dialect.whole(k) for k in range(len(edges) + 1)], dialect)
 
 
 def _kinds(spec: Range) -> list[float] | None:

@@ -10,12 +10,12 @@ from functools import cached_property
 
 import numpy as np
 
-from discreet.data._arrays import Float, Room
+from discreet.data._arrays import Float, ScratchBuffer
 from discreet.data.columns import Range
 from discreet.data.records import CHUNK_ROWS, Chunk
 from discreet.estimators.measurements.location import RowMap
 from discreet.postprocessing.basis import Basis, Size, combine
-from discreet.postprocessing.feature_selection import Focus
+from discreet.postprocessing.feature_selection import FeatureSelection
 from discreet.postprocessing.marginals import (
     Column,
     cell_numbers,
@@ -93,16 +93,16 @@ class Features:
     """Weighted features of a chunk, kept for the queries of a pass and, where all have room, for later passes.
 
     ``n`` is the number of records. Of long tables, and where every pass makes its own chunks, one chunk at a time is
-    kept, always in the same memory. What a map makes of features has a ``room`` of its own, since it is added up before
-    the next map is asked. Only the basis is sent to other processes.
+    kept, always in the same memory. What a map makes of features has a ``scratch`` buffer of its own, since it is added
+    up before the next map is asked. Only the basis is sent to other processes.
     """
 
     def __init__(self, basis: Basis, n: float) -> None:
         self.basis = basis
         self.n = n
         self._kept: dict[int, _Kept] = {}
-        self.room = Room()
-        self._own = Room()
+        self.scratch = ScratchBuffer()
+        self._own = ScratchBuffer()
         # More chunks than the records make are those of another pass: then no chunk is seen twice.
         room_for = _KEPT_NUMBERS / basis.m
         self._most = min(room_for, 1.5 * n + 2.0 * CHUNK_ROWS) / CHUNK_ROWS if n <= room_for else 0.0
@@ -122,12 +122,12 @@ class Features:
         return kept.weights
 
     def times(self, chunk: Chunk, factor: Float) -> Float:
-        """Features times one number to each record, in the room for what is made of features."""
-        return np.multiply(self(chunk), factor[:, None], out=self.room(len(factor), self.basis.m))
+        """Features times one number to each record, in the scratch buffer for what is made of features."""
+        return np.multiply(self(chunk), factor[:, None], out=self.scratch(len(factor), self.basis.m))
 
-    def focused(self, chunk: Chunk, focus: Focus) -> tuple[Float, Float]:
-        """Focused features, in the same room, and each record's weight."""
-        return focus(self(chunk), self.room(len(chunk.t), focus.m))
+    def focused(self, chunk: Chunk, focus: FeatureSelection) -> tuple[Float, Float]:
+        """Focused features, in the same buffer, and each record's weight."""
+        return focus(self(chunk), self.scratch(len(chunk.t), focus.m))
 
     def combine(self, chunk: Chunk, coefficients: Float) -> Float:
         """Features times coefficients; ``coefficients`` must not change afterwards."""
@@ -174,7 +174,7 @@ class Setting:
         """Mean square of each feature."""
         return np.diag(self.second)
 
-    def slope(self, focus: Focus, varies: Float) -> Float:
+    def slope(self, focus: FeatureSelection, varies: Float) -> Float:
         """Derivative of focused moments by the coefficients of all features; ``varies`` weighs the reference's points.
 
         Where the records' second moments are known to differ from the reference's, it is moved.
@@ -183,7 +183,7 @@ class Setting:
         slope = (psi * (weight * varies)[:, None]).T @ self.reference.features / len(psi)
         return slope + float(np.mean(varies)) * focus.scale[:, None] * self.gram.apart[focus.kept]
 
-    def square(self, focus: Focus, varies: Float) -> Float:
+    def square(self, focus: FeatureSelection, varies: Float) -> Float:
         """Second moments of focused and weighted features."""
         psi, weight = focus(self.reference.features)
         return np.asarray((psi * (weight**2 * varies)[:, None]).T @ psi / len(psi))

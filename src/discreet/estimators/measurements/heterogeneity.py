@@ -25,10 +25,10 @@ from discreet.estimators.measurements.effect_models import (
 )
 from discreet.estimators.measurements.location import Location, RowMap, measure_sides, read_sides, sides_question
 from discreet.estimators.measurements.nuisances import Propensity
-from discreet.postprocessing.basis import ROOM
-from discreet.postprocessing.feature_selection import Focus, allot
+from discreet.postprocessing.basis import NORM_CAP
+from discreet.postprocessing.feature_selection import FeatureSelection, allot
 from discreet.postprocessing.gaussian_update import Information
-from discreet.postprocessing.magnitude import Spread
+from discreet.postprocessing.magnitude import MagnitudeHistogram
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import Ball
@@ -59,13 +59,13 @@ _CEILING = 2.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FirstLook:
+class InitialMoments:
     """Moments of a residual without models, with all features: its level, and its contrast between the arms.
 
     ``sampling`` is the precision of the records' mean of a unit feature's moment, beside that of the population.
     """
 
-    focus: Focus
+    focus: FeatureSelection
     level: Float
     contrast: Float
     sd: float
@@ -85,7 +85,7 @@ def first_spread(look: float, where: Location, pilot: float) -> Query:
 
 def first_look(
     gate: Gate, share: float, asked: Query, setting: Setting, where: Location, pilot: float, *beside: Query
-) -> FirstLook:
+) -> InitialMoments:
     """Moments r psi and 2 (t - p) r psi of the residual r beside a constant effect, whose spread is ``asked`` first.
 
     Their pass prepares what will be asked ``beside``.
@@ -103,7 +103,7 @@ def first_look(
     reach = max(p, 1.0 - p)
 
     def rows(c: Chunk) -> Float:
-        both = setting.features.room(len(c.t), 2 * focus.m)
+        both = setting.features.scratch(len(c.t), 2 * focus.m)
         level, weight = focus(setting.features(c), both[:, : focus.m])
         level *= (np.clip(residual(c), -clip, clip) * weight)[:, None]
         np.multiply(level, (2.0 * (c.t - p))[:, None], out=both[:, focus.m :])
@@ -114,13 +114,13 @@ def first_look(
     gate.prepare(question, *beside)
     (moments,) = gate.ask(question)
     values = moments.value / n / seen
-    return FirstLook(focus, values[: focus.m], values[focus.m :], float(moments.sd) / n / seen, sampling, p)
+    return InitialMoments(focus, values[: focus.m], values[focus.m :], float(moments.sd) / n / seen, sampling, p)
 
 
 class TreatmentQuestion(NamedTuple):
     """The moments (t - p) psi, and the features that they are of."""
 
-    focus: Focus
+    focus: FeatureSelection
     query: Query
 
 
@@ -183,7 +183,7 @@ def known_constant(setting: Setting, probability: float, trim: tuple[float, floa
     return Propensity(setting, theta, np.zeros((len(theta), len(theta))), *trim, known=True)
 
 
-def calibrate_treatment(gate: Gate, share: float, model: Propensity, information: Information) -> Propensity:
+def refine_propensity(gate: Gate, share: float, model: Propensity, information: Information) -> Propensity:
     """Newton step on the records themselves, by the moments (t - e) psi where the propensity is in doubt."""
     setting, n = model.setting, gate.n
     e = model.on_reference
@@ -215,7 +215,7 @@ def _limited(setting: Setting, step: Float) -> Float:
     return np.asarray(step * min(1.0, _STEP / max(length, 1e-300)))
 
 
-def combine_looks(look: FirstLook, model: Propensity, where: Location, pilot: float) -> Models:
+def combine_moments(look: InitialMoments, model: Propensity, where: Location, pilot: float) -> Models:
     """Models of outcome and effect from the first look (post-processing).
 
     Its level holds the pilot effect of those who are treated more often than others, and its contrast holds the
@@ -342,16 +342,16 @@ class _Arms:
         """Where residuals are clipped, on average over the slope."""
         return clip * float(np.mean(self.varies / self.reach) / np.mean(self.varies))
 
-    def clip(self, spread: Spread, scales: float) -> float:
+    def clip(self, spread: MagnitudeHistogram, scales: float) -> float:
         """That of the residual where one factor in either arm would do: see `_clip`."""
         return _clip(spread, scales, _HIDDEN) / self.level(1.0)
 
-    def seen(self, spread: Spread, clip: float) -> Float:
+    def seen(self, spread: MagnitudeHistogram, clip: float) -> Float:
         """Slope of each point's product to its effect, less what clipping hides."""
         return np.asarray(self.varies * spread.below_each(clip / self.reach))
 
 
-def _clip(spread: Spread, scales: float, hidden: float) -> float:
+def _clip(spread: MagnitudeHistogram, scales: float, hidden: float) -> float:
     """So many scales, less where hardly anything lies beyond, and more where that would hide too much."""
     usual = spread.scale * np.linspace(0.5, scales, 32)
     further = np.geomspace(usual[-1], max(usual[-1], float(spread.edges[-1])), 32)[1:]
@@ -362,13 +362,13 @@ def _clip(spread: Spread, scales: float, hidden: float) -> float:
     return float(levels[found[0]] if found.size else levels[-1])
 
 
-def _focus(setting: Setting, doubt: Float, noise: float, sampling: float) -> Focus:
+def _focus(setting: Setting, doubt: Float, noise: float, sampling: float) -> FeatureSelection:
     """Features by what is in doubt about each; every feature's part of the function counts alike.
 
     ``noise`` and ``sampling`` are the standard deviations of a unit feature's moment.
     """
-    focus = Focus.of(allot(np.ones(len(doubt)), setting.size * doubt, ROOM * noise**2), setting.size)
-    return focus.roomy(setting.reference.features[:_POINTS], noise**2, sampling**2)
+    focus = FeatureSelection.of(allot(np.ones(len(doubt)), setting.size * doubt, NORM_CAP * noise**2), setting.size)
+    return focus.with_best_norm_cap(setting.reference.features[:_POINTS], noise**2, sampling**2)
 
 
 def _unit(gate: Gate, share: float) -> float:
@@ -376,7 +376,7 @@ def _unit(gate: Gate, share: float) -> float:
     return gate.noise_sd(Ball(1.0, 1), share) / gate.n
 
 
-def _sampled(setting: Setting, focus: Focus, precision: float, varies: Float) -> Float:
+def _sampled(setting: Setting, focus: FeatureSelection, precision: float, varies: Float) -> Float:
     """Precision with which these records stand for others, less what is lost by weighing some of them down."""
     efficiency = focus.efficiency(setting.reference.features[:_POINTS])
     root = np.full(setting.basis.m, sqrt(float(np.mean(efficiency))))

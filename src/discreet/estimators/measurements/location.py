@@ -9,7 +9,7 @@ import numpy as np
 
 from discreet.data._arrays import Float, IntArray
 from discreet.data.records import Chunk
-from discreet.postprocessing.magnitude import BINS, Factors, Spread, bin_numbers
+from discreet.postprocessing.magnitude import BINS, Factors, MagnitudeHistogram, bin_numbers
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import Ball, Cells, Interval, MeanSquare
@@ -25,7 +25,7 @@ class Location:
     treated_noise: float
     centre: float
     noise: float
-    spread: Spread
+    spread: MagnitudeHistogram
 
 
 def locate(gate: Gate, share: float, *beside: Query) -> Location:
@@ -48,7 +48,7 @@ def locate(gate: Gate, share: float, *beside: Query) -> Location:
         Query("centre of the outcome", 0.15 * share, Interval(-3.0 * wide, 3.0 * wide), lambda c: c.y - centre)
     )
     centre += float(again.value) / n
-    spread = measure_spread(gate, "spread of the outcome", 0.25 * share, lambda c: c.y - centre, 2.0)
+    spread = measure_magnitude(gate, "spread of the outcome", 0.25 * share, lambda c: c.y - centre, 2.0)
     return Location(
         treated=float(np.clip(float(treated.value) / n, low, high)),
         treated_noise=float(treated.sd) / n,
@@ -58,15 +58,15 @@ def locate(gate: Gate, share: float, *beside: Query) -> Location:
     )
 
 
-def measure_spread(
+def measure_magnitude(
     gate: Gate, name: str, share: float, rows: RowMap, ceiling: float, factors: Factors | None = None
-) -> Spread:
-    """Distribution of a magnitude over half octaves below a public ceiling; ``factors`` as in `Spread.fit`."""
+) -> MagnitudeHistogram:
+    """Distribution of a magnitude over half octaves below a ceiling; ``factors`` as in `MagnitudeHistogram.fit`."""
     (counts,) = gate.ask(Query(name, share, Cells((BINS,)), lambda c: bin_numbers(rows(c), ceiling)))
-    return Spread.fit(counts.value / gate.n, float(counts.sd) / gate.n, ceiling, factors)
+    return MagnitudeHistogram.fit(counts.value / gate.n, float(counts.sd) / gate.n, ceiling, factors)
 
 
-def measure_sides(gate: Gate, name: str, share: float, rows: RowMap, ceiling: float) -> Spread:
+def measure_sides(gate: Gate, name: str, share: float, rows: RowMap, ceiling: float) -> MagnitudeHistogram:
     """The same with a sign, so that tails of one side are known: twice the bins, and one of them to a record still."""
     return read_sides(gate, sides_question(name, share, rows, ceiling), ceiling)
 
@@ -81,12 +81,12 @@ def sides_question(name: str, share: float, rows: RowMap, ceiling: float) -> Que
     return Query(name, share, Cells((2 * BINS,)), signed)
 
 
-def read_sides(gate: Gate, question: Query, ceiling: float) -> Spread:
+def read_sides(gate: Gate, question: Query, ceiling: float) -> MagnitudeHistogram:
     """What the answer to `sides_question` says."""
     (counts,) = gate.ask(question)
     below, above = np.split(counts.value / gate.n, 2)
     sd = 2.0**0.5 * float(counts.sd) / gate.n
-    return Spread.fit(below + above, sd, ceiling).with_sides(above - below, sd)
+    return MagnitudeHistogram.fit(below + above, sd, ceiling).with_sides(above - below, sd)
 
 
 def pilot_effect(gate: Gate, share: float, where: Location) -> float:

@@ -17,14 +17,14 @@ from scipy.special import expit, logit
 from discreet.data._arrays import Float
 from discreet.data.records import Chunk
 from discreet.estimators.measurements.covariates import Features, Setting
-from discreet.estimators.measurements.location import Location, measure_spread
-from discreet.postprocessing.basis import ROOM
-from discreet.postprocessing.feature_selection import Focus, allot
+from discreet.estimators.measurements.location import Location, measure_magnitude
+from discreet.postprocessing.basis import NORM_CAP
+from discreet.postprocessing.feature_selection import FeatureSelection, allot
 from discreet.postprocessing.gaussian_update import Belief
 from discreet.postprocessing.lookup_tables import Surfaces
 from discreet.postprocessing.magnitude import Factors
 from discreet.postprocessing.reference_population import LOGIT_CAP
-from discreet.postprocessing.spike_and_slab import Likeness, Moments, Posterior, weigh
+from discreet.postprocessing.spike_and_slab import Moments, Posterior, PriorCorrelation, weigh
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import Ball, Interval
@@ -117,7 +117,7 @@ class Outcome:
     effect: float
     coincidence: Float
     first_doubt: tuple[Float, Float]
-    likeness: Likeness | None = None
+    likeness: PriorCorrelation | None = None
     lean: Float | None = None
 
     def local_effect(self, c: Chunk) -> Float | float:
@@ -218,7 +218,7 @@ def first_look(
     else:
         t = _treatment_moments(setting, assignment[0].value / n, float(assignment[0].sd) / n, treated, n)
         (doubt, fitted), coincidence = weigh([t, y], basis, sparse=sparse, faint=n * gate.mu < _FAINT)
-        likeness = Likeness.of(doubt, fitted, basis.group)
+        likeness = PriorCorrelation.of(doubt, fitted, basis.group)
         # Counted from the share of treated: what tells the records from the reference is known of deviations alone.
         model = Propensity(setting, doubt.mean, doubt.covariance, *trim, start=float(logit(treated)))
         # Moments of the treatment that the propensity implies.
@@ -265,14 +265,14 @@ def _beside_an_effect(
     return coefficients, step
 
 
-def calibrate(gate: Gate, name: str, share: float, outcome: Outcome) -> Outcome:
+def refine_propensity(gate: Gate, name: str, share: float, outcome: Outcome) -> Outcome:
     """Newton step on the records themselves, by the moments of t - e, where the prognosis is in doubt as well."""
     model, setting, n = outcome.propensity, outcome.propensity.setting, gate.n
     e = model.on_reference
     varies = e * (1.0 - e)
-    unit = gate.noise_sd(Ball(ROOM**0.5 * model.reach, 1), share) / n / float(np.mean(varies))
+    unit = gate.noise_sd(Ball(NORM_CAP**0.5 * model.reach, 1), share) / n / float(np.mean(varies))
     stake, doubt = (setting.size * np.diag(covariance) for covariance in (outcome.covariance, model.covariance))
-    focus = Focus.of(allot(stake, doubt, unit**2), setting.size)
+    focus = FeatureSelection.of(allot(stake, doubt, unit**2), setting.size)
 
     def rows(c: Chunk) -> Float:
         psi, weight = setting.features.focused(c, focus)
@@ -301,11 +301,11 @@ def refine_effect(gate: Gate, share: float, scale: float, outcome: Outcome) -> t
     return replace(outcome, effect=outcome.effect + step), float(moment.sd) / gate.n / varies
 
 
-def lean_effect(gate: Gate, share: float, scale: float, outcome: Outcome) -> Outcome:
+def measure_linear_effect(gate: Gate, share: float, scale: float, outcome: Outcome) -> Outcome:
     """Let the effect lean on first powers and levels, by their moments of (t - e) residual."""
     model, setting, n = outcome.propensity, outcome.propensity.setting, gate.n
     first = setting.basis.group == 1
-    focus = Focus.of(first / np.sum(first), setting.size)
+    focus = FeatureSelection.of(first / np.sum(first), setting.size)
 
     def rows(c: Chunk) -> Float:
         psi, weight = setting.features.focused(c, focus)
@@ -350,13 +350,15 @@ def correct_outcome(gate: Gate, share: float, look: float, outcome: Outcome) -> 
         return balancing_weight(c.t, answers.e, _MOST_WEIGHT) * answers.residual(c)
 
     factors = model.factors(lambda t, e: balancing_weight(t, e, _MOST_WEIGHT))
-    spread = measure_spread(gate, "spread of the residuals", look, magnitude, 4.0, factors)
-    unit = gate.noise_sd(Ball(ROOM**0.5, 1), share) / n
+    spread = measure_magnitude(gate, "spread of the residuals", look, magnitude, 4.0, factors)
+    unit = gate.noise_sd(Ball(NORM_CAP**0.5, 1), share) / n
     clip, _ = spread.clip(unit)
     e = model.on_reference
     # Beside the remainder, an error of the prognosis adds to the score's variance.
     stake = setting.size * np.diag(model.covariance) + float(np.mean(1.0 / (e * (1.0 - e)))) / n
-    focus = Focus.of(allot(stake, setting.size * np.diag(outcome.covariance), (unit * clip) ** 2), setting.size)
+    focus = FeatureSelection.of(
+        allot(stake, setting.size * np.diag(outcome.covariance), (unit * clip) ** 2), setting.size
+    )
     # The features looked at share the norm, so that each has so much more noise: clip by that.
     clip, _ = spread.clip(unit * np.sqrt(focus.m))
 

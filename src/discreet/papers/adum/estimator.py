@@ -39,7 +39,7 @@ from discreet.privacy.guarantee import Guarantee, Neighbours
 from discreet.privacy.noise import published_laplace
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import Cells
-from discreet.privacy.sensitivity.table import Blocks
+from discreet.privacy.sensitivity.table import CellSums
 
 OutcomeBound = Literal["largest", "range"]
 Means = Literal["ratio", "clipped"]
@@ -286,7 +286,7 @@ def _train(
         Query(
             "sums of outcomes by cell and arm",
             share / 2,
-            Blocks(outcome_bound, size),
+            CellSums(outcome_bound, size),
             ByCell(partition, True, (outcome,)),
         ),
     )

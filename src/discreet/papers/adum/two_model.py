@@ -43,7 +43,7 @@ from discreet.privacy.guarantee import Guarantee, Neighbours
 from discreet.privacy.noise import published_gamma
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import Statistic
-from discreet.privacy.sensitivity.table import MOST_NUMBERS, Blocks
+from discreet.privacy.sensitivity.table import MOST_NUMBERS, CellSums
 
 Model = Literal["polynomial", "logistic"]
 Perturbation = Literal["output", "objective"]
@@ -270,7 +270,7 @@ def _polynomial(gate: Gate, degree: int) -> tuple[Float, float]:
     def polynomial(chunk: Chunk) -> Float:
         return np.column_stack([chunk.t, coefficients(chunk.y, monomials(chunk.x, bounds, degree))])
 
-    geometry = Blocks(coefficient_bound(m), 2, coefficient_count(m))
+    geometry = CellSums(coefficient_bound(m), 2, coefficient_count(m))
     (sums,) = gate.ask(Query("coefficients of both arms", 1.0, geometry, polynomial))
     weights = [minimiser(total, m, float(sums.sd)) for total in sums.value]
     return np.array(weights), float(sums.sd) / math.sqrt(2)

@@ -13,7 +13,7 @@ from discreet.data.bounds import Bounds, Range
 from discreet.data.expressions import Formula
 from discreet.data.frames import encoded, feature_rows
 from discreet.data.partition import Partition
-from discreet.data.records import CHUNK_ROWS, MIN_ROWS, ArrayRecords, Chunk, Kernel, OnRows, Records, add_up
+from discreet.data.records import CHUNK_ROWS, MIN_ROWS, ArrayRecords, Chunk, Kernel, Records, RowProgress, add_up
 from discreet.estimators._base import Progress
 from discreet.exceptions import InvalidInput
 from discreet.privacy.noise import charge_first
@@ -39,13 +39,13 @@ class Part:
         """Number of records."""
         return len(self.rows.t)
 
-    def sum(self, kernel: Kernel, on_rows: OnRows | None = None) -> IntArray:
-        """Add up ``kernel(chunk)``, an int64 array; ``on_rows`` is told the number of rows just finished."""
+    def sum(self, kernel: Kernel, count_rows: RowProgress | None = None) -> IntArray:
+        """Add up ``kernel(chunk)``, an int64 array; ``count_rows`` is told the number of rows just finished."""
         places = (slice(start, start + CHUNK_ROWS) for start in range(0, self.n, CHUNK_ROWS))
-        return add_up((take(self.rows, place) for place in places), kernel, on_rows, n=self.n)
+        return add_up((take(self.rows, place) for place in places), kernel, count_rows, n=self.n)
 
     def group_sums(
-        self, partition: Partition | None, formulas: Sequence[Formula], on_rows: OnRows | None = None
+        self, partition: Partition | None, formulas: Sequence[Formula], count_rows: RowProgress | None = None
     ) -> None:
         """Rows in memory have no engine of their own: `sum` adds up."""
 
@@ -97,12 +97,12 @@ class Rows:
         """The same records with features pulled into a ball of this radius, which becomes the unit ball."""
         return replace(self, x=into_unit_ball(self.x, radius))
 
-    def sum(self, kernel: Kernel, on_rows: OnRows | None = None) -> IntArray:
-        """Add up ``kernel(chunk)``, an int64 array; ``on_rows`` is told the number of rows just finished."""
-        return Part(Chunk(y=self.y, t=self.t, x=self.x, e=None), self.bounds).sum(kernel, on_rows)
+    def sum(self, kernel: Kernel, count_rows: RowProgress | None = None) -> IntArray:
+        """Add up ``kernel(chunk)``, an int64 array; ``count_rows`` is told the number of rows just finished."""
+        return Part(Chunk(y=self.y, t=self.t, x=self.x, e=None), self.bounds).sum(kernel, count_rows)
 
     def group_sums(
-        self, partition: Partition | None, formulas: Sequence[Formula], on_rows: OnRows | None = None
+        self, partition: Partition | None, formulas: Sequence[Formula], count_rows: RowProgress | None = None
     ) -> None:
         """Rows in memory have no engine of their own: `sum` adds up."""
 
@@ -121,13 +121,13 @@ class OneVector:
         """Number of records of the derived data set."""
         return 1
 
-    def sum(self, kernel: Kernel, on_rows: OnRows | None = None) -> IntArray:
+    def sum(self, kernel: Kernel, count_rows: RowProgress | None = None) -> IntArray:
         """``kernel`` of the vector."""
         chunk = Chunk(y=np.zeros(1), t=np.zeros(1), x=self.vector[None, :], e=None)
-        return add_up([chunk], kernel, on_rows, n=1)
+        return add_up([chunk], kernel, count_rows, n=1)
 
     def group_sums(
-        self, partition: Partition | None, formulas: Sequence[Formula], on_rows: OnRows | None = None
+        self, partition: Partition | None, formulas: Sequence[Formula], count_rows: RowProgress | None = None
     ) -> None:
         """A vector has no engine of their own: `sum` adds up."""
 
@@ -145,11 +145,11 @@ def gather(records: Records, progress: Progress | None = None) -> Chunk:
         parts.append(chunk)
         return np.zeros(1, dtype=np.int64)
 
-    def on_rows(_: int) -> None:
+    def count_rows(_: int) -> None:
         if progress is not None:
             progress("reading", sum(len(part.t) for part in parts), records.n)
 
-    records.sum(keep, on_rows)
+    records.sum(keep, count_rows)
     if sum(len(part.t) for part in parts) != records.n:
         # The kernel ran elsewhere, and what it has kept is there.
         raise InvalidInput(

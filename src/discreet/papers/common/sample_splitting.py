@@ -15,14 +15,14 @@ from discreet.exceptions import InvalidInput
 from discreet.papers.common.arrays import gather, take
 
 
-class Halves(NamedTuple):
+class SampleSplit(NamedTuple):
     """Records in two parts."""
 
     first: Chunk
     second: Chunk
 
     @classmethod
-    def of(cls, rows: Chunk | Halves) -> Halves:
+    def of(cls, rows: Chunk | SampleSplit) -> SampleSplit:
         """By their order, unless they are in two parts already."""
         if isinstance(rows, cls):
             return rows
@@ -33,7 +33,7 @@ class Halves(NamedTuple):
     @classmethod
     def by_hash(
         cls, source: Any, column: str, key: int, progress: Progress | None, **options: Any
-    ) -> tuple[Halves, tuple[str, ...]]:
+    ) -> tuple[SampleSplit, tuple[str, ...]]:
         """By a keyed hash of a column, the same on every engine; and what is public of the table."""
         engine = Options(**{name: options.pop(name, None) for name in ("relation", "query", "workers")})
 

@@ -19,7 +19,7 @@ Kernel: TypeAlias = Callable[[Float, Float], Float]
 
 # A residual variance below this share of the largest variance counts as none.
 TOLERANCE = 1e-8
-_ROOM = 128
+_BLOCK = 128
 _NOT_PSD = (
     "the kernel matrix of the queries is not positive semi-definite, so that no process has it: check the kernel."
 )
@@ -44,8 +44,8 @@ class Path:
         self.kernel = kernel
         self.size = 0
         # The factor is followed by an identity, so that it can be solved with as a whole: BLAS would copy a part of it.
-        self._points: Float = np.empty((_ROOM, dimension))
-        self._factor: Float = np.eye(_ROOM, order="F")
+        self._points: Float = np.empty((_BLOCK, dimension))
+        self._factor: Float = np.eye(_BLOCK, order="F")
 
     @property
     def points(self) -> Float:
@@ -69,8 +69,8 @@ class Path:
         """Let the block's new points own their numbers."""
         before, after = self.size, self.size + len(block.fresh)
         if after > len(self._points):
-            # A copy now and then costs little beside a solution with each query, and spare room costs each of them.
-            self._make_room(after + _ROOM)
+            # A copy now and then costs little beside a solution with each query, and spare memory costs each of them.
+            self._reserve(after + _BLOCK)
         self._points[before:after] = x[block.fresh]
         self._factor[before:after, :before] = block.old[block.fresh]
         self._factor[before:after, before:after] = block.new[block.fresh]
@@ -84,7 +84,7 @@ class Path:
         except np.linalg.LinAlgError:
             raise InvalidInput(_NOT_PSD) from None
         self.size = 0
-        self._make_room(len(points))
+        self._reserve(len(points))
         self.size = len(points)
         self._points[: self.size], self._factor[: self.size, : self.size] = points, factor
 
@@ -98,9 +98,9 @@ class Path:
             return np.asarray(dtrsv(self._factor, padded.ravel(), lower=1)[: self.size]).reshape(values.shape)
         return np.asarray(dtrsm(1.0, self._factor, padded, lower=1, overwrite_b=1)[: self.size])
 
-    def _make_room(self, room: int) -> None:
-        room = max(room, _ROOM)
-        points, factor = np.empty((room, self._points.shape[1])), np.eye(room, order="F")
+    def _reserve(self, size: int) -> None:
+        size = max(size, _BLOCK)
+        points, factor = np.empty((size, self._points.shape[1])), np.eye(size, order="F")
         points[: self.size] = self.points
         factor[: self.size, : self.size] = self._factor[: self.size, : self.size]
         self._points, self._factor = points, factor

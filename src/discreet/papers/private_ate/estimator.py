@@ -34,7 +34,7 @@ from discreet.papers.common.arrays import Part, gather, in_own_unit
 from discreet.papers.common.averages import average
 from discreet.papers.common.claims import claimed_guarantee, warn_of_claim
 from discreet.papers.common.nuisances import Surfaces, check_finite, check_models, check_row_wise, private_models, train
-from discreet.papers.common.sample_splitting import Halves
+from discreet.papers.common.sample_splitting import SampleSplit
 from discreet.papers.private_ate.equations import (
     Exact,
     Parts,
@@ -278,7 +278,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         if isinstance(key, bool) or not isinstance(key, int):
             raise InvalidInput("random_state must be a whole number where split_by is given: it is the hash's key.")
         roles = {"outcome": outcome, "treatment": treatment, "covariates": covariates, "bounds": self.bounds}
-        halves, public = Halves.by_hash(source, column, key, progress, **roles, **options)
+        halves, public = SampleSplit.by_hash(source, column, key, progress, **roles, **options)
         return self._fit_rows(halves, (f"which half of the records each {column} is in", *public))
 
     def _fit(self, records: Records, progress: Progress | None) -> PrivATE:
@@ -288,9 +288,9 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
             raise InvalidInput(
                 "split needs split_by=, a column of units, on a table whose rows have no order: name it."
             )
-        return self._fit_rows(Halves.of(gather(records, progress)), records.public)
+        return self._fit_rows(SampleSplit.of(gather(records, progress)), records.public)
 
-    def _fit_rows(self, rows: Halves, public: tuple[str, ...] = ()) -> PrivATE:
+    def _fit_rows(self, rows: SampleSplit, public: tuple[str, ...] = ()) -> PrivATE:
         budget = Budget(epsilon=self.epsilon, delta=self.delta)
         if self.split is not None and min(len(rows.first.t), len(rows.second.t)) < MIN_ROWS:
             raise InvalidInput(f"split needs at least {2 * MIN_ROWS} records: bring more, or leave it out.")
@@ -300,8 +300,8 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         self.release_ = made
         return self
 
-    def _published(self, records: Chunk | Halves, budget: Budget) -> Release:
-        rows = Halves.of(records)
+    def _published(self, records: Chunk | SampleSplit, budget: Budget) -> Release:
+        rows = SampleSplit.of(records)
         parts = self._parts(budget)
         surfaces, spent = self._surfaces(rows, budget)
         if spent is not None:
@@ -314,8 +314,8 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         notes = (f"Claimed, not private: {MEASURED[0].lower()}{MEASURED[1:]}",)
         return self._release(tau, uncertainty, len(rows.whole.t), guarantee, notes)
 
-    def _exact(self, records: Chunk | Halves, surfaces: Surfaces) -> Exact:
-        halves = Halves.of(records)
+    def _exact(self, records: Chunk | SampleSplit, surfaces: Surfaces) -> Exact:
+        halves = SampleSplit.of(records)
         rows = halves.whole if self.split is None else halves.second
         scores = influence(in_own_unit(rows.y, self.bounds), rows.t, rows.x, surfaces)
         check_finite(scores)
@@ -326,8 +326,8 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
             gamma = searched_sensitivity(surfaces, tau, self.bounds, starts=self.starts, rng=self._rng())
         return Exact(n=len(scores), tau=tau, sigma2=sigma2, gamma=gamma, scores=scores)
 
-    def _proved(self, records: Chunk | Halves, budget: Budget) -> Release:
-        rows = Halves.of(records)
+    def _proved(self, records: Chunk | SampleSplit, budget: Budget) -> Release:
+        rows = SampleSplit.of(records)
         surfaces, trained = self._surfaces(rows, budget)
         bounds = self.bounds
         if self.split == "public":
@@ -345,9 +345,9 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         guarantee = own if trained is None else parallel(trained, own)
         return self._release(mean, uncertainty, len(rows.whole.t), guarantee, self._notes(clip < bound))
 
-    def _surfaces(self, records: Chunk | Halves, budget: Budget) -> tuple[Surfaces, Guarantee | None]:
+    def _surfaces(self, records: Chunk | SampleSplit, budget: Budget) -> tuple[Surfaces, Guarantee | None]:
         """The nuisances, and what they promise to the records that they were trained on, if anything."""
-        halves = Halves.of(records)
+        halves = SampleSplit.of(records)
         known = self._known()
         if self.split == "private":
             if self.calibration == "published":

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.data._arrays import Float, IntArray, Room
+from discreet.data._arrays import Float, IntArray, ScratchBuffer
 from discreet.data.expressions import Formula
 from discreet.exceptions import InvalidInput
 
@@ -18,7 +18,7 @@ from discreet.exceptions import InvalidInput
 SMALLEST, LARGEST = 1e-150, 1e150
 # Takes back more than floating-point arithmetic can add to a norm.
 SAFE = 1 - 2.0**-40
-_steps = Room()
+_steps = ScratchBuffer()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +63,7 @@ class Grid:
 
     l2: float
     l1: float
-    room: int
+    grid_bits: int
     units: float | Float
     shift: float = 0.0
     numbers: int

@@ -31,10 +31,10 @@ from discreet.privacy.sensitivity.fixed_point import (
     up,
     whole,
 )
-from discreet.privacy.sensitivity.table import Blocks, Pairs
+from discreet.privacy.sensitivity.table import CellSums, Pairs
 
-# No coordinate of one record exceeds 2**ROOM grid steps: times 4,096 rows, chunk sums stay exact in float64.
-ROOM = 40
+# No coordinate of one record exceeds 2**GRID_BITS grid steps: times 4,096 rows, chunk sums stay exact in float64.
+GRID_BITS = 40
 _GOLDEN = (1 + math.sqrt(5)) / 2
 # lambda C: (s, lambda s^2) is no wider than s alone (docs/proofs/gate.md, lemma 5).
 _FREE: float = _GOLDEN**2.5 / 2
@@ -68,13 +68,13 @@ class Interval:
         """Largest L1 distance between the sums of neighbours."""
         return self.l2(neighbours)
 
-    def grid(self, room: int, neighbours: Neighbours) -> Grid:
+    def grid(self, grid_bits: int, neighbours: Neighbours) -> Grid:
         """On integers up to 2**room."""
         # Centring uses the number of records, which is public under replace-one only.
         replace = neighbours == "replace-one"
         middle = self.low + (self.high - self.low) / 2 if replace else 0.0
         radius = (self.high - self.low) / 2 if replace else max(abs(self.low), abs(self.high))
-        edge = 2.0**room
+        edge = 2.0**grid_bits
         diameter = 2 * edge if replace else edge
 
         def add(values: Any) -> IntArray:
@@ -89,7 +89,7 @@ class Interval:
 
         by_cell = ByCellSums(steps, lambda _, sums: sums[0].sum(keepdims=True))
         return Grid(
-            room=room,
+            grid_bits=grid_bits,
             l2=diameter,
             l1=diameter,
             units=radius / edge,
@@ -128,20 +128,20 @@ class Ball:
         """Largest L1 distance between the sums of neighbours."""
         return self.l2(neighbours) * math.sqrt(self.dimension)
 
-    def grid(self, room: int, neighbours: Neighbours) -> Grid:
+    def grid(self, grid_bits: int, neighbours: Neighbours) -> Grid:
         """On integers up to 2**room."""
-        bits = min(room, norm_bits(self.dimension))
-        diameter = 2.0**room * (2 if neighbours == "replace-one" else 1)
+        bits = min(grid_bits, norm_bits(self.dimension))
+        diameter = 2.0**grid_bits * (2 if neighbours == "replace-one" else 1)
 
         def add(values: Any) -> IntArray:
             steps = into_ball(values, self.radius, bits)
-            return whole(np.ones(len(steps)) @ steps) << (room - bits)
+            return whole(np.ones(len(steps)) @ steps) << (grid_bits - bits)
 
         return Grid(
-            room=room,
+            grid_bits=grid_bits,
             l2=diameter,
             l1=up(diameter * math.sqrt(self.dimension)),
-            units=self.radius / 2.0**room,
+            units=self.radius / 2.0**grid_bits,
             numbers=self.dimension,
             full=self.dimension,
             add=add,
@@ -181,7 +181,7 @@ class Cells:
         """Largest L1 distance between the sums of neighbours."""
         return len(self.sizes) * (2.0 if neighbours == "replace-one" else 1.0)
 
-    def grid(self, room: int, neighbours: Neighbours) -> Grid:
+    def grid(self, grid_bits: int, neighbours: Neighbours) -> Grid:
         """On integers up to 2**room."""
         top = np.array(self.sizes) - 1
         first = np.cumsum((0, *self.sizes[:-1]))
@@ -189,18 +189,18 @@ class Cells:
         def add(values: Any) -> IntArray:
             cells = np.asarray(values).reshape(-1, len(self.sizes))
             cells = np.fmin(np.fmax(cells, 0), top).astype(np.int64) + first
-            return np.bincount(cells.ravel(), minlength=self.dimension).astype(np.int64) << room
+            return np.bincount(cells.ravel(), minlength=self.dimension).astype(np.int64) << grid_bits
 
-        edge = 2.0**room
+        edge = 2.0**grid_bits
         return Grid(
-            room=room,
+            grid_bits=grid_bits,
             l2=up(edge * self.l2(neighbours)),
             l1=edge * self.l1(neighbours),
             units=1 / edge,
             numbers=self.dimension,
             full=self.dimension,
             add=add,
-            by_cell=ByCellSums(lambda _: (), lambda counts, _: counts << room) if len(self.sizes) == 1 else None,
+            by_cell=ByCellSums(lambda _: (), lambda counts, _: counts << grid_bits) if len(self.sizes) == 1 else None,
         )
 
     def natural(self, noisy: Float) -> Float:
@@ -234,10 +234,10 @@ class MeanSquare:
         """Largest L1 distance between the sums of (s, lambda s^2)."""
         return self.bound * (1 + _FREE + 1 / (4 * _FREE) if neighbours == "replace-one" else 1 + _FREE)
 
-    def grid(self, room: int, neighbours: Neighbours) -> Grid:
+    def grid(self, grid_bits: int, neighbours: Neighbours) -> Grid:
         """On integers up to 2**room."""
         # lambda s^2 reaches 1.67 times as far as s.
-        edge = 2.0 ** (room - 1)
+        edge = 2.0 ** (grid_bits - 1)
         # The second number is off its place by at most 0.51 steps (docs/proofs/gate.md, lemma 6).
         rounding = 2 if neighbours == "replace-one" else 1
 
@@ -249,7 +249,7 @@ class MeanSquare:
             return whole(np.array([steps.sum(), squares.sum()]))
 
         return Grid(
-            room=room,
+            grid_bits=grid_bits,
             l2=edge * self.l2(neighbours) / self.bound + rounding,
             l1=edge * self.l1(neighbours) / self.bound + rounding,
             units=np.array([self.bound / edge, self.bound * self.bound / (edge * _FREE)]),
@@ -292,10 +292,10 @@ class Gram:
         """None that would be of use: the gate refuses a matrix with Laplace noise."""
         return math.inf
 
-    def grid(self, room: int, neighbours: Neighbours) -> Grid:
+    def grid(self, grid_bits: int, neighbours: Neighbours) -> Grid:
         """On integers up to 2**room."""
         d = self.dimension
-        bits = min(room // 2, norm_bits(d))
+        bits = min(grid_bits // 2, norm_bits(d))
         once, _ = halves(d)
 
         def add(values: Any) -> IntArray:
@@ -304,7 +304,7 @@ class Gram:
 
         edge = 4.0**bits
         return Grid(
-            room=room,
+            grid_bits=grid_bits,
             l2=up(edge * self.l2(neighbours) / self.radius**2),
             l1=math.inf,
             units=self.radius**2 / edge,
@@ -355,13 +355,13 @@ class Statistic:
         """Largest L1 distance between the vectors of neighbours."""
         return self.l2(neighbours) * math.sqrt(self.dimension)
 
-    def grid(self, room: int, neighbours: Neighbours) -> Grid:
+    def grid(self, grid_bits: int, neighbours: Neighbours) -> Grid:
         """On integers such that the vector moves by about 2**room steps. Proof: docs/proofs/gate.md, lemma 14."""
-        room = min(room, _STATISTIC_BITS - math.ceil(math.log2(max(1.0, self.radius / self.l2(neighbours)))))
-        unit = math.ldexp(self.move, -room)
+        grid_bits = min(grid_bits, _STATISTIC_BITS - math.ceil(math.log2(max(1.0, self.radius / self.l2(neighbours)))))
+        unit = math.ldexp(self.move, -grid_bits)
         # One step for rounding to integers, and what float64 cannot tell apart so far from zero.
         off = math.sqrt(self.dimension) * (1 + self.radius / unit * 2.0**-50)
-        diameter = up(2.0**room + 2 * off)
+        diameter = up(2.0**grid_bits + 2 * off)
 
         def add(values: Any) -> IntArray:
             vector = floats(values)
@@ -371,7 +371,7 @@ class Statistic:
             return whole(np.rint(inside[0] / unit))
 
         return Grid(
-            room=room,
+            grid_bits=grid_bits,
             l2=diameter,
             l1=up(diameter * math.sqrt(self.dimension)),
             units=unit,
@@ -385,4 +385,4 @@ class Statistic:
         return noisy
 
 
-Geometry: TypeAlias = Interval | Ball | Blocks | Pairs | Cells | MeanSquare | Gram | Statistic
+Geometry: TypeAlias = Interval | Ball | CellSums | Pairs | Cells | MeanSquare | Gram | Statistic

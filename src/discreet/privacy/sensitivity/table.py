@@ -27,7 +27,7 @@ MOST_NUMBERS = 4_096
 
 
 @dataclass(frozen=True, slots=True)
-class Blocks:
+class CellSums:
     """A cell number and ``width`` numbers per record, whose absolute values add up to at most the radius.
 
     The map's first column is the cell number, clipped into range; NaN counts as 0 everywhere. Numbers that are too
@@ -62,9 +62,9 @@ class Blocks:
         """Largest L1 distance between the sums of neighbours: attained inside one block, as the L2 distance is."""
         return self.l2(neighbours)
 
-    def grid(self, room: int, neighbours: Neighbours) -> Grid:
+    def grid(self, grid_bits: int, neighbours: Neighbours) -> Grid:
         """On integers up to 2**room."""
-        edge = 2.0**room
+        edge = 2.0**grid_bits
         diameter = edge * (2 if neighbours == "replace-one" else 1)
 
         def add(values: Any) -> IntArray:
@@ -80,7 +80,7 @@ class Blocks:
             return ((inside * number(edge / self.radius)).rint().clip(-edge, edge),)
 
         return Grid(
-            room=room,
+            grid_bits=grid_bits,
             l2=diameter,
             l1=diameter,
             units=self.radius / edge,
@@ -127,9 +127,9 @@ class Pairs:
         """Largest L1 distance between the sums of neighbours."""
         return 2.0 if neighbours == "replace-one" else 1.0
 
-    def grid(self, room: int, neighbours: Neighbours) -> Grid:
+    def grid(self, grid_bits: int, neighbours: Neighbours) -> Grid:
         """On integers up to 2**room."""
-        edge = 2.0**room
+        edge = 2.0**grid_bits
 
         def add(values: Any) -> IntArray:
             cell, y, weight = np.where(np.isnan(rows := floats(values)), 0.0, rows).T
@@ -151,7 +151,7 @@ class Pairs:
             return np.column_stack([plus, weight - plus]).ravel()
 
         return Grid(
-            room=room,
+            grid_bits=grid_bits,
             l2=up(edge * self.l2(neighbours)),
             l1=edge * self.l1(neighbours),
             units=1 / edge,

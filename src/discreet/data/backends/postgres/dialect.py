@@ -20,7 +20,7 @@ with localcontext(prec=2_000):
 
 
 @dataclass(frozen=True, slots=True)
-class PostgresWords(Sql):
+class PostgresDialect(Sql):
     """What differs from DuckDB. NaN is the largest number of all, and equal to itself."""
 
     double: str = "float8"

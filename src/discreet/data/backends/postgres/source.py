@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.data.backends.base import Groups, missing_unit, unusable
-from discreet.data.backends.group_by import meant
+from discreet.data.backends.group_by import compile_filters
 from discreet.data.backends.postgres.copy import connect, copied, fetched, refusing
 from discreet.data.backends.postgres.dialect import (
     NUMBERS,
     TEXT,
     WIDE,
-    PostgresWords,
+    PostgresDialect,
     as_float,
     as_place,
     name,
@@ -29,7 +29,7 @@ from discreet.data.bounds import Levels
 from discreet.data.columns import too_large
 from discreet.data.expressions import Formula, is_finite
 from discreet.data.partition import Partition
-from discreet.data.records import OnRows
+from discreet.data.records import RowProgress
 from discreet.exceptions import InvalidInput
 
 if TYPE_CHECKING:
@@ -61,9 +61,9 @@ class PostgresSource:
     rows: str
     types: Mapping[str, str]
 
-    def run(self, sweep: Sweep, on_rows: OnRows | None = None) -> Tally:
+    def run(self, sweep: Sweep, progress: RowProgress | None = None) -> Tally:
         """One pass, in batches."""
-        return sweep(self._batches(sweep.columns), on_rows)
+        return sweep(self._batches(sweep.columns), progress)
 
     def count(self, columns: Columns) -> int:
         """Number of rows that are meant."""
@@ -79,10 +79,10 @@ class PostgresSource:
         if not all(is_finite(each, (known, known) if isinstance(known, float) else (low, high)) for each in formulas):
             # What could overflow is an error here. Public numbers say so, no record.
             return None
-        words = PostgresWords(self.types)
-        count = counted(columns, partition, words)
+        dialect = PostgresDialect(self.types)
+        count = counted(columns, partition, dialect)
         if count is None:
-            text = group_query(columns, partition, formulas, words, self.rows)
+            text = group_query(columns, partition, formulas, dialect, self.rows)
         else:
             text = count_query(count, self.rows)
         found = self._asked(text)
@@ -111,7 +111,7 @@ class PostgresSource:
             return self.connection.execute(text).fetchall()
 
     def _meant(self, columns: Columns) -> str:
-        conditions = meant(columns.where, PostgresWords(self.types))
+        conditions = compile_filters(columns.where, PostgresDialect(self.types))
         return f"{self.rows} WHERE {' AND '.join(conditions)}" if conditions else self.rows
 
     def _batches(self, columns: Columns) -> Iterator[Any]:
@@ -121,7 +121,7 @@ class PostgresSource:
         chosen = [
             as_float(column, self.types[column])
             if not text
-            else PostgresWords(self.types).text(column)
+            else PostgresDialect(self.types).text(column)
             if hashed
             else as_place(column, levels[column])
             for column, text in wanted.items()
@@ -169,8 +169,8 @@ def _texts(places: Any, levels: Sequence[str]) -> Any:
 def _types(connection: psycopg.Connection[Any], rows: str) -> dict[str, str]:
     with refusing():
         cursor = connection.execute(f"SELECT * FROM {rows} LIMIT 0")
-        described = cursor.description or []
-        oids = [column.type_code for column in described]
+        compile_rows = cursor.description or []
+        oids = [column.type_code for column in compile_rows]
         kinds = dict(
             connection.execute(
                 "SELECT oid::int8, CASE WHEN typtype = 'e' THEN 'enum' ELSE typname::text END FROM pg_type "
@@ -178,9 +178,9 @@ def _types(connection: psycopg.Connection[Any], rows: str) -> dict[str, str]:
                 [oids],
             ).fetchall()
         )
-    if len({column.name for column in described}) < len(described):
+    if len({column.name for column in compile_rows}) < len(compile_rows):
         raise InvalidInput("table has two columns with the same name: rename one in the query.")
-    return {column.name: kinds.get(column.type_code, "unknown") for column in described}
+    return {column.name: kinds.get(column.type_code, "unknown") for column in compile_rows}
 
 
 def _check(types: Mapping[str, str], columns: Columns) -> None:

@@ -15,7 +15,7 @@ _EXACT = 2**53
 
 
 @dataclass(frozen=True, slots=True)
-class SparkWords:
+class SparkDialect:
     """Spark's words for a frame whose columns are called by their places; ``types`` has their names and types."""
 
     types: dict[str, str]

@@ -8,14 +8,14 @@ from typing import Any
 
 from pyspark import inheritable_thread_target
 
-from discreet.data.records import OnRows
+from discreet.data.records import RowProgress
 
 # Seconds between two looks at what is done.
 _OFTEN = 0.2
 
 
-def run_told(parts: Any, context: Any, done: Any, on_rows: OnRows) -> tuple[Any, int]:
-    """The rows of a frame as an Arrow table, and how many rows ``on_rows`` was told of.
+def run_with_progress(parts: Any, context: Any, done: Any, progress: RowProgress) -> tuple[Any, int]:
+    """The rows of a frame as an Arrow table, and how many rows ``progress`` was told of.
 
     Spark's workers add to ``done`` what each finished partition had. The job has a thread of its own, so that this one
     may tell, and be interrupted: the job is then cancelled.
@@ -31,14 +31,14 @@ def run_told(parts: Any, context: Any, done: Any, on_rows: OnRows) -> tuple[Any,
         running = pool.submit(inheritable_thread_target(parts.sparkSession)(job))
         try:
             while not wait([running], timeout=_OFTEN).done:
-                told += _tell(done.value - told, on_rows)
+                told += _tell(done.value - told, progress)
         except BaseException:
             context.cancelJobGroup(group)
             raise
         return running.result(), told
 
 
-def _tell(more: int, on_rows: OnRows) -> int:
+def _tell(more: int, progress: RowProgress) -> int:
     if more > 0:
-        on_rows(more)
+        progress(more)
     return max(more, 0)

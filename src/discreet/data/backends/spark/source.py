@@ -18,15 +18,15 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from discreet import __version__
 from discreet.data.backends.base import Groups, missing_unit, unusable
-from discreet.data.backends.group_by import Named, described, meant, said
+from discreet.data.backends.group_by import Named, compile_expression, compile_filters, compile_rows
 from discreet.data.backends.scan import Columns, Sweep, Tally, named, total
-from discreet.data.backends.spark.dialect import WIDE, SparkWords, place
-from discreet.data.backends.spark.progress import run_told
+from discreet.data.backends.spark.dialect import WIDE, SparkDialect, place
+from discreet.data.backends.spark.progress import run_with_progress
 from discreet.data.backends.sql import groups
 from discreet.data.backends.value_counts import counted
 from discreet.data.expressions import Formula
 from discreet.data.partition import Partition
-from discreet.data.records import OnRows
+from discreet.data.records import RowProgress
 from discreet.exceptions import InvalidInput
 
 _NARROW = {"tinyint", "smallint", "int", "float", "double", "boolean"}
@@ -73,26 +73,26 @@ class SparkSource:
     frame: DataFrame
     types: dict[str, str]
 
-    def run(self, sweep: Sweep, on_rows: OnRows | None = None) -> Tally:
+    def run(self, sweep: Sweep, progress: RowProgress | None = None) -> Tally:
         """One pass in one job, each partition on a worker; one row of integers per partition comes back.
 
         A partition that has to be read again, because its worker died, counts once: Spark takes one result of each.
         """
-        words = SparkWords(self.types)
-        chosen = [words.text(name) if text else words.column(name) for name, text in sweep.columns.wanted.items()]
+        dialect = SparkDialect(self.types)
+        chosen = [dialect.text(name) if text else dialect.column(name) for name, text in sweep.columns.wanted.items()]
         rows = self._meant(sweep.columns).select(*chosen)
         # Spark Connect has no accumulators: there, rows are told of when all are done.
-        context = None if on_rows is None else getattr(self.frame.sparkSession, "_sc", None)
+        context = None if progress is None else getattr(self.frame.sparkSession, "_sc", None)
         done = None if context is None else context.accumulator(0)
         with watched():
             parts = rows.mapInArrow(partial(_partition, sweep, __version__, done), _SCHEMA)
-            if context is None or done is None or on_rows is None:
+            if context is None or done is None or progress is None:
                 table, told = parts.toArrow(), 0
             else:
-                table, told = run_told(parts, context, done, on_rows)
+                table, told = run_with_progress(parts, context, done, progress)
             found = total(_tally(part) for part in table.to_pylist())
-        if on_rows is not None and found.rows > told:
-            on_rows(found.rows - told)
+        if progress is not None and found.rows > told:
+            progress(found.rows - told)
         return found
 
     def count(self, columns: Columns) -> int:
@@ -106,16 +106,16 @@ class SparkSource:
         known = columns.propensity
         if isinstance(known, float) and not low <= known <= high:
             return unusable()
-        words = SparkWords(self.types)
-        count = counted(columns, partition, words)
+        dialect = SparkDialect(self.types)
+        count = counted(columns, partition, dialect)
         with watched():
             if count is not None:
-                rows = self.frame.where(words.every(count.conditions))
+                rows = self.frame.where(dialect.every(count.conditions))
                 return count.groups(rows.groupBy(*count.keys).agg(F.count(F.lit(1))).collect(), formulas, columns)
-            row = described(columns, partition, words)
+            row = compile_rows(columns, partition, dialect)
             inner = {"k": row.key, "a": row.arm, "y": row.y} | ({} if row.e is None else {"e": row.e})
             outer = Named(F.col("k"), F.col("a"), F.col("y"), None if row.e is None else F.col("e"))
-            sums = [F.sum(said(each, outer, words, columns).cast("bigint")) for each in formulas]
+            sums = [F.sum(compile_expression(each, outer, dialect, columns).cast("bigint")) for each in formulas]
             rows = self._meant(columns).select(*(value.alias(name) for name, value in inner.items()))
             found = rows.groupBy("k").agg(F.count(F.lit(1)), F.count("y"), *sums).collect()
         return groups(found, 1 if partition is None else partition.count, len(formulas))
@@ -123,7 +123,7 @@ class SparkSource:
     def most_rows(self, columns: Columns) -> int:
         """Most rows of one unit."""
         assert columns.unit is not None
-        unit = SparkWords(self.types).column(columns.unit.column)
+        unit = SparkDialect(self.types).column(columns.unit.column)
         with watched():
             counted = self._meant(columns).groupBy(unit.alias("u")).agg(F.count(F.lit(1)).alias("c"))
             most, absent = counted.agg(F.max("c"), F.count(F.when(F.col("u").isNull(), 1))).collect()[0]
@@ -135,16 +135,16 @@ class SparkSource:
         """The session is the caller's."""
 
     def _meant(self, columns: Columns) -> DataFrame:
-        words = SparkWords(self.types)
-        conditions = meant(columns.where, words)
-        return self.frame.where(words.every(conditions)) if conditions else self.frame
+        dialect = SparkDialect(self.types)
+        conditions = compile_filters(columns.where, dialect)
+        return self.frame.where(dialect.every(conditions)) if conditions else self.frame
 
 
 def _partition(sweep: Sweep, version: str, done: Any, batches: Iterable[Any]) -> Iterator[Any]:
     """What a worker does: it has to be the same discreet, because sums are the same to the last bit."""
     if version != __version__:
-        words = f"Spark's workers have discreet {__version__}, and not {version}: install the same everywhere."
-        found = Tally(refusal=words)
+        refusal = f"Spark's workers have discreet {__version__}, and not {version}: install the same everywhere."
+        found = Tally(refusal=refusal)
     else:
         found = sweep(batches)
     if done is not None:
