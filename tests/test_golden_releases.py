@@ -163,5 +163,5 @@ def test_a_first_effect_function_keeps_the_intervals_that_were_published_with_it
 
 
 def test_releases_without_a_page_say_so():
-    with pytest.raises(UnsupportedRelease, match="print the summary"):
+    with pytest.raises(UnsupportedRelease, match="print its summary"):
         render_page(discreet.load(HOME / "discreet-paper-segments.v1.json"))

@@ -87,6 +87,17 @@ def load(path: str | Path) -> Any:
     -------
     Release, EffectRelease, UpliftRelease or a release of discreet.papers
         As it was published; its guarantee is checked against its events again.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.testing import seeded_noise
+    >>> bounds = dc.Bounds(outcome=(0, 1))
+    >>> with seeded_noise(0):
+    ...     trial = dc.DifferenceInMeans(epsilon=1, bounds=bounds).fit([0, 1] * 50, [0, 0, 1, 1] * 25)
+    >>> trial.release_.save("trial.json")
+    >>> dc.load("trial.json") == trial.release_
+    True
     """
     return read(read_json(path))
 

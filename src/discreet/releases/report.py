@@ -428,7 +428,18 @@ def kind_of(release: object) -> Kind | None:
 
 
 def render_page(release: AnyRelease, *, title: str | None = None) -> str:
-    """A page about a release, for readers who have never heard of differential privacy: HTML that needs no network."""
+    """A page about a release, for readers who have never heard of differential privacy: HTML that needs no network.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.testing import seeded_noise
+    >>> with seeded_noise(0):
+    ...     trial = dc.DifferenceInMeans(epsilon=1, bounds=dc.Bounds(outcome=(0, 1)))
+    ...     release = trial.fit([0, 1] * 50, [0, 0, 1, 1] * 25).release_
+    >>> "differential privacy" in render_page(release, title="Our trial")
+    True
+    """
     kind = kind_of(release)
     if kind is None:
         raise UnsupportedRelease(
@@ -438,5 +449,15 @@ def render_page(release: AnyRelease, *, title: str | None = None) -> str:
 
 
 def save_page(release: AnyRelease, path: str | Path, *, title: str | None = None) -> None:
-    """Write the page of `render_page` to a file (needs matplotlib and Jinja2)."""
+    """Write the page of `render_page` to a file (needs matplotlib and Jinja2).
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet.testing import seeded_noise
+    >>> with seeded_noise(0):
+    ...     trial = dc.DifferenceInMeans(epsilon=1, bounds=dc.Bounds(outcome=(0, 1)))
+    ...     release = trial.fit([0, 1] * 50, [0, 0, 1, 1] * 25).release_
+    >>> save_page(release, "trial.html")
+    """
     Path(path).write_bytes(render_page(release, title=title).encode())
