@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: help demo serve-demo test coverage lint evidence bench docs build clean
+.PHONY: help demo serve-demo test coverage house lint evidence bench docs build clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -18,11 +18,14 @@ demo: $(VENV)/.stamp-plots ## two studies, from records to published effects
 serve-demo: $(VENV)/.stamp-serve ## the curator's service with two generated data sets
 	$(BIN)/discreet serve --demo
 
-test: lint ## style, types and all fast tests
+test: lint docs ## style, types, documentation and all fast tests
 	tests/with-chromium.sh tests/with-postgres.sh $(BIN)/python -m pytest -n 2
 
 coverage: $(VENV)/.stamp-dev ## all fast tests, and whether they reach enough lines (the floor is in pyproject.toml)
 	tests/with-chromium.sh tests/with-postgres.sh $(BIN)/python -m pytest -n 2 --cov --cov-report=term
+
+house: $(VENV)/.stamp-dev ## the figures that keep the source in order
+	$(BIN)/python -m tests.house
 
 lint: $(VENV)/.stamp-dev ## style and types
 	$(BIN)/ruff check .
