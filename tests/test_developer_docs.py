@@ -17,6 +17,7 @@ OTHERS = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
     *sorted((ROOT / "docs" / "proofs").glob("*.md")),
     *sorted((ROOT / "docs" / "explanation").glob("*.md")),
+    *sorted((ROOT / "docs" / "how-to").glob("*.md")),
 ]
 # Where names of files may begin.
 PLACES = (ROOT, ROOT / "src" / "discreet")
