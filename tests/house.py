@@ -1,9 +1,11 @@
-"""The figures that keep the source in order: `python -m tests.house` prints them, and tests hold them to their limits."""
+"""The figures that keep the source in order: `python -m tests.house` prints them, a test holds them to their limits."""
 
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +16,16 @@ SOURCE = ROOT / "src" / "discreet"
 GLOSSARY = ROOT / "docs" / "developers" / "glossary.md"
 # Whose attributes may be missing: objects of other libraries, and of users.
 FOREIGN = ("table", "values", "X", "request.state", "self.frame.sparkSession", "os", "node", "module")
+# What the glossary's table of retired words comes to: parts of names, and whole names.
+RETIRED_PARTS = {"room", "rooms", "look", "looks", "told", "spread", "focus", "strength", "doubt", "stake", "fear"}
+RETIRED_PARTS |= {"lean", "likeness", "coincidence"}
+RETIRED_NAMES = {"on_rows", "said", "described", "meant", "Words", "Block", "Blocks", "Halves"}
+KEPT_NAMES = {"look_up"}
+RETIRED_PHRASES = re.compile(
+    r"\bfirst look|\bhang(?:s|ing)? on\b|\b(?:told|tells?|telling) \w*\s?apart\b|\bin vain\b", re.IGNORECASE
+)
+# Folders of pages that commands write.
+OUTPUTS = {"evidence"}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -110,19 +122,42 @@ def two_way_imports() -> Figure:
 
 def guessed_attributes() -> Figure:
     """Calls of getattr with a default on objects of the library itself."""
-    found = []
-    for path in files():
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "getattr":
-                if len(node.args) == 3 and ast.unparse(node.args[0]) not in FOREIGN:
-                    found.append(f"{name_of(path)}:{node.lineno}")
+    calls = [
+        (f"{name_of(path)}:{node.lineno}", node)
+        for path in files()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "getattr" and len(node.args) == 3
+    ]
+    found = [place for place, node in calls if ast.unparse(node.args[0]) not in FOREIGN]
     return Figure("getattr with a default", len(found), 0, ", ".join(found))
 
 
-def retired() -> list[re.Pattern[str]]:
-    """Patterns of the words that the glossary retired."""
-    rows = re.findall(r"^\| `([^|]+)` \|", GLOSSARY.read_text().partition("## Retired")[2], re.M)
-    return [re.compile(row, re.I) for row in rows]
+def glossary_names() -> set[str]:
+    """Names in the first column of the glossary's retired words."""
+    return set(re.findall(r"^\| `(\w+)` \|", GLOSSARY.read_text().partition("## Retired words")[2], re.M))
+
+
+def retired_names() -> Figure:
+    """Names in the source that the glossary has retired: whole words of names, as in `first_look` and `FirstLook`."""
+    found: Counter[str] = Counter()
+    for path in files():
+        for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
+            if token.type != tokenize.NAME or token.string in KEPT_NAMES:
+                continue
+            parts = re.findall(r"[a-z]+", re.sub(r"([A-Z])", r" \1", token.string).lower())
+            if set(parts) & RETIRED_PARTS or token.string in RETIRED_NAMES:
+                found[f"{token.string} in {name_of(path)}"] += 1
+    return Figure("retired names", found.total(), 0, ", ".join(name for name, _ in found.most_common(12)))
+
+
+def retired_phrases() -> Figure:
+    """Phrases that people read in messages, docstrings and documentation; what commands wrote is left as it is."""
+    places = [*files(), *SOURCE.rglob("*.html"), ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CONTRIBUTING.md"]
+    places += [path for path in (ROOT / "docs").rglob("*.md") if path.parent.name not in OUTPUTS and path != GLOSSARY]
+    places = [path for path in places if not {"evidence", "_build"} & set(path.relative_to(ROOT).parts)]
+    found = Counter({str(path.relative_to(ROOT)): len(RETIRED_PHRASES.findall(path.read_text())) for path in places})
+    found = +found
+    return Figure("retired phrases", found.total(), 0, ", ".join(name for name, _ in found.most_common(12)))
 
 
 FIGURES = (
@@ -133,6 +168,8 @@ FIGURES = (
     most_parameters,
     two_way_imports,
     guessed_attributes,
+    retired_names,
+    retired_phrases,
 )
 
 
