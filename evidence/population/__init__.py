@@ -1,0 +1,11 @@
+"""A population of random studies, by which allowances are chosen and figures are reported, with numbers of its own each.
+
+A study is a number: the same number gives the same study on every machine. Numbers below `REPORTING` are for choosing,
+and none of them is ever reported; the others are for reporting, and nothing is chosen by them. Studies are harder than
+life: outcomes explained up to 95 %, single strong confounders, dependence that no copula of normal variables has,
+covariates of few values, outcomes of few events, arms of one in twenty.
+"""
+
+from evidence.population.studies import REPORTING, Facts, RandomStudy, random_study
+
+__all__ = ["REPORTING", "Facts", "RandomStudy", "random_study"]
