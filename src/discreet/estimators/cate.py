@@ -51,7 +51,7 @@ from discreet.estimators.measurements.location import Location, locate, pilot_ef
 from discreet.estimators.measurements.nuisances import Propensity
 from discreet.exceptions import InvalidBudget, InvalidInput
 from discreet.postprocessing.basis import MOST_CURVED_PAIRS, MOST_PAIRS, Basis, Size
-from discreet.postprocessing.block_shrinkage import profile
+from discreet.postprocessing.group_shrinkage import profile
 from discreet.postprocessing.marginals import Column
 from discreet.privacy.budget import Budget, Shares
 from discreet.privacy.gate import Gate

@@ -13,8 +13,19 @@ import numpy as np
 
 from discreet.data._arrays import Float, IntArray
 from discreet.data.columns import Range
-from discreet.postprocessing.marginals import Column, Window, cells, into_windows
-from discreet.postprocessing.polynomials import Line, Ranks, middle, normal_scores, polynomials, recurrence, unroll
+from discreet.postprocessing.marginals import (
+    Column,
+    Line,
+    Ranks,
+    Window,
+    cells,
+    into_windows,
+    middle,
+    normal_scores,
+    polynomials,
+    recurrence,
+    unroll,
+)
 
 # Pairs of covariates enter through the products of their first terms (of all contrasts, for levels), while there are
 # no more of these than this.

@@ -10,8 +10,7 @@ import numpy as np
 
 from discreet.data._arrays import Float, ScratchBuffer
 from discreet.postprocessing.basis import Basis
-from discreet.postprocessing.marginals import into_windows
-from discreet.postprocessing.polynomials import polynomials, unroll
+from discreet.postprocessing.marginals import into_windows, polynomials, unroll
 
 # Steps along a range.
 STEPS = 8192

@@ -1,6 +1,6 @@
-"""Noisy moments -> models. Post-processing: only released numbers and public facts come in.
+"""A public sample that stands in for the covariates, and a released Gram matrix that is shrunk towards its own.
 
-Proof that nothing else is needed: docs/proofs/ate.md.
+Post-processing: only released numbers and public facts come in (docs/proofs/ate.md).
 """
 
 from __future__ import annotations
@@ -8,11 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit, logit, ndtr, ndtri
 
 from discreet.data._arrays import Float
+from discreet.data.columns import Levels
 from discreet.postprocessing.basis import Basis
-from discreet.postprocessing.marginals import reference_points
+from discreet.postprocessing.marginals import Column
 
 # Points of the public stand-in for the covariates.
 REFERENCE = 6_000
@@ -61,6 +62,35 @@ def _correlation(basis: Basis, gram: Float, sd: float) -> Float:
     shrunk = np.clip(signal / (signal + noise + 1e-300) * block / np.outer(size, size), -0.98, 0.98)
     np.fill_diagonal(shrunk, 1.0)
     return np.asarray(shrunk)
+
+
+def reference_points(columns: tuple[Column, ...], marginals: tuple[Float, ...], correlation: Float, size: int) -> Float:
+    """Deterministic sample of a Gaussian copula with the released marginals: a public stand-in for the covariates."""
+    values, vectors = np.linalg.eigh(correlation)
+    factor = vectors * np.sqrt(np.maximum(values, 0.02))
+    factor /= np.sqrt(np.sum(factor**2, axis=1, keepdims=True))
+    even: Float = ndtr(ndtri(_kronecker(size, len(columns))) @ factor.T)
+    points = np.empty(even.shape)
+    for j, (column, marginal) in enumerate(zip(columns, marginals, strict=True)):
+        below = np.concatenate([[0.0], np.cumsum(marginal)])
+        below[-1] = 1.0
+        if isinstance(column, Levels):
+            points[:, j] = np.clip(np.searchsorted(below, even[:, j], side="right") - 1, 0, len(marginal) - 1)
+        else:
+            points[:, j] = np.interp(even[:, j], below, np.linspace(-1.0, 1.0, len(below)))
+    return points
+
+
+def _kronecker(size: int, dimension: int) -> Float:
+    """Evenly spread points in the unit cube: multiples of square roots of primes, modulo one."""
+    primes: list[int] = []
+    candidate = 2
+    while len(primes) < dimension:
+        if all(candidate % prime for prime in primes):
+            primes.append(candidate)
+        candidate += 1
+    steps = np.sqrt(np.array(primes, dtype=np.float64))
+    return np.asarray(np.clip((0.5 + np.arange(1, size + 1)[:, None] * steps) % 1.0, 1e-6, 1.0 - 1e-6))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,8 +17,7 @@ from discreet.data.records import Chunk
 from discreet.estimators.measurements.covariates import Setting
 from discreet.estimators.measurements.nuisances import Propensity
 from discreet.postprocessing.basis import Basis
-from discreet.postprocessing.block_shrinkage import Block, Shrunk, shrink
-from discreet.postprocessing.gaussian_update import Information
+from discreet.postprocessing.group_shrinkage import Block, Information, Shrunk, shrink
 
 # What is left of a coefficient that a shape does not want, and the part of all shapes that jumps get.
 _FAINT, _JUMPY = 1e-3, 0.3

@@ -27,7 +27,7 @@ from discreet.estimators.measurements.location import Location, RowMap, measure_
 from discreet.estimators.measurements.nuisances import Propensity
 from discreet.postprocessing.basis import NORM_CAP
 from discreet.postprocessing.feature_selection import FeatureSelection, allot
-from discreet.postprocessing.gaussian_update import Information
+from discreet.postprocessing.group_shrinkage import Information
 from discreet.postprocessing.magnitude import MagnitudeHistogram
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query

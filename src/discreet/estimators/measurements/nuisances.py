@@ -19,12 +19,18 @@ from discreet.data.records import Chunk
 from discreet.estimators.measurements.covariates import Features, Setting
 from discreet.estimators.measurements.location import Location, measure_magnitude
 from discreet.postprocessing.basis import NORM_CAP
-from discreet.postprocessing.feature_selection import FeatureSelection, allot
-from discreet.postprocessing.gaussian_update import Belief
+from discreet.postprocessing.feature_selection import (
+    Belief,
+    FeatureSelection,
+    Moments,
+    Posterior,
+    PriorCorrelation,
+    allot,
+    weigh,
+)
 from discreet.postprocessing.lookup_tables import Surfaces
 from discreet.postprocessing.magnitude import Factors
 from discreet.postprocessing.reference_population import LOGIT_CAP
-from discreet.postprocessing.spike_and_slab import Moments, Posterior, PriorCorrelation, weigh
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import Ball, Interval

@@ -291,3 +291,47 @@ def _matched(wide: Float, own: Float, left: float) -> Float:
         posterior = np.linalg.solve(np.eye(len(own)) + prior @ own, prior)
         low, high = (middle, high) if float(np.trace(posterior)) < left else (low, middle)
     return np.asarray(np.exp(high) * wide)
+
+
+# Keeps what can be seen by no record from being divided by.
+_TINY = 1e-12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Information:
+    """A normal likelihood of coefficients: its precision, and precision times its peak.
+
+    It is about the coefficients of these very records, so that rounds add up: each has noise of its own, while all see
+    the same records. What sampling adds is added once, by `sampled`.
+    """
+
+    precision: Float
+    target: Float
+
+    @classmethod
+    def seen(cls, value: Float, sd: float, slope: Float, doubt: float) -> Information:
+        """From moments ``slope @ coefficients + noise``; ``doubt`` is a relative error of the model behind the slope.
+
+        Without it, early rounds would be believed to the last digit where records are many.
+        """
+        noise = sd**2 + doubt**2 * float(np.mean(value**2))
+        return cls(slope.T @ slope / noise, slope.T @ value / noise)
+
+    def sampled(self, precision: Float) -> Information:
+        """The same about the coefficients of the population, which those of the records miss with some precision."""
+        left = np.linalg.solve(
+            self.precision + precision + _TINY * np.trace(precision) * np.eye(len(precision)), precision
+        )
+        joint = self.precision @ left
+        return Information((joint + joint.T) / 2.0, left.T @ self.target)
+
+    def around(self, centre: Float) -> Information:
+        """The same where coefficients were counted from a centre."""
+        return Information(self.precision, self.target + self.precision @ centre)
+
+    def __add__(self, other: Information) -> Information:
+        return Information(self.precision + other.precision, self.target + other.target)
+
+    def weakened(self, part: float) -> Information:
+        """Believed in part only."""
+        return Information(part * self.precision, part * self.target)

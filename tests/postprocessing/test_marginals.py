@@ -5,13 +5,18 @@ from discreet.data.bounds import Levels, Range
 from discreet.postprocessing.marginals import (
     BINS,
     NARROWEST,
+    Line,
+    Ranks,
     cell_numbers,
     cells,
     clean_marginals,
     clean_windows,
     find_windows,
     into_windows,
-    reference_points,
+    normal_scores,
+    polynomials,
+    recurrence,
+    unroll,
 )
 
 UNIFORM = np.full(BINS, 1 / BINS)
@@ -90,18 +95,6 @@ def test_cell_numbers_cover_the_range_and_nothing_else():
     x = np.array([[-1.0, 0.0], [1.0, 2.0], [0.0, 1.0], [np.nextafter(1.0, 0.0), 0.0]])
     np.testing.assert_array_equal(cell_numbers(x, columns), [[0, 0], [BINS - 1, 2], [BINS // 2, 1], [BINS - 1, 0]])
     assert [cells(column) for column in columns] == [BINS, 3]
-
-
-def test_reference_points_have_the_marginals_and_the_correlation():
-    columns = (Range(0, 1), Range(0, 1), Levels((0, 1, 2)))
-    correlation = np.array([[1.0, 0.7, 0.0], [0.7, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    marginals = (UNIFORM, BELL, np.array([0.5, 0.3, 0.2]))
-    x = reference_points(columns, marginals, correlation, 6_000)
-    # Evenly spread points: far nearer than 1 / sqrt(6000).
-    assert np.abs(np.histogram(x[:, 1], BINS, (-1, 1))[0] / 6_000 - BELL).max() < 0.01
-    assert np.abs(np.bincount(x[:, 2].astype(int)) / 6_000 - marginals[2]).max() < 0.01
-    assert np.corrcoef(x[:, 0], x[:, 1])[0, 1] == pytest.approx(0.7, abs=0.05)
-    np.testing.assert_array_equal(x, reference_points(columns, marginals, correlation, 6_000))
 
 
 def _histogram(values):
@@ -191,3 +184,31 @@ def test_a_range_that_is_filled_keeps_its_window():
         ((window,), (marginal,)) = clean_windows([(0.3, 0.5)], [UNIFORM], sd)
         assert window == (0.3, 0.5)
         np.testing.assert_allclose(marginal, UNIFORM, rtol=0.05)
+
+
+# --- curves along a range ---
+
+
+@pytest.mark.parametrize("knots", [2, 3, 7, BINS, BINS + 1, 1_000])
+@pytest.mark.parametrize("high", [1.0, 1.0 - 1.0 / BINS, 0.3])
+def test_a_line_gives_to_the_bit_what_numpy_interpolates(knots, high):
+    rng = np.random.default_rng(knots)
+    at, values = np.linspace(-high, high, knots), rng.standard_normal(knots)
+    beside = [np.nextafter(at, -2.0), np.nextafter(at, 2.0), np.nextafter(np.nextafter(at, -2.0), -2.0)]
+    x = np.clip(np.concatenate([rng.uniform(-1, 1, 20_000), at, *beside, [0.0]]), -high, high)
+    np.testing.assert_array_equal(Line(-high, high, values)(x), np.interp(x, at, values), strict=True)
+
+
+@pytest.mark.parametrize("marginal", [BELL, SKEWED], ids=["bell", "skewed"])
+def test_curves_are_the_same_wherever_they_are_written(marginal):
+    scores = normal_scores(marginal)
+    rows = recurrence(marginal, scores, 3)
+    ranks = Ranks.of(marginal, scores, rows, steps=True, jumps=4)
+    x = np.random.default_rng(0).uniform(-1, 1, 500)
+    fresh = polynomials(unroll(x, scores), rows)
+    fresh += ranks(x, fresh)
+    out = np.full((12, 500), np.nan)
+    written = polynomials(unroll(x, scores), rows, out)
+    ranks(x, written, out[3:])
+    np.testing.assert_array_equal(out[:9], fresh)
+    assert np.isnan(out[9:]).all()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.postprocessing.block_shrinkage import Block, profile, shrink
+from discreet.postprocessing.group_shrinkage import Block, profile, shrink
 
 RNG = np.random.default_rng(0)
 
