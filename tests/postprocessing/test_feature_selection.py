@@ -65,7 +65,7 @@ def test_noise_alone_is_shrunk_to_almost_nothing():
     assert small >= 18
 
 
-def test_what_matters_is_told_from_what_does_not():
+def test_what_matters_is_distinguished_from_what_does_not():
     truth = sparse_truth(2, 14)
     plain = weighed = 0.0
     for seed in range(20):
@@ -93,11 +93,11 @@ def test_faint_evidence_in_one_model_is_weighed_with_that_in_the_other():
 
 def test_relevance_to_both_models_exceeds_chance_only_where_it_is_uncertain():
     strong = sparse_truth(2, value=2.0)
-    (_, _), coincidence = weigh([linear(strong, 0.02, RNG), linear(strong, 0.02, RNG)], BASIS, sparse=True)
-    assert coincidence[2] == pytest.approx(1, abs=0.01)
-    assert coincidence[0] == 1
+    (_, _), joint_inclusion = weigh([linear(strong, 0.02, RNG), linear(strong, 0.02, RNG)], BASIS, sparse=True)
+    assert joint_inclusion[2] == pytest.approx(1, abs=0.01)
+    assert joint_inclusion[0] == 1
     # Products: what single covariates do is in the outcome's model in any case.
-    assert np.all(coincidence[BASIS.m - len(BASIS.products) :] > 1)
+    assert np.all(joint_inclusion[BASIS.m - len(BASIS.products) :] > 1)
 
 
 @pytest.mark.parametrize("sd", [0.002, 0.02, 0.2])
@@ -134,38 +134,38 @@ def test_many_small_confounders_are_not_shrunk_away_in_the_prognosis():
     kept = []
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        (_, prognosis), coincidence = weigh([linear(faint, sd, rng), linear(faint, sd, rng)], BASIS, sparse=True)
+        (_, prognosis), joint_inclusion = weigh([linear(faint, sd, rng), linear(faint, sd, rng)], BASIS, sparse=True)
         kept.append(np.mean(prognosis.mean[first] / faint[first]))
-        assert np.all(coincidence[first] == 1)
+        assert np.all(joint_inclusion[first] == 1)
     assert np.mean(kept) > 0.6
 
 
 @pytest.mark.parametrize("sign", [-1.0, 0.0, 1.0])
-def test_likeness_tells_whether_both_models_follow_features_in_the_same_direction(sign):
-    found, doubts = [], []
+def test_the_prior_correlation_says_whether_both_models_follow_features_in_the_same_direction(sign):
+    found, sds = [], []
     for seed in range(20):
         rng = np.random.default_rng(seed)
         first = rng.normal(0, 0.3, BASIS.m) / BASIS.weight
         second = sign * first if sign else rng.normal(0, 0.3, BASIS.m) / BASIS.weight
         (one, two), _ = weigh([linear(first, 0.05, rng), linear(second, 0.05, rng)], BASIS, sparse=True)
-        likeness = PriorCorrelation.of(one, two, BASIS.group)
-        found.append(likeness.correlation)
-        doubts.append(likeness.doubt)
+        shared = PriorCorrelation.of(one, two, BASIS.group)
+        found.append(shared.correlation)
+        sds.append(shared.sd)
     assert np.mean(found) * sign >= 0.3 * abs(sign)
     assert abs(np.mean(found)) < 0.2 or sign
-    # More is known than before anything was seen, and no more than so many features can tell.
-    assert 1 / np.sqrt(BASIS.m) < np.mean(doubts) < 0.4
+    # More is known than before anything was seen, and no more than so many features can show.
+    assert 1 / np.sqrt(BASIS.m) < np.mean(sds) < 0.4
 
 
-def test_without_a_signal_nothing_is_said_about_likeness():
+def test_without_a_signal_nothing_is_known_of_the_prior_correlation():
     rng = np.random.default_rng(1)
     (one, two), _ = weigh([linear(np.zeros(BASIS.m), 2.0, rng) for _ in range(2)], BASIS, sparse=True)
-    likeness = PriorCorrelation.of(one, two, BASIS.group)
-    assert abs(likeness.correlation) < 0.4
-    assert likeness.doubt > 0.3
+    shared = PriorCorrelation.of(one, two, BASIS.group)
+    assert abs(shared.correlation) < 0.4
+    assert shared.sd > 0.3
 
 
-def test_many_small_coefficients_of_treatment_are_doubted_even_where_none_is_seen():
+def test_many_small_coefficients_of_treatment_keep_a_variance_even_where_none_is_seen():
     # Each first power stays below its noise; together they are more than nothing.
     first = np.flatnonzero(BASIS.group == 1)
     small = sparse_truth(*first, value=0.1)
@@ -186,19 +186,19 @@ positive = st.floats(0, 1e12)
 
 @given(st.lists(st.tuples(positive, positive), min_size=1, max_size=30), st.floats(1e-12, 1e12))
 def test_shares_are_shares(pairs, noise):
-    stake, doubt = (np.array(column) for column in zip(*pairs, strict=True))
-    share = allot(stake, doubt, noise)
+    loss_weight, variance = (np.array(column) for column in zip(*pairs, strict=True))
+    share = allot(loss_weight, variance, noise)
     assert share.min() >= 0
     assert share.sum() == pytest.approx(1)
 
 
-def test_no_other_shares_leave_less_doubt():
-    stake, doubt, noise = DRAWS.gamma(1, 1, 6), DRAWS.gamma(1, 1, 6), 0.3
+def test_no_other_shares_leave_less_loss():
+    loss_weight, variance, noise = DRAWS.gamma(1, 1, 6), DRAWS.gamma(1, 1, 6), 0.3
 
     def left(share):
-        return float(np.sum(stake / (1 / doubt + share / noise)))
+        return float(np.sum(loss_weight / (1 / variance + share / noise)))
 
-    best = allot(stake, doubt, noise)
+    best = allot(loss_weight, variance, noise)
     softmax = minimize(lambda z: left(np.exp(z) / np.exp(z).sum()), np.zeros(6), method="BFGS")
     assert left(best) <= softmax.fun + 1e-6
     for _ in range(200):
@@ -210,34 +210,34 @@ def test_what_is_known_or_does_not_matter_gets_nothing():
     np.testing.assert_allclose(share, [1, 0, 0], atol=1e-6)
 
 
-def test_something_is_always_looked_at():
+def test_some_feature_is_always_selected():
     assert FeatureSelection.of(np.full(5000, 1 / 5000), np.ones(5000)).m == 5000
     share = allot(np.array([1e-40, 1.0, 1.0]), np.array([1e-40, 1.0, 2.0]), 0.1)
-    focus = FeatureSelection.of(share, np.array([1e-38, 1.0, 1.0]))
-    assert list(focus.kept) == [1, 2]
-    assert np.isfinite(focus.scale).all()
+    selection = FeatureSelection.of(share, np.array([1e-38, 1.0, 1.0]))
+    assert list(selection.kept) == [1, 2]
+    assert np.isfinite(selection.scale).all()
 
 
-def test_focused_features_are_held_to_the_radius_and_do_not_depend_on_their_place():
+def test_selected_features_are_held_to_the_radius_and_do_not_depend_on_their_place():
     features = DRAWS.normal(0, 3, (500, 8))
     features[0] = 0.0
-    focus = FeatureSelection.of(np.array([0.5, 0, 0.3, 0, 0, 0.2, 1e-5, 0]), np.full(8, 9.0))
-    assert list(focus.kept) == [0, 2, 5]
-    narrow, weight = focus(features)
+    selection = FeatureSelection.of(np.array([0.5, 0, 0.3, 0, 0, 0.2, 1e-5, 0]), np.full(8, 9.0))
+    assert list(selection.kept) == [0, 2, 5]
+    narrow, weight = selection(features)
     assert np.all(weight <= 1)
-    assert np.linalg.norm(narrow * weight[:, None], axis=1).max() <= focus.radius * (1 + 1e-12)
+    assert np.linalg.norm(narrow * weight[:, None], axis=1).max() <= selection.radius * (1 + 1e-12)
     assert np.mean(np.sum(narrow**2, axis=1)) == pytest.approx(1, rel=0.2)
-    assert focus.radius == pytest.approx(NORM_CAP**0.5)
+    assert selection.radius == pytest.approx(NORM_CAP**0.5)
     shuffled = DRAWS.permutation(500)
-    again, weight_again = focus(np.ascontiguousarray(features[shuffled]))
+    again, weight_again = selection(np.ascontiguousarray(features[shuffled]))
     np.testing.assert_array_equal(again, narrow[shuffled])
     np.testing.assert_array_equal(weight_again, weight[shuffled])
 
 
-def test_a_look_gets_more_room_where_noise_is_small_and_none_is_wasted_where_it_is_not():
+def test_the_norm_cap_is_large_where_noise_is_small_and_small_where_it_is_not():
     features = DRAWS.normal(0, 1, (4_000, 6))
-    focus = FeatureSelection.of(np.full(6, 1 / 6), np.ones(6))
-    noisy, quiet = focus.with_best_norm_cap(features, 1.0, 1e-4), focus.with_best_norm_cap(features, 1e-8, 1.0)
+    selection = FeatureSelection.of(np.full(6, 1 / 6), np.ones(6))
+    noisy, quiet = selection.with_best_norm_cap(features, 1.0, 1e-4), selection.with_best_norm_cap(features, 1e-8, 1.0)
     assert noisy.norm_cap <= 1.0 < quiet.norm_cap
     assert quiet.radius == pytest.approx(quiet.norm_cap**0.5)
     for chosen in (noisy, quiet):
@@ -248,16 +248,16 @@ def test_a_look_gets_more_room_where_noise_is_small_and_none_is_wasted_where_it_
 def test_weighing_records_down_costs_precision_as_a_regression_would_feel_it():
     rng = np.random.default_rng(3)
     features = rng.normal(0, 1, (200_000, 1)) ** 3
-    focus = FeatureSelection.of(np.ones(1), np.array([float(np.mean(features**2))]))
-    (efficiency,) = focus.efficiency(features)
-    narrow, weight = focus(features)
+    selection = FeatureSelection.of(np.ones(1), np.array([float(np.mean(features**2))]))
+    (efficiency,) = selection.efficiency(features)
+    narrow, weight = selection(features)
     # Sampling variance of sum(w z r) / sum(w z z), beside that of least squares.
     weighed = np.mean(weight**2 * narrow[:, 0] ** 2) / np.mean(weight * narrow[:, 0] ** 2) ** 2
     assert efficiency == pytest.approx(1 / np.mean(narrow[:, 0] ** 2) / weighed, rel=1e-9)
     assert efficiency < 0.9
 
 
-def test_a_look_moves_a_belief_as_bayes_says():
+def test_a_release_moves_a_belief_as_bayes_says():
     covariance = np.array([[2.0, 0.5], [0.5, 1.0]])
     slope, noise, seen = np.array([[1.0, -1.0]]), np.array([[0.5]]), np.array([0.7])
     after = Belief(np.array([1.0, 2.0]), covariance).update(seen, slope, noise, np.eye(2), np.inf)
@@ -266,7 +266,7 @@ def test_a_look_moves_a_belief_as_bayes_says():
     np.testing.assert_allclose(after.mean, [1.0, 2.0] + np.linalg.inv(precision) @ slope.T @ (seen / 0.5))
 
 
-def test_a_surprising_look_is_believed_and_leaves_more_doubt():
+def test_a_surprising_release_is_believed_and_leaves_more_variance():
     before = Belief(np.zeros(3), 0.01 * np.eye(3))
     expected = before.update(np.full(3, 0.1), np.eye(3), 0.01 * np.eye(3), np.eye(3), np.inf)
     surprised = before.update(np.full(3, 5.0), np.eye(3), 0.01 * np.eye(3), np.eye(3), np.inf)

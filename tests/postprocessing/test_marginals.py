@@ -57,7 +57,7 @@ def test_a_clean_marginal_is_nearer_to_the_truth_than_the_noisy_one(column):
 
 
 @pytest.mark.parametrize("truth", [BELL, UNIFORM], ids=["bell", "uniform"])
-def test_covariates_that_are_alike_tell_each_others_shape(truth):
+def test_covariates_that_are_alike_share_what_is_known_of_their_shape(truth):
     # So much noise that a histogram on its own says next to nothing; a wrong guess would be off by a factor of three.
     rng, columns = np.random.default_rng(6), (RANGE,) * 6
     errors = {1: [], 6: []}
@@ -127,7 +127,7 @@ def test_windows_count_what_lies_outside_as_their_ends():
     assert into_windows(x, (None, None)) is x
 
 
-def test_a_second_look_knows_plateaus_and_skewed_shapes():
+def test_a_second_histogram_knows_plateaus_and_skewed_shapes():
     rng = np.random.default_rng(7)
     plateau = np.where((np.arange(BINS) >= 4) & (np.arange(BINS) < 18), 1 / 14, 0.0)
     skewed = _histogram(2 * np.clip(np.exp(rng.normal(-2, 0.6, 100_000)), 0, 1) - 1)
@@ -148,7 +148,7 @@ def _mean_error(found, truth):
     return np.mean([np.sum((one - truth) ** 2) for one in found])
 
 
-def test_ends_that_a_second_look_finds_empty_are_cut_off():
+def test_ends_that_a_second_histogram_finds_empty_are_cut_off():
     rng = np.random.default_rng(8)
     # Even records from -0.1 to 0.1 of a range, in a window from -0.25 to 0.25.
     truth = _histogram(rng.uniform(-0.4, 0.4, 100_000))

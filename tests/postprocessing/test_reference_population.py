@@ -39,7 +39,7 @@ def test_reference_points_have_the_marginals_and_the_correlation():
     bell /= bell.sum()
     marginals = (MARGINALS[0], bell, np.array([0.5, 0.3, 0.2]))
     x = reference_points(columns, marginals, correlation, 6_000)
-    # Evenly spread points: far nearer than 1 / sqrt(6000).
+    # Evenly distributed points: far nearer than 1 / sqrt(6000).
     assert np.abs(np.histogram(x[:, 1], BINS, (-1, 1))[0] / 6_000 - bell).max() < 0.01
     assert np.abs(np.bincount(x[:, 2].astype(int)) / 6_000 - marginals[2]).max() < 0.01
     assert np.corrcoef(x[:, 0], x[:, 1])[0, 1] == pytest.approx(0.7, abs=0.05)

@@ -21,26 +21,26 @@ Response = Callable[[Float], tuple[Float, Float]]
 
 # Shares of the norm below this part of the largest are not worth a column.
 _LEAST = 3e-3
-# Rooms that are tried.
+# Caps of the squared norm that are tried.
 _NORM_CAPS = (0.5, NORM_CAP, 1.0, 1.5, 2.5, 4.0, 7.0, 12.0)
 # What is smaller than this beside the largest of its kind is as good as zero.
 _TINY = 1e-12
 
 
-def allot(stake: Float, doubt: Float, noise: float) -> Float:
-    """Shares of a look, adding up to one, that leave the least doubt, counted by what is at stake.
+def allot(loss_weight: Float, variance: Float, noise: float) -> Float:
+    """Shares of a release, adding up to one, that leave the least expected loss.
 
-    A look with share v at a coefficient of variance ``doubt`` leaves 1 / (1 / doubt + v / noise); the shares that
-    minimise the sum of ``stake`` times that are found by filling water up to a common level.
+    Share v of a release leaves 1 / (1 / variance + v / noise) of a coefficient's ``variance``; the shares that
+    minimise the sum of ``loss_weight`` times that are found by water-filling: up to a common level.
     """
-    root, known = np.sqrt(_above_zero(stake)), noise / _above_zero(doubt)
+    root, known = np.sqrt(_above_zero(loss_weight)), noise / _above_zero(variance)
     # A coefficient is under water from the level known / root on, and then gets root * level - known.
     shore = known / root
     order = np.argsort(shore, kind="stable")
     levels = (1.0 + np.cumsum(known[order])) / np.cumsum(root[order])
     level = levels[np.flatnonzero(levels >= shore[order])[-1]]
     share = np.maximum(root * level - known, 0.0)
-    if not share.sum() > 0.0:  # everything is known as well as numbers can tell
+    if not share.sum() > 0.0:  # everything is known to rounding
         share[order[0]] = 1.0
     return np.asarray(share / share.sum())
 
@@ -83,9 +83,9 @@ class FeatureSelection:
         """
         narrow = np.empty((len(features), self.m), order="F") if out is None else out
         square, term = np.zeros(len(features)), np.empty(len(features))
-        for k, (column, scale) in enumerate(zip(self.kept, self.scale, strict=True)):
-            scaled = np.multiply(features[:, column], scale, out=narrow[:, k])
-            square += np.multiply(scaled, scaled, out=term)
+        for k, (feature, scale) in enumerate(zip(self.kept, self.scale, strict=True)):
+            column = np.multiply(features[:, feature], scale, out=narrow[:, k])
+            square += np.multiply(column, column, out=term)
         return narrow, np.minimum(1.0, self.norm_cap / np.maximum(square, 1e-300))
 
     def with_best_norm_cap(self, features: Float, noise: float, sampling: float) -> FeatureSelection:
@@ -100,16 +100,16 @@ class FeatureSelection:
         losses = []
         for norm_cap in _NORM_CAPS:
             weight = np.minimum(1.0, norm_cap / np.maximum(square, 1e-300))
-            slope, spread = weight @ narrow / len(square), weight**2 @ narrow / len(square)
-            losses.append(float(np.mean((noise * norm_cap + sampling * spread) * size / slope**2)))
+            slope, variance = weight @ narrow / len(square), weight**2 @ narrow / len(square)
+            losses.append(float(np.mean((noise * norm_cap + sampling * variance) * size / slope**2)))
         return replace(self, norm_cap=_NORM_CAPS[int(np.argmin(losses))])
 
     def efficiency(self, features: Float) -> Float:
         """Part of the sampling precision that weighing records down leaves to each feature kept."""
         narrow, weight = self(features)
         square = narrow**2
-        slope, spread = weight @ square / len(weight), weight**2 @ square / len(weight)
-        return np.asarray(slope**2 / (spread * square.mean(axis=0)))
+        slope, variance = weight @ square / len(weight), weight**2 @ square / len(weight)
+        return np.asarray(slope**2 / (variance * square.mean(axis=0)))
 
 
 # Newton steps in all, those in which prior variances are still sought, and passes of the search in each.
@@ -123,7 +123,7 @@ _STEADY = 2.0
 # add up: their square.
 _REST = 0.0015
 # Prior standard deviation of the correlation between a feature's parts in treatment and in outcome.
-_ALIKE = 0.4
+_CORRELATION_SD = 0.4
 # Only one of two models may be shrunk freely: the chance to matter to the outcome is raised by this factor, and what a
 # single covariate does is taken to matter to it in any case: there many small confounders would add up.
 _GENEROUS = 2.0
@@ -156,27 +156,27 @@ class Posterior:
 class PriorCorrelation:
     """Whether treatment and outcome tend to follow a feature in the same direction.
 
-    ``correlation`` between a feature's coefficients in the two models, common to all features, and its ``doubt`` (a
-    standard deviation); ``size`` is the product of each feature's prior standard deviations in both.
+    ``correlation`` between a feature's coefficients in the two models, common to all features, and its standard
+    deviation ``sd``; ``size`` is the product of each feature's prior standard deviations in both.
     """
 
     correlation: float
-    doubt: float
+    sd: float
     size: Float
 
     @classmethod
     def of(cls, treatment: Posterior, outcome: Posterior, group: IntArray) -> PriorCorrelation:
         """From the product of both models' raw coefficients: their noises are independent, so that it is unbiased."""
         size = np.sqrt(treatment.scales * outcome.scales)
-        raw, spread = np.ones(len(size)), np.ones(len(size))
+        raw, variance = np.ones(len(size)), np.ones(len(size))
         for fitted in (treatment, outcome):
             own = np.diag(np.linalg.inv(fitted.covariance)) - 1.0 / fitted.scales
             v = 1.0 / np.maximum(own, 1e-9 / fitted.scales)
             raw *= fitted.mean * (1.0 + v / fitted.scales)
-            spread *= fitted.scales + v
-        told = (size / spread)[group > 0]
-        precision = float(told @ size[group > 0]) + _ALIKE**-2
-        correlation = float(np.clip(told @ raw[group > 0] / precision, -1.0, 1.0))
+            variance *= fitted.scales + v
+        weight = (size / variance)[group > 0]
+        precision = float(weight @ size[group > 0]) + _CORRELATION_SD**-2
+        correlation = float(np.clip(weight @ raw[group > 0] / precision, -1.0, 1.0))
         return cls(correlation, precision**-0.5, size)
 
 
@@ -186,7 +186,7 @@ def weigh(
     """Coefficients of the outcome's model, or of treatment's and the outcome's, in this order.
 
     With them comes, for each feature, by how much its relevance to both models exceeds chance. Unless ``sparse``, all
-    features are taken to matter; where evidence is ``faint``, what seems not to is doubted.
+    features are taken to matter; where evidence is ``faint``, what seems not to keeps a small prior variance.
     """
     unit = basis.weight**2
     inverses = [np.linalg.inv(model.noise) for model in models]
@@ -219,7 +219,21 @@ def weigh(
         precision = slope @ inverses[k] @ slope
         covariance = np.asarray(np.linalg.inv(precision + np.diag(1.0 / scales(k))))
         posteriors.append(Posterior(means[k], covariance, scales(k)))
-    return posteriors, prior.coincidence
+    return posteriors, prior.joint_inclusion
+
+
+def beside_constant_effect(
+    fitted: Posterior, y: Moments, implied: Float, gap: float, varies: float, most: float
+) -> tuple[Float, float]:
+    """Coefficients beside a constant effect, in a few alternating steps; ``gap`` is the moment of t - treated."""
+    _, solid = y.response(fitted.mean)
+    weights = solid @ np.linalg.inv(y.noise)
+    precision = weights @ solid + np.diag(1.0 / fitted.scales)
+    coefficients, step = fitted.mean, 0.0
+    for _ in range(4):
+        step = float(np.clip((gap - implied @ coefficients) / varies, -most, most))
+        coefficients = np.asarray(np.linalg.solve(precision, weights @ (y.value - implied * step)))
+    return coefficients, step
 
 
 class _Prior:
@@ -245,7 +259,7 @@ class _Prior:
             chance[0] = 1.0 - chance.sum()
             self.expected.append(chance)
         self.chances = list(self.expected)
-        self.coincidence = np.ones(len(group))
+        self.joint_inclusion = np.ones(len(group))
 
     @property
     def start(self) -> list[Float]:
@@ -258,7 +272,8 @@ class _Prior:
 
     def fit(self, seen: Sequence[tuple[Float, Float]]) -> list[Float]:
         """Prior variances of unit coefficients, from their squared estimates and the variances of these."""
-        # Only treatment's coefficients are doubted where they seem not to matter: the outcome's are shrunk less anyway.
+        # Only treatment's coefficients keep a variance where they seem not to matter: the outcome's are shrunk less
+        # anyway.
         rests = [np.zeros(len(self.group)) for _ in seen]
         if len(seen) > 1:
             rests[0] = np.full(len(self.group), self.rest)
@@ -284,10 +299,10 @@ class _Prior:
                 counts = matters[:, k] * (self.group > 0)
                 total = _STEADY * self.guesses[k] + counts @ (keep**2 * square + keep * v)
                 self.sizes[k] = float(total / (_STEADY + counts.sum()))
-        self.coincidence = inside[:, -1] / np.maximum(np.prod(matters, axis=1), 1e-12)
+        self.joint_inclusion = inside[:, -1] / np.maximum(np.prod(matters, axis=1), 1e-12)
         if len(seen) > 1:
             matters[:, -1] = np.where(self.single, 1.0, np.minimum(1.0, _GENEROUS * matters[:, -1]))
-            self.coincidence[self.single] = 1.0
+            self.joint_inclusion[self.single] = 1.0
         return [
             self._variance(*seen[k], matters[:, k], size, rest)
             for k, (size, rest) in enumerate(zip(self.sizes, rests, strict=True))
@@ -310,10 +325,10 @@ class Belief:
     covariance: Float
 
     def update(self, seen: Float, slope: Float, noise: Float, gram: Float, most: float) -> Belief:
-        """After a look that shows ``slope @ (truth - mean)`` with noise.
+        """After a release of ``slope @ (truth - mean)`` with noise.
 
-        Where it shows more than could be expected, more is doubted. No step moves the predictions, whose mean square
-        ``gram`` gives, by more than ``most``.
+        Where it shows more than could be expected, the prior is widened. No step moves the predictions, whose mean
+        square ``gram`` gives, by more than ``most``.
         """
         expected = slope @ self.covariance @ slope.T
         surprise = float(seen @ np.linalg.solve(expected + noise, seen)) / len(seen)

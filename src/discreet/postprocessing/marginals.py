@@ -19,7 +19,7 @@ from discreet.data.columns import Levels, Range
 
 # Equal bins over a declared range; polynomials of low degree need no more.
 BINS = 24
-# Half the width of the narrowest window: one cell of a second look inside one cell of the first.
+# Half the width of the narrowest window: one cell of a second histogram inside one cell of the first.
 NARROWEST = 1.0 / BINS**2
 # Before anything is seen a range is evenly filled with this probability, and otherwise any bell is equally likely; and
 # the probability that a range has the shape that most of them have.
@@ -30,8 +30,8 @@ _EVEN, _COMMON = 0.5, 0.8
 _OUTSIDE, _NARROWER, _CLEAR = 0.002, 0.75, 3.5
 
 # Least mass of a cell, in units of an even one's: so little is never known to be nothing, nor is this part of the
-# noise's standard deviation, up to a limit. Ends with less than the last are cut off in a second look, and a shape with
-# less than a tenth of an even cell is believed unless counts stand clear.
+# noise's standard deviation, up to a limit. Ends with less than the last are cut off in a second histogram, and a shape
+# with less than a tenth of an even cell is believed unless counts stand clear.
 _LEAST, _LEAST_WINDOWED, _BARELY, _LEAST_UNSEEN, _EMPTY, _NEARLY_EMPTY = 0.02, 0.004, 0.1, 0.25, 0.01, 0.1
 
 Column = Range | Levels
@@ -107,9 +107,9 @@ def clean_marginals(columns: Sequence[Column], fractions: Sequence[Float], sd: f
 def clean_windows(
     windows: Sequence[Window | None], fractions: Sequence[Float], sd: float
 ) -> tuple[list[Window | None], list[Float]]:
-    """The same for ranges that are looked at again inside their windows: they may also be skewed, or filled in part.
+    """The same for histograms that are released again inside their windows: they may also be skewed, or filled in part.
 
-    A first look has wide cells: ends that the second one finds empty are cut off.
+    The first histogram has wide cells: ends that the second one finds empty are cut off.
     """
     least = max(_LEAST_WINDOWED, min(_LEAST_UNSEEN, _BARELY * sd * BINS))
     found: list[Window | None] = []
@@ -200,14 +200,14 @@ def _plateaus() -> Float:
 def _skewed() -> Float:
     """Log-normal curves that start at either end of the range."""
     edges = np.linspace(0.0, 1.0, BINS + 1)[1:]
-    median, spread = np.meshgrid(np.geomspace(0.02, 0.7, 40), np.geomspace(0.2, 1.4, 16))
-    below = ndtr(np.log(edges[None, :] / median.reshape(-1, 1)) / spread.reshape(-1, 1))
+    median, width = np.meshgrid(np.geomspace(0.02, 0.7, 40), np.geomspace(0.2, 1.4, 16))
+    below = ndtr(np.log(edges[None, :] / median.reshape(-1, 1)) / width.reshape(-1, 1))
     mass = np.maximum(np.diff(below, axis=1, prepend=0.0), 1e-12)
     mass /= mass.sum(axis=1, keepdims=True)
     return np.vstack([mass, mass[:, ::-1]])
 
 
-# Where a window is looked for, bells may be much narrower, and there are others. Widths lie close together: ranges that
+# Where a window is sought, bells may be much narrower, and there are others. Widths lie close together: ranges that
 # share a shape find it to within a step, and slopes that rest on a wrong one bend every curve at its ends.
 _SHAPES = _Shapes.of((1.0 - _EVEN, _bells(15, 0.1, 14)))
 _MORE_SHAPES = _Shapes.of((0.35, _bells(57, 0.02, 40)), (0.1, _plateaus()), (0.05, _skewed()))
@@ -240,7 +240,7 @@ class Line:
 
     def __call__(self, x: Float) -> Float:
         found = x - self.low
-        # Rounding must not find a knot that lies ahead; the one that is meant may then be the next.
+        # Rounding must not find a knot that lies ahead; the right one may then be the next.
         found *= (len(self._knots) - 1) / (self.high - self.low) * (1.0 - 1e-12)
         knot = found.astype(np.intp)
         knot += x >= self._following.take(knot, out=found, mode="clip")
@@ -299,12 +299,15 @@ def polynomials(u: Float, rows: Float, out: Float | None = None) -> list[Float]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranks:
-    """Curves of the ranks, made orthonormal to the polynomials: bounded, where cubes would run away."""
+    """Curves of the ranks, made orthonormal to the polynomials: bounded, where cubes would run away.
+
+    ``projections`` are the Gram-Schmidt coefficients of each curve: its parts along those before it, and its length.
+    """
 
     below: Line
     steps: bool
     thresholds: Float
-    lean: tuple[Float, ...] = ()
+    projections: tuple[Float, ...] = ()
 
     @classmethod
     def of(cls, marginal: Float, scores: Line | None, rows: Float, *, steps: bool, jumps: int) -> Ranks:
@@ -313,14 +316,14 @@ class Ranks:
         plain = cls(below, steps, np.asarray((np.arange(jumps) + 1.0) / (jumps + 1.0), dtype=np.float64))
         points, mass = _quadrature(marginal)
         curves = [np.ones_like(points), *polynomials(unroll(points, scores), rows)]
-        lean = []
+        projections = []
         for curve in plain._of(points, np.empty((plain.number, len(points)))):
             parts = np.array([mass @ (curve * other) for other in curves])
             rest = curve - sum(part * other for part, other in zip(parts, curves, strict=True))
             length = max(float(np.sqrt(mass @ rest**2)), 1e-2)
             curves.append(rest / length)
-            lean.append(np.append(parts, length))
-        return cls(below, steps, plain.thresholds, tuple(lean))
+            projections.append(np.append(parts, length))
+        return cls(below, steps, plain.thresholds, tuple(projections))
 
     @property
     def number(self) -> int:
@@ -331,11 +334,11 @@ class Ranks:
         """The curves beside the polynomials, in the first rows of ``out`` if it is given."""
         curves, term = list(beside), np.empty(len(x))
         plain = self._of(x, np.empty((self.number, len(x))) if out is None else out[: self.number])
-        for rest, lean in zip(plain, self.lean, strict=True):
-            rest -= lean[0]
-            for part, other in zip(lean[1:-1], curves, strict=True):
+        for rest, projection in zip(plain, self.projections, strict=True):
+            rest -= projection[0]
+            for part, other in zip(projection[1:-1], curves, strict=True):
                 rest -= np.multiply(part, other, out=term)
-            rest /= lean[-1]
+            rest /= projection[-1]
             curves.append(rest)
         return curves[len(beside) :]
 
@@ -343,7 +346,7 @@ class Ranks:
         """From -1 to 1 over the middle half of the ranks, and its magnitude; jumps from -1 to 1 at equal distances."""
         rank = self.below(x)
         if self.steps:
-            np.abs(middle(rank, out[0]), out=out[1])
+            np.abs(median_step(rank, out[0]), out=out[1])
         for at, jump in zip(self.thresholds, out[2 * self.steps :], strict=True):
             np.greater(rank, at, out=jump)
             jump *= 2.0
@@ -351,7 +354,7 @@ class Ranks:
         return out
 
 
-def middle(rank: Float, out: Float | None = None) -> Float:
+def median_step(rank: Float, out: Float | None = None) -> Float:
     """From -1 to 1 over the middle half of the ranks."""
     step = np.multiply(4.0, rank, out=out)
     step -= 2.0

@@ -3,7 +3,7 @@ import pytest
 
 from discreet.data.bounds import Range
 from discreet.data.records import CHUNK_ROWS, Chunk
-from discreet.estimators.measurements import covariates as survey
+from discreet.estimators.measurements import covariates
 from discreet.estimators.measurements.covariates import Features
 from discreet.postprocessing.basis import Basis, Size
 from discreet.postprocessing.feature_selection import FeatureSelection
@@ -22,8 +22,8 @@ def check(features, one):
     np.testing.assert_array_equal(features(one), phi)
     np.testing.assert_array_equal(features.weights(one), weight)
     np.testing.assert_array_equal(features.times(one, one.y), phi * one.y[:, None])
-    focus = FeatureSelection(np.array([0, 2]), np.array([0.5, 2.0]))
-    for got, expected in zip(features.focused(one, focus), focus(phi), strict=True):
+    selection = FeatureSelection(np.array([0, 2]), np.array([0.5, 2.0]))
+    for got, expected in zip(features.selected(one, selection), selection(phi), strict=True):
         np.testing.assert_array_equal(got, expected)
     np.testing.assert_array_equal(features(one), phi)
 
@@ -45,8 +45,8 @@ def test_features_are_right_where_every_pass_makes_its_own_chunks():
 
 
 @pytest.mark.parametrize("n", [1, 10**9])
-def test_features_of_more_records_than_there_is_room_for_share_memory(n, monkeypatch):
-    monkeypatch.setattr(survey, "_KEPT_NUMBERS", 2 * CHUNK_ROWS * BASIS.m)
+def test_features_of_more_records_than_may_be_kept_share_memory(n, monkeypatch):
+    monkeypatch.setattr(covariates, "_KEPT_NUMBERS", 2 * CHUNK_ROWS * BASIS.m)
     features = Features(BASIS, n)
     for seed in range(6):
         check(features, chunk(seed))
