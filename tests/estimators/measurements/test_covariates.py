@@ -5,7 +5,7 @@ from discreet.data.bounds import Range
 from discreet.data.records import CHUNK_ROWS, Chunk
 from discreet.estimators.measurements import covariates
 from discreet.estimators.measurements.covariates import Features
-from discreet.postprocessing.basis import Basis, Size
+from discreet.postprocessing.basis import Basis, Size, combine
 from discreet.postprocessing.feature_selection import FeatureSelection
 
 BASIS = Basis.flat((Range(0, 1), Range(0, 1)), Size(degree=2, pairs=True, curved=False))
@@ -34,6 +34,28 @@ def test_features_of_chunks_that_come_again_are_computed_once():
     for one, phi in zip(chunks, first, strict=True):
         check(features, one)
         assert features(one) is phi
+
+
+def test_features_are_found_in_whatever_order_chunks_come():
+    features, chunks = Features(BASIS, 3 * CHUNK_ROWS), [chunk(seed) for seed in range(3)]
+    first = [features(one) for one in chunks]
+    for place in (2, 0, 1, 1, 0, 2):
+        assert features(chunks[place]) is first[place]
+
+
+def test_a_chunk_with_the_same_rows_is_another_chunk():
+    features, one = Features(BASIS, 3 * CHUNK_ROWS), chunk(0)
+    alike = Chunk(*one)
+    assert features(alike) is not features(one)
+    np.testing.assert_array_equal(features(alike), features(one))
+
+
+def test_products_follow_the_values_of_coefficients():
+    features, one, coefficients = Features(BASIS, 3 * CHUNK_ROWS), chunk(0), np.ones(BASIS.m)
+    before = features.combine(one, coefficients)
+    assert features.combine(one, coefficients.copy()) is before
+    coefficients[1] = 2.0
+    np.testing.assert_array_equal(features.combine(one, coefficients), combine(BASIS(one.x)[0], coefficients))
 
 
 def test_features_are_right_where_every_pass_makes_its_own_chunks():

@@ -35,9 +35,9 @@ from discreet.privacy.sensitivity.sets import Cells, Gram
 _KEPT_NUMBERS = 16_000_000
 
 
-def marginal_questions(columns: tuple[Column, ...], share: float, name: str = "marginals") -> tuple[Query, ...]:
+def marginal_questions(columns: tuple[Column, ...], share: float) -> tuple[Query, ...]:
     """What `build_basis` asks: it depends on no release, and can be prepared in the first pass."""
-    return (_marginals(name, share, columns, lambda c: c.x),) if columns else ()
+    return (_marginals("marginals", share, columns, lambda c: c.x),) if columns else ()
 
 
 def build_basis(gate: Gate, questions: tuple[Query, ...], size: Size) -> Basis:
@@ -52,7 +52,7 @@ def closer_questions(columns: tuple[Column, ...], share: float) -> tuple[Query, 
     """What `build_closer_basis` asks first."""
     if not _ranges(columns):
         return marginal_questions(columns, share)
-    return marginal_questions(columns, 0.4 * share, "marginals, whole ranges")
+    return marginal_questions(columns, 0.4 * share)
 
 
 def build_closer_basis(gate: Gate, questions: tuple[Query, ...], share: float, size: Size) -> Basis:
@@ -68,7 +68,7 @@ def build_closer_basis(gate: Gate, questions: tuple[Query, ...], share: float, s
     def inside(c: Chunk) -> Float:
         return into_windows(c.x, windows)[:, ranges].copy(order="F")
 
-    again = _fractions(gate, some, _marginals("marginals", 0.6 * share, some, inside))
+    again = _fractions(gate, some, _marginals("marginals within windows", 0.6 * share, some, inside))
     marginals, closer = list(clean_marginals(columns, *first)), list(windows)
     for j, window, marginal in zip(ranges, *clean_windows([windows[j] for j in ranges], *again), strict=True):
         closer[j], marginals[j] = window, marginal

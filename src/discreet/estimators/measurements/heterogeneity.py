@@ -78,7 +78,7 @@ def _pilot_residual(location: Location, pilot: float) -> RowMap:
 
 def initial_magnitude_question(share: float, location: Location, pilot: float) -> Query:
     """How large the residual beside a constant effect is: asked before the initial moments, without features."""
-    return sides_question("initial magnitude", share, _pilot_residual(location, pilot), _CEILING)
+    return sides_question("initial residual magnitude", share, _pilot_residual(location, pilot), _CEILING)
 
 
 def measure_initial_moments(
@@ -207,7 +207,9 @@ def refine_propensity(gate: Gate, share: float, model: Propensity, information: 
         psi *= ((c.t - model(c)) * weight)[:, None]
         return psi
 
-    (moments,) = gate.ask(Query("calibration", share, Ball(model.reach * selection.radius, selection.m), rows))
+    (moments,) = gate.ask(
+        Query("propensity refinement", share, Ball(model.reach * selection.radius, selection.m), rows)
+    )
     value, sd = moments.value / n, float(moments.sd) / n
     more = Information.seen(value, sd, setting.slope(selection, varies), _MODEL_ERROR).around(model.theta)
     fitted = fit_treatment(
@@ -257,7 +259,7 @@ def combine_moments(initial: InitialMoments, model: Propensity, location: Locati
 def outcome_round(gate: Gate, number: int, share: float, magnitude_share: float, models: Models) -> Models:
     """Correct the outcome's model by the moments r psi of its residuals, where it is uncertain."""
     setting, n = models.setting, gate.n
-    magnitude = measure_sides(gate, f"outcome magnitude {number}", magnitude_share, models.residual, _CEILING)
+    magnitude = measure_sides(gate, f"outcome residual magnitude {number}", magnitude_share, models.residual, _CEILING)
     clip = magnitude.clip_at_scales(_CLIP, _HIDDEN)
     seen = max(magnitude.below(clip), 0.3)
     precision = n * seen / magnitude.clipped_square(clip)
@@ -295,7 +297,7 @@ def effect_round(
     effect: that of the initial moments was confounded.
     """
     setting, n = models.setting, gate.n
-    magnitude = measure_sides(gate, f"effect magnitude {number}", magnitude_share, models.residual, _CEILING)
+    magnitude = measure_sides(gate, f"effect residual magnitude {number}", magnitude_share, models.residual, _CEILING)
     e = models.propensity.on_reference
     arms = _Arms(e, _weight(e, correction))
     clip = arms.clip(magnitude, _CLIP_LAST if last else _CLIP)

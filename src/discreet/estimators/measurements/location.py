@@ -36,7 +36,7 @@ def locate(gate: Gate, share: float, *beside: Query) -> Location:
     n = gate.n
     first = (
         Query("share of treated", 0.3 * share, Interval(0.0, 1.0), lambda c: c.t),
-        Query("moments of the outcome", 0.3 * share, MeanSquare(1.0), lambda c: c.y),
+        Query("outcome mean and square", 0.3 * share, MeanSquare(1.0), lambda c: c.y),
     )
     gate.prepare(*first, *beside)
     treated, outcome = gate.ask(*first)
@@ -48,7 +48,7 @@ def locate(gate: Gate, share: float, *beside: Query) -> Location:
         Query("centre of the outcome", 0.15 * share, Interval(-3.0 * wide, 3.0 * wide), lambda c: c.y - centre)
     )
     centre += float(again.value) / n
-    magnitude = measure_magnitude(gate, "magnitude of the outcome", 0.25 * share, lambda c: c.y - centre, 2.0)
+    magnitude = measure_magnitude(gate, "outcome magnitude", 0.25 * share, lambda c: c.y - centre, 2.0)
     return Location(
         treated=float(np.clip(float(treated.value) / n, low, high)),
         treated_noise=float(treated.sd) / n,

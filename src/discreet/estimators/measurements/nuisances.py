@@ -290,7 +290,7 @@ def measure_linear_effect(gate: Gate, share: float, scale: float, outcome: Outco
         psi *= (np.clip((c.t - e) * outcome.residual(c, e), -scale, scale) * weight)[:, None]
         return psi
 
-    (moments,) = gate.ask(Query("effect moments", share, Ball(scale * selection.radius, selection.m), rows))
+    (moments,) = gate.ask(Query("linear effect moments", share, Ball(scale * selection.radius, selection.m), rows))
     e = model.on_reference
     slope = setting.slope(selection, e * (1.0 - e))[:, selection.kept]
     sampling = setting.square(selection, e * (1.0 - e)) * scale**2 / n
@@ -327,7 +327,7 @@ def correct_outcome(gate: Gate, share: float, magnitude_share: float, outcome: O
         return balancing_weight(c.t, answers.e, _MOST_WEIGHT) * answers.residual(c)
 
     factors = model.factors(lambda t, e: balancing_weight(t, e, _MOST_WEIGHT))
-    magnitude = measure_magnitude(gate, "magnitude of the residuals", magnitude_share, tabled_residual, 4.0, factors)
+    magnitude = measure_magnitude(gate, "residual magnitude", magnitude_share, tabled_residual, 4.0, factors)
     unit = gate.noise_sd(Ball(NORM_CAP**0.5, 1), share) / n
     clip, _ = magnitude.clip(unit)
     e = model.on_reference

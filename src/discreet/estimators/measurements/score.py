@@ -65,7 +65,7 @@ def measure_score(
     """The last round: the score around a public centre, clipped by its magnitude, with its free second moment."""
     n = gate.n
     magnitude = measure_magnitude(
-        gate, "magnitude of the score", magnitude_share, lambda c: rows(c) - centre, ceiling, factors
+        gate, "score magnitude", magnitude_share, lambda c: rows(c) - centre, ceiling, factors
     )
     clip, hidden = magnitude.clip(gate.noise_sd(MeanSquare(1.0), share) / n, lopsided=True)
     clip = min(clip, ceiling)
