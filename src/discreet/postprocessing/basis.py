@@ -34,6 +34,8 @@ MOST_PAIRS = 66
 MOST_CURVED_PAIRS = 21
 # A record whose squared norm exceeds this part of the expected one is weighted down: noise falls with it.
 NORM_CAP = 0.75
+# Weights of the constant, of products and of curved products, beside one of a first term; and the power of its order by
+# which the weight of a range's later curves falls.
 _INTERCEPT, _PAIR, _CURVED, _DECAY = 1.5, 0.6, 0.5, 0.3
 
 

@@ -25,6 +25,20 @@ _LEAST = 3e-3
 _NORM_CAPS = (0.5, NORM_CAP, 1.0, 1.5, 2.5, 4.0, 7.0, 12.0)
 # What is smaller than this beside the largest of its kind is as good as zero.
 _TINY = 1e-12
+# Newton steps, those of them that also estimate the prior variances, and passes of expectation-maximisation in each.
+_STEPS, _SETTLE, _PASSES = 10, 7, 8
+# Prior inclusion probability of first powers and levels; how many features of any other group are expected to matter,
+# the largest inclusion probability that follows, and the pseudo-count, in features, of these expectations.
+_FIRST, _EXPECTED, _OTHERS, _WORTH = 0.5, 5.0, 0.3, 8.0
+# Pseudo-count, in coefficients, of the guessed square in its estimate.
+_STEADY = 2.0
+# Variance of the spike in treatment's model where evidence is faint: dozens of small coefficients may add up.
+_REST = 0.0015
+# Prior standard deviation of the correlation between a feature's coefficients in treatment and in outcome.
+_CORRELATION_SD = 0.4
+# Only one of two models may be shrunk freely: inclusion probabilities of the outcome's model are raised by this factor,
+# and features of a single covariate are included in any case: there many small confounders would add up.
+_GENEROUS = 2.0
 
 
 def allot(loss_weight: Float, variance: Float, noise: float) -> Float:
@@ -110,23 +124,6 @@ class FeatureSelection:
         square = narrow**2
         slope, variance = weight @ square / len(weight), weight**2 @ square / len(weight)
         return np.asarray(slope**2 / (variance * square.mean(axis=0)))
-
-
-# Newton steps in all, those in which prior variances are still sought, and passes of the search in each.
-_STEPS, _SETTLE, _PASSES = 10, 7, 8
-# Before anything is seen, half of the first powers and levels are expected to matter, and of other groups so many
-# features, but not more than this part; and the number of unseen features that such an expectation is worth.
-_FIRST, _EXPECTED, _OTHERS, _WORTH = 0.5, 5.0, 0.3, 8.0
-# So many unseen coefficients of the guessed size steady the estimate of it.
-_STEADY = 2.0
-# What does not matter to treatment is not quite zero where evidence is faint, because dozens of small coefficients may
-# add up: their square.
-_REST = 0.0015
-# Prior standard deviation of the correlation between a feature's parts in treatment and in outcome.
-_CORRELATION_SD = 0.4
-# Only one of two models may be shrunk freely: the chance to matter to the outcome is raised by this factor, and what a
-# single covariate does is taken to matter to it in any case: there many small confounders would add up.
-_GENEROUS = 2.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

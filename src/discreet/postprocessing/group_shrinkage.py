@@ -16,15 +16,18 @@ from scipy.special import expit
 
 from discreet.data._arrays import Float, IntArray
 
-# Prior variances that are tried, in units of the given one.
 BoolArray = npt.NDArray[np.bool_]
+
+# Prior variances that are tried, in units of the given one.
 SCALES: Float = 4.0 ** np.arange(-5.0, 3.0)
-# Sweeps at most, and the change (in units of the given scale) below which they end.
+# Sweeps of coordinate ascent at most, and the change (in units of the given scale) below which they end.
 _SWEEPS, _STILL = 25, 1e-4
 # A scale whose log evidence is so far below the best is outside a 95 % interval for it.
 _BELIEVABLE = 1.92
-# Before anything is seen: the chance that a group of this kind is zero, and the number of groups that this is worth.
+# By kind of group: the prior probability that it is zero, and the pseudo-count of that prior, in groups.
 _EXPECTED = {"own": (0.5, 4.0), "level": (0.5, 4.0), "pair": (0.9, 6.0)}
+# Ridge, relative to the trace, for directions in which the records carry no information.
+_TINY = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -291,10 +294,6 @@ def _matched(wide: Float, own: Float, left: float) -> Float:
         posterior = np.linalg.solve(np.eye(len(own)) + prior @ own, prior)
         low, high = (middle, high) if float(np.trace(posterior)) < left else (low, middle)
     return np.asarray(np.exp(high) * wide)
-
-
-# Keeps what can be seen by no record from being divided by.
-_TINY = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -21,8 +21,8 @@ from discreet.data.columns import Levels, Range
 BINS = 24
 # Half the width of the narrowest window: one cell of a second histogram inside one cell of the first.
 NARROWEST = 1.0 / BINS**2
-# Before anything is seen a range is evenly filled with this probability, and otherwise any bell is equally likely; and
-# the probability that a range has the shape that most of them have.
+# Prior probability that a range is evenly filled (otherwise any bell is equally likely), and that it has the shape that
+# most ranges have.
 _EVEN, _COMMON = 0.5, 0.8
 
 # A window leaves out at most this part of the records on either side, and is not worth it unless it narrows a range to
@@ -33,6 +33,9 @@ _OUTSIDE, _NARROWER, _CLEAR = 0.002, 0.75, 3.5
 # noise's standard deviation, up to a limit. Ends with less than the last are cut off in a second histogram, and a shape
 # with less than a tenth of an even cell is believed unless counts stand clear.
 _LEAST, _LEAST_WINDOWED, _BARELY, _LEAST_UNSEEN, _EMPTY, _NEARLY_EMPTY = 0.02, 0.004, 0.1, 0.25, 0.01, 0.1
+
+# A marginal whose skewness exceeds this is mapped to normal scores first: products of long tails are all noise.
+_SKEWED = 1.0
 
 Column = Range | Levels
 # Middle and half width of a part of [-1, 1].
@@ -211,10 +214,6 @@ def _skewed() -> Float:
 # share a shape find it to within a step, and slopes that rest on a wrong one bend every curve at its ends.
 _SHAPES = _Shapes.of((1.0 - _EVEN, _bells(15, 0.1, 14)))
 _MORE_SHAPES = _Shapes.of((0.35, _bells(57, 0.02, 40)), (0.1, _plateaus()), (0.05, _skewed()))
-
-
-# A marginal more skewed than this is unrolled to normal scores first: products of long tails are all noise.
-_SKEWED = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -24,6 +24,7 @@ _LOGIT_CAP = 4.0
 _SQUARE_TREATMENT = 0.25
 # Relative error of the reference's moments.
 _REFERENCE_ERROR = 0.004
+# Least eigenvalue of a shrunk Gram matrix of unit features.
 _FLOOR = 0.05
 
 

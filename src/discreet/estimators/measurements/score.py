@@ -33,9 +33,9 @@ def aipw_score_bound(outcome_width: float, min_propensity: float) -> float:
     return outcome_width / min_propensity
 
 
-# What the interval allows for of what clipping hides.
+# Part of the mean that lies beyond the clip which the interval allows for as a bias.
 _ALLOW = 0.35
-# Part of the sampling error that noise may be for a score to go unclipped.
+# Largest ratio of noise to sampling error at which a score goes unclipped.
 _FREE_NOISE = 0.3
 
 
