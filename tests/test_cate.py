@@ -102,7 +102,7 @@ def test_known_designs_and_add_remove(given):
         assert rmse(cate.effect(X), tau) < 0.6 * np.std(tau)
     names = {event.name for event in cate.guarantee_.events}
     assert ("treatment moments" in names) == (given.get("propensity") != 0.5)
-    assert ("calibration" in names) == ("propensity" not in given)
+    assert ("propensity refinement" in names) == ("propensity" not in given)
     assert ("number of records" in names) == ("neighbours" in given)
 
 

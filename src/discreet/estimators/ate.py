@@ -29,9 +29,9 @@ from discreet.estimators.measurements.location import locate, pilot_effect
 from discreet.estimators.measurements.nuisances import (
     Remainder,
     correct_outcome,
-    first_look,
-    first_questions,
+    fit_nuisances,
     measure_linear_effect,
+    nuisance_questions,
     refine_effect,
     refine_propensity,
 )
@@ -148,18 +148,18 @@ class ATE(BaseEstimator):  # type: ignore[misc]
         where = locate(look, share["location"], *marginals)
         pilot = pilot_effect(look, share["pilot"], where)
         features = Features(build_basis(look, marginals, size), look.n)
-        first = first_questions(look, share["models"], features, where, pilot, known)
+        first = nuisance_questions(look, share["models"], features, where, pilot, known)
         setting = measure_gram(look, share["gram"], features, *first.queries)
         low, high = gate.bounds.propensity if known else trimmed(gate.bounds, where.treated, strength)
-        outcome = first_look(look, first, setting, where, pilot, (low, high), known)
+        outcome = fit_nuisances(look, first, setting, where, pilot, (low, high), known)
         remainder, off, looks = Remainder(0.0, 0.0), 0.0, share["looks"]
         if not known:
             for number, part in enumerate(refinements, 1):
                 outcome = refine_propensity(look, f"calibration {number}", part * share["calibration"], outcome)
-            outcome, off = refine_effect(look, share["effect"], where.spread.scale, outcome)
+            outcome, off = refine_effect(look, share["effect"], where.magnitude.scale, outcome)
             correction = share["correction"]
             if refinements and gate.bounds.p:
-                outcome = measure_linear_effect(look, _LEANING * correction, where.spread.scale, outcome)
+                outcome = measure_linear_effect(look, _LEANING * correction, where.magnitude.scale, outcome)
                 correction *= 1.0 - _LEANING
             outcome, remainder = correct_outcome(look, correction, 0.4 * share["looks"], outcome)
             looks = 0.6 * share["looks"]

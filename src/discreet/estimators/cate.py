@@ -40,9 +40,9 @@ from discreet.estimators.measurements.heterogeneity import (
     assign,
     combine_moments,
     effect_round,
-    first_look,
-    first_spread,
+    initial_magnitude_question,
     known_constant,
+    measure_initial_moments,
     outcome_round,
     refine_propensity,
     treatment_question,
@@ -51,7 +51,7 @@ from discreet.estimators.measurements.location import Location, locate, pilot_ef
 from discreet.estimators.measurements.nuisances import Propensity
 from discreet.exceptions import InvalidBudget, InvalidInput
 from discreet.postprocessing.basis import MOST_CURVED_PAIRS, MOST_PAIRS, Basis, Size
-from discreet.postprocessing.block_shrinkage import profile
+from discreet.postprocessing.group_shrinkage import profile
 from discreet.postprocessing.marginals import Column
 from discreet.privacy.budget import Budget, Shares
 from discreet.privacy.gate import Gate
@@ -206,11 +206,11 @@ class CATE(BaseEstimator):  # type: ignore[misc]
         where = locate(some, share["location"], *marginals)
         pilot = pilot_effect(some, share["pilot"], where)
         basis = build_closer_basis(some, marginals, share["marginals"], design.size)
-        spread = first_spread(0.2 * share["looks"], where, pilot)
+        spread = initial_magnitude_question(0.2 * share["looks"], where, pilot)
         setting = measure_gram(some, share["gram"], Features(basis, some.n), spread)
         asked = treatment_question(some, share["treatment"], setting, where) if "treatment" in share else None
         beside = () if asked is None else (asked.query,)
-        look = first_look(some, share["first look"], spread, setting, where, pilot, *beside)
+        look = measure_initial_moments(some, share["first look"], spread, setting, where, pilot, *beside)
         propensity = self._propensity(some, share, asked, setting, where, some.n * gate.mu)
         models = combine_moments(look, propensity, where, pilot)
         for number in range(1, design.rounds + 1):
@@ -347,7 +347,7 @@ def _release(
 def _factor(models: Models) -> Float:
     """A triangular factor of the covariance of the effect's coefficients, for intervals about the estimate."""
     m, cap = models.setting.basis.m, (3.0 * models.scale) ** 2
-    covariance = profile(*models.information, models.blocks, models.fitted, scale=models.scale**2, cap=cap)[m:, m:]
+    covariance = profile(*models.information, models.groups, models.fitted, scale=models.scale**2, cap=cap)[m:, m:]
     times = _mean_sd(models, covariance) / max(_mean_sd(models, models.fitted.covariance[m:, m:]), 1e-300)
     values, vectors = np.linalg.eigh(covariance)
     root = float(np.clip(times, *_TIMES)) / max(times, 1e-300) * vectors * np.sqrt(np.maximum(values, 0.0))
