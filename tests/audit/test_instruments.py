@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from discreet.audit import one_run as canaries
+from discreet.audit import _one_run as canaries
+from discreet.audit._black_box import bounds_of, clopper_pearson, distinguish, most_epsilon
+from discreet.audit._lower_bounds import Censored, Law, least_delta, least_epsilon, shift_epsilon
 from discreet.audit.attacks.floats import reachable
-from discreet.audit.black_box import bounds_of, clopper_pearson, distinguish, most_epsilon
-from discreet.audit.lower_bounds import Censored, Law, least_delta, least_epsilon, shift_epsilon
 from discreet.exceptions import InvalidInput
 from discreet.privacy.conversions import gdp_delta, gdp_epsilon
 from discreet.privacy.noise import published_laplace
@@ -34,8 +34,8 @@ def test_counts_prove_no_more_than_they_can():
 
 def test_no_more_can_be_shown_than_so_many_runs_can_show():
     one, other = np.zeros((200, 1)), np.ones((200, 1))
-    told = distinguish(one, other, 1.0, 1e-5, 0.999)
-    assert told.epsilon_lower == pytest.approx(most_epsilon(200, 1e-5, 0.999))
+    found = distinguish(one, other, 1.0, 1e-5, 0.999)
+    assert found.epsilon_lower == pytest.approx(most_epsilon(200, 1e-5, 0.999))
     assert most_epsilon(2, 0.0, 0.999) == 0.0
     assert most_epsilon(2_000, 0.0, 0.999) > most_epsilon(200, 0.0, 0.999) > 2.0
 
@@ -47,13 +47,13 @@ def test_a_mechanism_that_keeps_its_promise_is_hardly_ever_accused(law):
     accused = 0
     for _ in range(60):
         one, other = (getattr(rng, law)(mean, 1.0, (200, 1)) for mean in (0.0, shift))
-        told = distinguish(one, other, epsilon, delta, 0.95)
-        accused += told.epsilon_lower > epsilon or told.delta_lower > delta
+        found = distinguish(one, other, epsilon, delta, 0.95)
+        accused += found.epsilon_lower > epsilon or found.delta_lower > delta
     # At most three are expected; nine would be more than four standard errors above.
     assert accused <= 9
 
 
-def test_half_the_noise_and_another_spread_and_atoms_are_told_apart():
+def test_half_the_noise_and_another_variance_and_atoms_are_distinguished():
     rng = np.random.default_rng(6)
     shifted = distinguish(rng.laplace(0, 0.2, (600, 1)), rng.laplace(1, 0.2, (600, 1)), 1.0, 0.0)
     assert shifted.epsilon_lower > 2.5
@@ -61,9 +61,9 @@ def test_half_the_noise_and_another_spread_and_atoms_are_told_apart():
     assert spread.epsilon_lower > 3.0
     atoms = rng.normal(0, 1, (600, 1))
     atoms[rng.random(600) < 0.5] = 0.25
-    told = distinguish(atoms, rng.normal(0, 1, (600, 1)), 1.0, 0.0)
-    assert told.delta_lower > 0.3
-    assert "is exactly 0.25" in told.event
+    found = distinguish(atoms, rng.normal(0, 1, (600, 1)), 1.0, 0.0)
+    assert found.delta_lower > 0.3
+    assert "is exactly 0.25" in found.event
 
 
 def test_the_second_half_alone_is_counted():
@@ -73,7 +73,7 @@ def test_the_second_half_alone_is_counted():
     assert distinguish(one, other, 1.0, 0.0).epsilon_lower == 0.0
 
 
-def test_noise_of_a_scale_that_depends_on_the_records_is_told_apart_in_closed_form():
+def test_noise_of_a_scale_that_depends_on_the_records_is_distinguished_in_closed_form():
     narrow, wide = Law.normal(0.0, 1.0), Law.normal(0.0, 1.5)
     # Outside [-5, 5], worked out by itself.
     p, q = math.erfc(5 / 1.5 / math.sqrt(2)), math.erfc(5 / math.sqrt(2))

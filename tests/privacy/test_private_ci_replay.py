@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from discreet import Bounds
-from discreet.audit.tape import Tape
+from discreet.audit._tape import Tape
 from discreet.data.records import Chunk
 from discreet.datasets import private_ci
 from discreet.papers.common.sample_splitting import SampleSplit

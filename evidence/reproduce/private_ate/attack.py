@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtr
 
+from discreet.audit._lower_bounds import Law, least_epsilon
 from discreet.audit.attacks.private_ci import width_law
-from discreet.audit.lower_bounds import Law, least_epsilon
 from discreet.audit.result import rounded_down
 from discreet.papers.common.influence import noise_factor
 from discreet.papers.private_ate.equations import Exact

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
-from discreet.audit.lower_bounds import Law, least_epsilon
+from discreet.audit._lower_bounds import Law, least_epsilon
 from discreet.audit.result import rounded_down
 from discreet.data._arrays import Float
 from discreet.datasets import propensity_scores
