@@ -1,6 +1,6 @@
 """Eight bugs planted in the library, one at a time: what an audit must catch, or it proves nothing.
 
-Each is a context manager that breaks something for as long as it is open, and names the instrument that is meant to
+Each is a context manager that breaks something for as long as it is open, and names the instrument that has to
 catch it.
 """
 
@@ -171,7 +171,7 @@ def estimator() -> ATE:
 
 
 def audited(name: str) -> AuditResult:
-    """What the instrument that is meant to catch a bug says while it is planted."""
+    """What the instrument that has to catch a bug says while it is planted."""
     bug = PLANTED[name]
     with bug.plant():
         return result_of(bug.instrument)

@@ -61,7 +61,7 @@ def table(rows: int, folder: Path = CACHE / "data") -> Path:
     return parts / "*.parquet"
 
 
-def blocks(rows: int) -> Iterator[Any]:
+def batches(rows: int) -> Iterator[Any]:
     """The records as Arrow tables, a row group each."""
     import pyarrow as pa
 
@@ -82,13 +82,13 @@ def _write(path: Path, rows: int) -> None:
 
     path.parent.mkdir(parents=True, exist_ok=True)
     if shutil.disk_usage(path.parent).free < rows * _BYTES_A_ROW:
-        raise SystemExit(f"{rows:,} records need {rows * _BYTES_A_ROW / 1e9:.1f} GB of disk: make room.")
+        raise SystemExit(f"{rows:,} records need {rows * _BYTES_A_ROW / 1e9:.1f} GB of disk: free some.")
     # Under another name until it is complete, so that an interrupted run leaves no half of a file.
     half = path.with_suffix(".half")
     writer = None
-    for block in blocks(rows):
-        writer = writer or pq.ParquetWriter(half, block.schema)
-        writer.write_table(block)
+    for batch in batches(rows):
+        writer = writer or pq.ParquetWriter(half, batch.schema)
+        writer.write_table(batch)
     assert writer is not None
     writer.close()
     half.rename(path)

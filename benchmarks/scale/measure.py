@@ -195,7 +195,7 @@ def growth(plan: Plan, patience: Patience, say: Say) -> Result:
 
 
 def cluster(plan: Plan, patience: Patience, say: Say) -> Result:
-    """Uplift and ATE on Spark at two sizes, which tells what a round costs from what a record costs."""
+    """Uplift and ATE on Spark at two sizes, which separates what a round costs from what a record costs."""
     specs = {
         f"{estimator}, {rows}": _job("spark", rows, job="ours", estimator=estimator)
         for estimator in ("uplift", "ate")

@@ -1,4 +1,4 @@
-"""The page about large tables, its table (CSV) and its picture, from measurements alone."""
+"""The page about large tables, its table (CSV) and its figure, from measurements alone."""
 
 # ruff: noqa: E501 (the page's sentences)
 
@@ -28,7 +28,7 @@ _NAMES = {"duckdb": "DuckDB", "polars": "polars", "spark": f"Spark, local[{CORES
 _LIBRARIES = ("numpy", "duckdb", "polars", "pyarrow", "pyspark", "psycopg")
 
 
-def page(found: Found, plan: Plan, command: str, picture: str) -> str:
+def page(found: Found, plan: Plan, command: str, figure: str) -> str:
     """Everything in Markdown."""
     libraries = ", ".join(f"{name} {_version(name)}" for name in _LIBRARIES)
     parts = [
@@ -39,7 +39,7 @@ def page(found: Found, plan: Plan, command: str, picture: str) -> str:
         f"{len(FEATURES)} features, 85 % treated, visits and conversions raised by the treatment; Parquet with row groups of a quarter of a million. "
         "Every job runs in a process of its own. Jobs of a table take turns in one run, after a first time that is not counted "
         "(unless it takes more than two minutes, where warming up does not matter); seconds are medians. Memory is the peak of the process "
-        "and all that it has started (resident memory, pages that several share being shared out, looked at ten times a second); PostgreSQL's server is not in it.",
+        "and all that it has started (resident memory, pages that several share being shared out, read ten times a second); PostgreSQL's server is not in it.",
         "## What was to be reached",
         grid(
             ["aim", "wanted", "figure", ""],
@@ -48,7 +48,7 @@ def page(found: Found, plan: Plan, command: str, picture: str) -> str:
         *_uplift(found.get("uplift", {})),
         *_averages(found, plan),
         *_processes(found.get(f"average-{plan.averages[1]}", {})),
-        *_growth(found, plan, picture),
+        *_growth(found, plan, figure),
         *_bits(found.get("bits", {})),
         *on_paper(found, plan),
     ]
@@ -67,7 +67,7 @@ def rows(found: Found) -> Iterator[list[Any]]:
 
 
 def write(found: Found, plan: Plan, folder: Path, *, stem: str, command: str) -> None:
-    """The page, the table and the picture."""
+    """The page, the table and the figure."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / f"{stem}.csv").open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, lineterminator="\n").writerows(rows(found))
@@ -198,7 +198,7 @@ def _processes(piece: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _growth(found: Found, plan: Plan, picture: str) -> list[str]:
+def _growth(found: Found, plan: Plan, figure: str) -> list[str]:
     piece = found.get("growth")
     if not piece:
         return []
@@ -209,7 +209,7 @@ def _growth(found: Found, plan: Plan, picture: str) -> list[str]:
     return [
         "## Growth of `ATE` with rows and covariates",
         grid(["rows", "covariates", "seconds", "seconds a million rows", "peak"], lines),
-        f"![Time and memory of ATE by rows and covariates]({picture})",
+        f"![Time and memory of ATE by rows and covariates]({figure})",
         *_reasons(piece),
         "The adjustment has more terms where the records support them (a public rule), so that time per row grows with the rows at first.",
     ]
@@ -268,8 +268,8 @@ def _seconds(piece: Mapping[str, Any], job: str) -> str:
     if not times:
         return "not run"
     middle = seconds(piece, job)
-    spread = f" ({min(times):.2f} to {max(times):.2f})" if len(times) > 1 else ""
-    return f"{middle:.2f}{spread}"
+    extremes = f" ({min(times):.2f} to {max(times):.2f})" if len(times) > 1 else ""
+    return f"{middle:.2f}{extremes}"
 
 
 def _interval(piece: Mapping[str, Any], job: str) -> str:

@@ -66,7 +66,7 @@ def on_paper(found: Found, plan: Plan) -> list[str]:
         "## A billion rows on a cluster, on paper",
         f"Nobody has run this. From the two sizes that Spark was timed at on this machine's {CORES} cores follow the time of a row on a core and what does not depend on "
         "the rows (planning, starting Python, combining sums, smoothing). The table adds them up for a billion rows of the same shape. It assumes that "
-        "cores are as fast as these and do not slow each other down further, that rows are spread evenly, and that storage keeps up: a row has "
+        "cores are as fast as these and do not slow each other down further, that rows are distributed evenly, and that storage keeps up: a row has "
         f"{size:.0f} bytes in Parquet, so that {CLUSTERS[-1]:,} cores would read up to {size * fastest * CLUSTERS[-1] / 1e9:.0f} GB a second, which has to come from many disks. "
         "Only sums leave the workers, a few thousand integers a round, so that the network does not matter. A cluster's own start is not counted.",
         grid(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.scale.data import blocks
+from benchmarks.scale.data import batches
 from benchmarks.scale.worker import Failed
 
 _TYPES = {"double": ("double precision", ">f8"), "int32": ("integer", ">i4"), "int64": ("bigint", ">i8")}
@@ -38,8 +38,8 @@ def load(rows: int) -> str:
 def _fill(connection: Any, name: str, rows: int) -> None:
     connection.execute(f"DROP TABLE IF EXISTS {name}")
     made = False
-    for block in blocks(rows):
-        kinds = {field.name: _TYPES[str(field.type)] for field in block.schema}
+    for batch in batches(rows):
+        kinds = {field.name: _TYPES[str(field.type)] for field in batch.schema}
         if not made:
             columns = ", ".join(f"{column} {kind}" for column, (kind, _) in kinds.items())
             connection.execute(f"CREATE UNLOGGED TABLE {name} ({columns})")
@@ -47,17 +47,17 @@ def _fill(connection: Any, name: str, rows: int) -> None:
         with connection.cursor().copy(f"COPY {name} FROM STDIN (FORMAT binary)") as copy:
             # PostgreSQL's own format: a signature, then for each record its number of columns, and each one's length.
             copy.write(b"PGCOPY\n\xff\r\n\0" + bytes(8))
-            copy.write(_tuples(block, {column: code for column, (_, code) in kinds.items()}))
+            copy.write(_tuples(batch, {column: code for column, (_, code) in kinds.items()}))
             copy.write(b"\xff\xff")
 
 
-def _tuples(block: Any, codes: dict[str, str]) -> bytes:
+def _tuples(batch: Any, codes: dict[str, str]) -> bytes:
     layout = [("columns", ">i2")]
     for name, code in codes.items():
         layout += [(f"length of {name}", ">i4"), (name, code)]
-    packed = np.empty(block.num_rows, dtype=layout)
+    packed = np.empty(batch.num_rows, dtype=layout)
     packed["columns"] = len(codes)
     for name, code in codes.items():
         packed[f"length of {name}"] = np.dtype(code).itemsize
-        packed[name] = block[name].to_numpy()
+        packed[name] = batch[name].to_numpy()
     return packed.tobytes()

@@ -86,7 +86,7 @@ def _ours(spec: dict[str, Any]) -> Job:
         rounds: set[str] = set()
         fitted = fit(progress=lambda name, *_: rounds.add(name))
         if spec["estimator"] == "uplift":
-            # Not before a person has the effects is the work done; how long they take after the sums is told apart.
+            # The work is done when a person has the effects; how long they take after the sums is counted separately.
             start = time.perf_counter()
             return {"cells": len(fitted.table()), "smoothing": time.perf_counter() - start}
         terms, interval = fitted.release_.adjustment["terms"], fitted.ate_interval()
@@ -179,7 +179,7 @@ def _polars_groups(source: Any) -> Any:
 
 
 def _totals(rows: list[Any]) -> list[int]:
-    """Groups, records, outcomes, and a sum that tells groups apart."""
+    """Groups, records, outcomes, and a sum that distinguishes groups."""
     apart = sum((int(cell) + 1) * (int(arm) + 1) * int(total) for cell, arm, _, total in rows)
     return [len(rows), sum(int(row[2]) for row in rows), sum(int(row[3]) for row in rows), apart]
 

@@ -1,4 +1,4 @@
-"""One job in a process of its own, run again whenever it is told to; and the side that tells it.
+"""One job in a process of its own, run again whenever it is asked to; and the side that asks.
 
 Nothing but the standard library is needed here, so that other systems' environments can run it too.
 """
@@ -88,7 +88,7 @@ class Worker:
                 self.process.kill()
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
-                # What was left to say to a process that has ended cannot be said any more.
+                # What was left to write to a process that has ended cannot be written any more.
                 with suppress(BrokenPipeError):
                     pipe.close()
         self.process.wait()

@@ -133,7 +133,7 @@ def page(found: Found, bugs: list[list[str]], figures: Path, seconds: float) -> 
         *_published(found.attacks, figures),
         *_proved(found.configurations, figures),
         "## Planted bugs",
-        "One at a time in the code that all proved estimators share (`evidence/planted.py`), and what the instrument says that is meant to catch it.",
+        "One at a time in the code that all proved estimators share (`evidence/planted.py`), and what the instrument says that has to catch it.",
         grid(["bug", "instrument", "", "it says"], bugs),
     ]
     return "\n\n".join(parts) + "\n"
@@ -266,8 +266,8 @@ def _attack_section(name: str, attack: Attack, result: AuditResult) -> str:
         f"* *{part.instrument}*: {_shown(part)}. Neighbours: {part.worst}. {' '.join(_sentence(note) for note in part.notes)}"
         for part in result.parts or (result,)
     ]
-    picture = f"![{name}](audit/{name}.png)"
-    return "\n\n".join([f"### {name}", f"{attack.title} {attack.setting}", "\n".join(lines), picture])
+    figure = f"![{name}](audit/{name}.png)"
+    return "\n\n".join([f"### {name}", f"{attack.title} {attack.setting}", "\n".join(lines), figure])
 
 
 def _shown(part: AuditResult) -> str:

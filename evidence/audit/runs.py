@@ -160,7 +160,7 @@ def _by_black_box(estimator: Any, worst: tuple[Table, Table, str], quick: bool) 
 
 
 def planted() -> Iterator[list[str]]:
-    """Each bug and what the instrument that is meant to catch it says; then, what it says where there is none."""
+    """Each bug and what the instrument that has to catch it says; then, what it says where there is none."""
     for name, bug in PLANTED.items():
         result = audited(name)
         finding = result.found[0] if result.found else result.shown()

@@ -166,14 +166,17 @@ def _others(study: Study, cell: Cell, replication: int) -> dict[str, Any]:
         row[method] = _symmetric(estimate, [ndtri(1 - alpha / 2) * se for alpha in ALPHAS])
     for method, domain in ((PRIVATE_CI, study), (PRIVATE_CI_OBSERVED, observed_domain(study))):
         rng = np.random.default_rng([NOISE_SEED, replication])
-        points, halves = private_ci(domain, epsilon=epsilons(cell), delta=DELTA, alpha=ALPHAS, rng=rng)
-        for epsilon, point, half in zip(epsilons(cell), points, halves, strict=True):
+        points, half_widths = private_ci(domain, epsilon=epsilons(cell), delta=DELTA, alpha=ALPHAS, rng=rng)
+        for epsilon, point, half in zip(epsilons(cell), points, half_widths, strict=True):
             row[_key(method, epsilon)] = _symmetric(float(point), half)
     return row
 
 
-def _symmetric(estimate: float, halves: Sequence[float] | Float) -> dict[str, Any]:
-    return {"estimate": estimate, "intervals": [(float(estimate - half), float(estimate + half)) for half in halves]}
+def _symmetric(estimate: float, half_widths: Sequence[float] | Float) -> dict[str, Any]:
+    return {
+        "estimate": estimate,
+        "intervals": [(float(estimate - half), float(estimate + half)) for half in half_widths],
+    }
 
 
 def _key(method: str, epsilon: float) -> str:

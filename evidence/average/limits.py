@@ -61,7 +61,7 @@ def without_noise(designs: tuple[str, ...] = _LIMIT_DESIGNS) -> list[Verdict]:
 
 
 def rhc_path() -> Path:
-    """Where the study is looked for."""
+    """Where the study should be."""
     return Path(os.environ.get("DISCREET_DATA", ROOT.parent / "shared" / "data")) / RHC_FILE
 
 

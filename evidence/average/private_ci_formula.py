@@ -132,5 +132,5 @@ def _is_range(columns: tuple) -> list[bool]:
 
 def _level_rows(columns: tuple) -> list[Float]:
     """Rows of the design matrix, ranges at 0, for each combination of levels."""
-    blocks = [[np.zeros(1)] if isinstance(spec, Range) else list(np.eye(len(spec.levels))[:, 1:]) for spec in columns]
-    return [np.concatenate([np.ones(1), *parts]) for parts in product(*blocks)]
+    codings = [[np.zeros(1)] if isinstance(spec, Range) else list(np.eye(len(spec.levels))[:, 1:]) for spec in columns]
+    return [np.concatenate([np.ones(1), *parts]) for parts in product(*codings)]

@@ -3,7 +3,7 @@
 All but *rare*, which was added with the last change to the estimator. That change was also tried on a few studies of
 *overlap*, *binary*, *heavy*, *skewed* and *step*, with other seeds, and *heavy* decided between two variants of it.
 
-Noise has standard deviation one where nothing else is said. Covariates are clipped to their declared bounds before
+Noise has standard deviation one where nothing else is stated. Covariates are clipped to their declared bounds before
 treatment and outcome are drawn.
 """
 

@@ -82,7 +82,7 @@ def run(cell: Cell, replication: int) -> dict[str, float]:
             return {"mse": _rival_error(cell, given, records, test, replication)}
         fitted = CATE(**given, correction="DR" if cell.method.endswith("DR") else "R").fit(**records)
         row = {"mse": float(np.mean((fitted.effect(test.x) - test.tau) ** 2)), "variance": float(np.var(sample.y))}
-        row |= {"varies": float(fitted.release_.varies), "spread": float(np.var(test.tau))}
+        row |= {"varies": float(fitted.release_.varies), "effect_variance": float(np.var(test.tau))}
         if cell.n == COVERED:
             row |= _intervals(fitted, test)
         if cell.method == "CATE" and cell.epsilon <= 10.0 and not cell.design.endswith(WIDE):

@@ -40,7 +40,7 @@ class Crashes:
 
 
 def crash(url: str, folder: Path, *, lines: int, moments: int, seed: int = 0) -> Crashes:
-    """Kill a request at so many lines of its code, and so many at moments of time; look after each."""
+    """Kill a request at so many lines of its code, and so many at moments of time; check the ledger after each."""
     found, pick = Crashes(), random.Random(seed)
     with closing(Ledger(url)) as ledger:
         ledger.open("killed", epsilon=10_000.0)

@@ -1,7 +1,7 @@
 """Numbers behind the curator's service: ``python -m evidence.service`` writes docs/evidence/service.md.
 
 Load on two server processes, requests that schemathesis makes up, the time of refusals with and without records behind
-them, pages, a queue that survives ``kill -9``, and the journey of a newcomer in Chromium, whose pictures it keeps.
+them, pages, a queue that survives ``kill -9``, and the journey of a newcomer in Chromium, whose screenshots it keeps.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ KEPT = ROOT / ".evidence-cache" / "service.json"
 def main() -> None:
     """Measure, and write the page; one measurement can be made again while the others are kept."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a short look; the page is printed and not written")
+    parser.add_argument("--quick", action="store_true", help="a short run; the page is printed and not written")
     parser.add_argument("--only", choices=list(MEASURES), help="make this measurement again, and keep the others")
     given = parser.parse_args()
     found: dict[str, Any] = json.loads(KEPT.read_text()) if given.only and KEPT.exists() else {}

@@ -213,7 +213,7 @@ def restart(quick: bool) -> dict[str, Any]:
 
 
 def journey(quick: bool) -> dict[str, Any]:
-    """The tests in Chromium, with pictures kept; how many clicks a release took."""
+    """The tests in Chromium, with screenshots kept; how many clicks a release took."""
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         results = Path(folder) / "results.xml"

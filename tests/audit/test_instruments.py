@@ -57,8 +57,8 @@ def test_half_the_noise_and_another_variance_and_atoms_are_distinguished():
     rng = np.random.default_rng(6)
     shifted = distinguish(rng.laplace(0, 0.2, (600, 1)), rng.laplace(1, 0.2, (600, 1)), 1.0, 0.0)
     assert shifted.epsilon_lower > 2.5
-    spread = distinguish(rng.normal(0, 1, (600, 30)), rng.normal(0, 3, (600, 30)), 1.0, 1e-5)
-    assert spread.epsilon_lower > 3.0
+    wider = distinguish(rng.normal(0, 1, (600, 30)), rng.normal(0, 3, (600, 30)), 1.0, 1e-5)
+    assert wider.epsilon_lower > 3.0
     atoms = rng.normal(0, 1, (600, 1))
     atoms[rng.random(600) < 0.5] = 0.25
     found = distinguish(atoms, rng.normal(0, 1, (600, 1)), 1.0, 0.0)

@@ -119,8 +119,8 @@ def test_mimic_files_that_are_missing_or_different_are_refused(tmp_path):
 
 def write_tcga(path, genes=30, samples=60, seed=0, packed=False):
     rng = np.random.default_rng(seed)
-    spread = np.linspace(0.05, 3, genes)
-    values = 2 ** (6 + spread[:, None] * rng.standard_normal((genes, samples)))
+    variances = np.linspace(0.05, 3, genes)
+    values = 2 ** (6 + variances[:, None] * rng.standard_normal((genes, samples)))
     lines = ["\t".join(["gene_id", *(f"TCGA-OR-A5{j:02}-01A-11R" for j in range(samples))])]
     for j in range(genes):
         numbers = [f"{value:.4f}" for value in values[j]]
@@ -142,8 +142,8 @@ def test_tcga_is_read_from_the_pan_cancer_matrix(tmp_path):
     write_tcga(tmp_path / "tcga" / "EBPlusPlusAdjustPANCAN_IlluminaHiSeq_RNASeqV2.geneExp.tsv")
     study = tcga(tmp_path, genes=12)
     assert study.X.shape == (60, 12)
-    spread = study.X.var(axis=0)
-    assert np.all(np.diff(spread) <= 0)
+    variances = study.X.var(axis=0)
+    assert np.all(np.diff(variances) <= 0)
     assert "G29|1029" in study.bounds.names
     assert "G1|1001" not in study.bounds.names
     assert study.X.min() >= TCGA_RANGE[0]

@@ -59,7 +59,7 @@ def test_intervals_are_judged_at_one_size():
 
 def _found(**changes):
     """Results in which everything is as wanted, but for what is changed."""
-    good = {"mse": 1e-6, "constant": 1.0, "variance": 1.0, "spread": 1.0, "varies": 1.0}
+    good = {"mse": 1e-6, "constant": 1.0, "variance": 1.0, "effect_variance": 1.0, "varies": 1.0}
     good |= {"inside": 0.95, "width": 1.0, "posterior": 1.0}
     rows = {cell: [good | {"replication": 0} | changes.get(cell.name, {})] for cell, _ in cells()}
     return {cell: row for cell, row in rows.items() if not cell.design.startswith(IHDP)}

@@ -1,6 +1,6 @@
 """Data sets of the audit's own making, and records that try to move a release as far as a record can.
 
-Everything here is drawn from declared bounds alone: no audit looks at anybody's records.
+Everything here is drawn from declared bounds alone: no audit reads anybody's records.
 """
 
 from __future__ import annotations

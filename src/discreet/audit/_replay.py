@@ -204,7 +204,7 @@ def _gates_moved(tape: Tape, table: Table) -> set[int]:
     try:
         sums = tape.replay(table) or [each.exact for each in tape.rounds]
     except Unlike:
-        # It will be said when neighbours are compared, at this place.
+        # It will be reported when neighbours are compared, at this place.
         return set(tape.gates)
     pairs = zip(tape.gates, tape.rounds, sums, strict=True)
     return {number for number, each, own in pairs if np.any(own != each.exact)}

@@ -25,7 +25,7 @@ PAGES = Path(__file__).parents[3] / "docs" / "evidence"
 
 
 @pytest.mark.parametrize("mu", [0.1, 1.0, 5.0, 20.0])
-def test_two_normal_laws_are_told_apart_as_far_as_gaussian_privacy_says(mu):
+def test_two_normal_laws_are_distinguished_as_far_as_gaussian_privacy_says(mu):
     found = least_epsilon(Law.normal(0.0, 2.0), Law.normal(2.0 * mu, 2.0), 1e-5)
     assert 0.98 * gdp_epsilon(mu, 1e-5) - 0.01 < found <= gdp_epsilon(mu, 1e-5) * (1 + 1e-9)
 
@@ -35,7 +35,7 @@ def test_a_mechanism_that_keeps_its_promise_is_not_accused():
     assert least_epsilon(Law.normal(3.0, 1.0), Law.normal(3.0, 1.0), 1e-6) == 0.0
 
 
-def test_a_mixture_is_told_apart_by_the_probabilities_of_its_parts():
+def test_a_mixture_is_distinguished_by_the_probabilities_of_its_parts():
     one, other = Law(np.array([0.3, 0.7]), np.array([0.0, 4.0]), np.array([1.0, 2.0])), Law.normal(1.0, 1.5)
     sample = np.random.default_rng(0)
     drawn = np.where(sample.random(200_000) < 0.3, sample.normal(0, 1, 200_000), sample.normal(4, 2, 200_000))
@@ -68,7 +68,7 @@ def test_the_probability_that_a_width_is_close_to_gamma_is_what_simulation_shows
     assert simulated > 0.3
 
 
-def test_neighbours_with_the_same_gamma_are_not_told_apart_by_the_width():
+def test_neighbours_with_the_same_gamma_are_not_distinguished_by_the_width():
     exact = Exact(n=3_000, tau=1.0, sigma2=1.5, gamma=12.0)
     assert private_ci_attack.width_delta([exact], [exact]) <= 0
 
@@ -124,7 +124,7 @@ def test_warnings_quote_what_the_pages_print_and_nothing_else(paper, warning):
 def test_what_the_warnings_quote_is_proved_again_on_a_study():
     row = private_ci_attack_runs.run("few ridge 30000 3", 1)
     quoted = float(QUOTED.findall(PRIVATE_CI)[1].split()[-1])
-    assert private_ci_attack._told_by_estimates(row, 30_000)[2] >= quoted
+    assert private_ci_attack._shown_by_estimates(row, 30_000)[2] >= quoted
     scaled = propensity_attack.run("norm 10", 1)
     quoted = float(QUOTED.findall(PROPENSITY)[0].split()[-1])
-    assert propensity_attack._told(scaled["moved"] / 2, scaled["sd"]) >= quoted
+    assert propensity_attack._shown(scaled["moved"] / 2, scaled["sd"]) >= quoted

@@ -120,9 +120,9 @@ def test_other_processes_find_the_same(tmp_path):
 
 def test_progress_counts_what_an_earlier_run_did(tmp_path):
     collect(target(replications=2), tmp_path)
-    told = []
-    collect(target(replications=3), tmp_path, progress=lambda what, done, total: told.append((done, total)))
-    assert told == [(5, 6), (6, 6)]
+    steps = []
+    collect(target(replications=3), tmp_path, progress=lambda what, done, total: steps.append((done, total)))
+    assert steps == [(5, 6), (6, 6)]
 
 
 def test_results_are_only_used_while_the_code_of_runs_is_the_same(tmp_path):

@@ -157,10 +157,10 @@ def test_the_proved_noise_in_the_function_is_the_noise_that_is_stated():
         with seeded_noise(seed):
             f = fit(make(**PROVED, propensity=0.6))
         draws.append(f.effect(QUERIES))
-    spread = np.std(draws, axis=0, ddof=1)
+    sd = np.std(draws, axis=0, ddof=1)
     # The first stage has noise of its own, which moves effects a little.
-    assert np.all(spread < 1.6 * f.release_.noise_sd)
-    assert spread.mean() > 0.5 * f.release_.noise_sd
+    assert np.all(sd < 1.6 * f.release_.noise_sd)
+    assert sd.mean() > 0.5 * f.release_.noise_sd
 
 
 @pytest.mark.parametrize("loss", ["l2", "huber", "truncated-l2", "l1"])

@@ -16,9 +16,9 @@ def rows_one_by_one(points, kernel=KERNEL):
     path = Path(kernel, points.shape[1])
     rows = []
     for point in points:
-        block = path.block(point[None, :])
-        path.keep(point[None, :], block)
-        rows.append(np.concatenate([block.old[0], block.new[0]]))
+        added = path.rows(point[None, :])
+        path.keep(point[None, :], added)
+        rows.append(np.concatenate([added.old[0], added.new[0]]))
     return np.array([np.pad(row, (0, path.size - len(row))) for row in rows]), path
 
 
@@ -30,13 +30,13 @@ def test_points_one_at_a_time_have_the_kernels_covariance(bandwidth):
     assert np.abs(np.diag(rows @ rows.T) - 2.0).max() < 1e-7
 
 
-def test_blocks_after_blocks_have_the_kernels_covariance():
+def test_points_after_points_have_the_kernels_covariance():
     path = Path(KERNEL, 2)
     factor = np.zeros((0, 0))
     for part in (POINTS[:7], POINTS[7:8], POINTS[8:]):
-        block = path.block(part)
-        path.keep(part, block)
-        factor = np.block([[factor, np.zeros((len(factor), block.new.shape[1]))], [block.old, block.new]])
+        added = path.rows(part)
+        path.keep(part, added)
+        factor = np.block([[factor, np.zeros((len(factor), added.new.shape[1]))], [added.old, added.new]])
     np.testing.assert_allclose(factor @ factor.T, KERNEL(POINTS, POINTS), atol=1e-6)
 
 
@@ -47,7 +47,7 @@ def test_a_point_that_others_fix_gets_no_number_of_its_own():
 
 def test_asking_does_not_change_a_path_before_it_is_kept():
     _, path = rows_one_by_one(POINTS[:5])
-    path.block(POINTS[5:])
+    path.rows(POINTS[5:])
     assert path.size == 5
 
 
@@ -55,7 +55,7 @@ def test_a_path_restored_from_its_points_goes_on_as_before():
     _, path = rows_one_by_one(POINTS[:12])
     other = Path(KERNEL, 2)
     other.restore(path.points)
-    one, two = path.block(POINTS[12:]), other.block(POINTS[12:])
+    one, two = path.rows(POINTS[12:]), other.rows(POINTS[12:])
     np.testing.assert_allclose(one.old, two.old, atol=1e-9)
     np.testing.assert_allclose(one.new, two.new, atol=1e-9)
     values = np.arange(12.0)[: path.size]
@@ -69,7 +69,7 @@ def test_a_path_restored_from_its_points_goes_on_as_before():
 def test_a_matrix_that_is_no_covariance_is_refused(matrix):
     path = Path(lambda a, b: np.array(matrix), 1)
     with pytest.raises(InvalidInput, match="not positive semi-definite"):
-        path.block(np.array([[0.0], [1.0]]))
+        path.rows(np.array([[0.0], [1.0]]))
 
 
 def test_points_that_are_no_basis_are_refused():

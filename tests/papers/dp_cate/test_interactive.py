@@ -103,7 +103,7 @@ def test_a_state_file_goes_on_where_it_stopped(tmp_path):
     np.testing.assert_array_equal(again.ask(POINTS[:8]), np.concatenate([before, during]))
     with frozen_noise():
         # Noise at new points follows from the noise that was drawn before the file was closed.
-        one = again._path.block(POINTS[8:9])
+        one = again._path.rows(POINTS[8:9])
         expected = FUNCTION(POINTS[8:9]) + 0.5 * (one.old @ again._numbers)
         assert again.ask(POINTS[8:9]) == pytest.approx(expected, abs=1e-6)
 

@@ -79,8 +79,8 @@ def test_without_noise_it_finds_the_effects(learner, stage2):
     with frozen_noise():
         found = fit(make(learner=learner, stage2=stage2, supremum="closed-form"), study.X[:300], study).effect()
     error = np.sqrt(np.mean((found - study.effects[:300]) ** 2))
-    spread = study.effects[:300].std()
-    assert error < (0.5 if stage2 != "linear" else 1.0) * spread
+    sd = study.effects[:300].std()
+    assert error < (0.5 if stage2 != "linear" else 1.0) * sd
 
 
 def test_the_presets_are_those_of_the_supplement():

@@ -121,7 +121,7 @@ def test_gamma_sigma_is_the_supremum_over_all_deviations(sigma2):
     assert exact.gamma_sigma == pytest.approx(np.abs(deviations**2 - sigma2).max(), rel=1e-6)
 
 
-def test_published_noise_has_the_stated_spread_and_the_variance_stops_at_zero():
+def test_published_noise_has_the_stated_scale_and_the_variance_stops_at_zero():
     exact, parts = Exact(n=500, tau=1.0, sigma2=2.0, gamma=20.0), Parts(0.45, 9e-6, 0.05, 1e-6)
     with seeded_noise(4):
         drawn = np.array([publish(exact, parts) for _ in range(4_000)])

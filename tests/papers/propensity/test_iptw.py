@@ -96,14 +96,14 @@ def test_lemma_4_by_hand():
     zeta = 0.1 * math.sqrt(2 * math.log(2 / 0.05))
     assert iptw.noise_reach(0.1, 1, 0.05) == pytest.approx(zeta)
     # exp(-w x) = 1/4 for the treated, exp(w x) = 2 for the other.
-    assert iptw.spread(y, t, x, w, 0.1, 0.05) == pytest.approx(2 / 2 * math.sinh(zeta) * (2 / 4 + 1 * 2))
+    assert iptw.largest_difference(y, t, x, w, 0.1, 0.05) == pytest.approx(2 / 2 * math.sinh(zeta) * (2 / 4 + 1 * 2))
 
 
 @pytest.mark.parametrize(("positive", "published"), [(True, True), (True, False), (False, False)])
 def test_lemma_4_bounds_the_difference_of_two_draws(positive, published):
     y, t, x, w = study(60, 5, 8, positive=positive)
     sigma, gamma, draws = 0.4, 0.1, 4_000
-    xi = iptw.spread(y, t, x, w, sigma, gamma, published=published)
+    xi = iptw.largest_difference(y, t, x, w, sigma, gamma, published=published)
     z = sigma * np.random.default_rng(9).standard_normal((2, draws, 5))
     first, second = ([iptw.iptw(y, t, x @ w + x @ noise) for noise in part] for part in z)
     beyond = np.mean(np.abs(np.subtract(first, second)) > xi)
@@ -114,9 +114,9 @@ def test_lemma_4_as_printed_fails_where_outcomes_have_both_signs():
     # Outcomes cancel in its sum, and two draws differ all the same.
     y, t = np.array([1.0, -1.0]), np.array([1.0, 1.0])
     x, w = np.array([[1.0], [-1.0]]), np.zeros(1)
-    assert iptw.spread(y, t, x, w, 0.5, 0.05) == pytest.approx(0)
+    assert iptw.largest_difference(y, t, x, w, 0.5, 0.05) == pytest.approx(0)
     assert iptw.iptw(y, t, x @ np.array([0.3])) != pytest.approx(iptw.iptw(y, t, x @ np.array([-0.3])))
-    assert iptw.spread(y, t, x, w, 0.5, 0.05, published=False) > 1
+    assert iptw.largest_difference(y, t, x, w, 0.5, 0.05, published=False) > 1
 
 
 def test_theorem_5_by_hand():
@@ -133,7 +133,7 @@ def test_theorem_5_bounds_how_often_the_sign_flips(sigma, seed):
     if tau < 0:
         y, tau = -y, -tau
     gamma, draws = 0.05, 2_000
-    xi = iptw.spread(y, t, x, w, sigma, gamma, published=False)
+    xi = iptw.largest_difference(y, t, x, w, sigma, gamma, published=False)
     bound = iptw.sign_error_bound(tau, iptw.bias(y, t, x, w, sigma), xi)
     z = sigma * np.random.default_rng(seed).standard_normal((draws, 3))
     flipped = np.mean([iptw.iptw(y, t, x @ (w + noise)) <= 0 for noise in z])
@@ -143,8 +143,8 @@ def test_theorem_5_bounds_how_often_the_sign_flips(sigma, seed):
 def test_noise_beyond_all_numbers_makes_the_bound_say_nothing_and_fails_nowhere():
     y, t, x, w = study(80, 3, 1, positive=True)
     for published in (True, False):
-        xi = iptw.spread(y, t, x, w, 1e6, 0.05, published=published)
+        xi = iptw.largest_difference(y, t, x, w, 1e6, 0.05, published=published)
         assert xi == math.inf
         assert iptw.sign_error_bound(1.0, math.inf, xi) == 1.0
-    assert iptw.spread(np.zeros(80), t, x, w, 1e6, 0.05) == 0.0
+    assert iptw.largest_difference(np.zeros(80), t, x, w, 1e6, 0.05) == 0.0
     assert iptw.sign_error_bound(1e300, 0.0, 1e-8) == 0.0
