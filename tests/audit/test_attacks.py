@@ -1,10 +1,14 @@
 """The known failures, in a few runs each: every attack still finds what it is named for."""
 
+import numpy as np
 import pytest
 
 import discreet as dc
 import discreet.papers as papers
 from discreet.audit.attacks import ATTACKS
+from discreet.audit.attacks.floats import reachable
+from discreet.privacy.noise import published_laplace
+from discreet.testing import seeded_noise
 
 # Enough runs to refute the claim by simulation alone; where fits are slow, the closed form beside it does.
 TRIALS = {
@@ -53,3 +57,11 @@ def test_the_same_attack_finds_nothing_where_the_mechanism_is_proved():
 def test_an_expensive_attack_refutes_the_published_claim(name):
     result = dc.audit(None, attack=name, trials={"dp_cate_forest": 2}.get(name, 60))
     assert result.violated, result.summary()
+
+
+def test_outputs_of_floating_point_noise_can_be_drawn_and_others_cannot():
+    with seeded_noise(3):
+        outputs = 1.0 + published_laplace(2_000, 0.7)
+    assert reachable(outputs, 1.0, 0.7).all()
+    near = np.abs(outputs - 1.0) < 0.35
+    assert (~reachable(outputs[near], 0.0, 0.7)).mean() > 0.3

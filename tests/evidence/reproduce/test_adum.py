@@ -172,7 +172,7 @@ def test_one_replication_of_the_generated_ranking(monkeypatch):
 
 
 @real
-def test_halves_of_the_e_mail_trial_are_disjoint(monkeypatch):
+def test_parts_of_the_e_mail_trial_are_disjoint(monkeypatch):
     monkeypatch.setenv("DISCREET_DATA", str(DATA))
     train, test = runs._split("hillstrom", 0)
     assert train.n + test.n == 64_000

@@ -440,7 +440,7 @@ def test_the_command_line_lists_and_refuses(tmp_path):
     assert "choose from table1" in refused.output
 
 
-def test_the_command_line_writes_a_quick_look_beside_and_not_over_the_evidence(tmp_path, monkeypatch):
+def test_the_command_line_writes_a_quick_run_beside_and_not_over_the_evidence(tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "QUICK_SECONDS", -1.0)
     options = ["--out", str(tmp_path / "ev"), "--cache", str(tmp_path / "cache"), "--processes", "1"]
     done = CliRunner().invoke(app, ["reproduce", "private-ci", "fig6", *options])

@@ -114,7 +114,7 @@ def test_a_table_has_a_row_for_each_cell_and_says_how_noisy_it_is():
     assert len(pd.DataFrame(rows)) == 6
 
 
-def test_an_empty_cell_is_noise_and_not_told_from_a_small_one():
+def test_an_empty_cell_is_noise_and_not_distinguished_from_a_small_one():
     x = np.abs(STUDY.X)
     with seeded_noise(3):
         fitted = ADUM(**GIVEN).fit(STUDY.Y, STUDY.T, X=x)

@@ -288,7 +288,7 @@ def test_records_that_cannot_be_used_are_refused():
 
 
 class Batchwise(LinearRegression):
-    """A model that looks at all rows that it is asked about."""
+    """A model that depends on all rows that it is asked about."""
 
     def predict(self, X):
         return super().predict(StandardScaler().fit_transform(X))

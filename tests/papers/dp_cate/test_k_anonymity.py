@@ -25,7 +25,7 @@ def test_every_group_has_k_records_and_every_record_one_group(k):
     assert max(map(len, found)) < max(4 * k, 3)
 
 
-def test_records_of_a_group_cannot_be_told_apart_by_their_covariates():
+def test_records_of_a_group_cannot_be_distinguished_by_their_covariates():
     coarse = anonymised(mixed(), MIXED, 10)
     _, counts = np.unique(coarse, axis=0, return_counts=True)
     assert counts.min() >= 10

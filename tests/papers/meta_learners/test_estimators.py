@@ -164,10 +164,10 @@ def test_ratios_are_named_and_may_come_in_any_order():
 
 def test_progress_names_the_models():
     y, t, x, _ = trial(300)
-    told = []
+    steps = []
     with seeded_noise(0):
-        make(DRLearner, base="linear").fit(y, t, X=x, progress=lambda *step: told.append(step))
-    assert told == [("propensity", 1, 3), ("outcome", 2, 3), ("effect", 3, 3)]
+        make(DRLearner, base="linear").fit(y, t, X=x, progress=lambda *step: steps.append(step))
+    assert steps == [("propensity", 1, 3), ("outcome", 2, 3), ("effect", 3, 3)]
 
 
 def test_shapes_are_drawn_in_the_unit_of_the_covariate():

@@ -61,7 +61,7 @@ def test_the_warning_points_at_the_line_that_fits():
 
 
 class Untouched:
-    """Data that nobody may look at."""
+    """Data that nobody may read."""
 
     def __getattr__(self, name):
         raise AssertionError(f"{name} of the records was looked at")
@@ -77,12 +77,12 @@ def test_the_warning_comes_before_the_records():
         make(delta=None).fit(Untouched(), Untouched(), X=Untouched())
 
 
-def test_progress_is_told_how_many_rows_were_read():
-    told = []
+def test_progress_gets_how_many_rows_were_read():
+    steps = []
     make(calibration="proved", split="private").fit(
-        STUDY.Y, STUDY.T, X=STUDY.X, progress=lambda *given: told.append(given)
+        STUDY.Y, STUDY.T, X=STUDY.X, progress=lambda *given: steps.append(given)
     )
-    assert told[-1] == ("reading", 400, 400)
+    assert steps[-1] == ("reading", 400, 400)
 
 
 @pytest.mark.parametrize("split", ["public", "private"])
@@ -285,7 +285,7 @@ class Hard(ClassifierMixin, BaseEstimator):
 
 
 class Shaped(RegressorMixin, ClassifierMixin, BaseEstimator):
-    """Returns what it is told to, for every record."""
+    """Returns what it is given, for every record."""
 
     def __init__(self, row=0.5, fails=False):
         self.row = row
