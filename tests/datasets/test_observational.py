@@ -1,4 +1,4 @@
-"""Generators of the papers and loaders of real studies: what their texts and files say."""
+"""Loaders of real observational studies and trials: what their files say."""
 
 import os
 from pathlib import Path
@@ -6,87 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet.data.bounds import Levels
-from discreet.datasets import draw, ihdp, nsw, private_ci_rct, propensity_scores, rhc
+from discreet.datasets import ihdp, nsw, rhc
 from discreet.datasets.observational import IHDP_OUTCOME, NSW_OUTCOME, RHC_RANGES
 from discreet.exceptions import InvalidInput
+from tests.datasets.helpers import inside
 
 ROOT = Path(__file__).parents[2]
 DATA = Path(os.environ.get("DISCREET_DATA", ROOT.parent / "shared" / "data"))
 real = pytest.mark.skipif(not DATA.is_dir(), reason="real studies are no part of this project; set DISCREET_DATA")
-
-
-def inside(study):
-    """Every value lies within its declared bounds."""
-    low, high = study.bounds.outcome
-    assert low <= study.Y.min() <= study.Y.max() <= high
-    assert set(np.unique(study.T)) == {0.0, 1.0}
-    for spec, column in zip(study.bounds.columns, study.X.T, strict=True):
-        if isinstance(spec, Levels):
-            assert set(column) <= set(spec.levels)
-        else:
-            assert spec.low <= column.min() <= column.max() <= spec.high
-
-
-# --- generators -----------------------------------------------------------------------------------------------------
-
-
-def test_the_propensity_paper_s_covariates_are_scaled_by_their_largest_norm():
-    study = propensity_scores(0.1, 5)
-    assert study.X.shape == (1200, 25)
-    norms = np.linalg.norm(study.X, axis=1)
-    assert norms.max() == pytest.approx(1)
-    # Norms of 3 times a chi variable with 25 degrees of freedom: the mean is about 5 / 7.5 of the largest.
-    assert 0.55 < norms.mean() < 0.75
-    inside(study)
-
-
-def test_the_propensity_paper_s_vectors_are_shared_by_all_trials_unless_asked_otherwise():
-    first, second = (propensity_scores(2.0, seed) for seed in (1, 2))
-
-    def assignment(study):
-        return np.linalg.lstsq(study.X, np.log(study.propensity / (1 - study.propensity)))[0]
-
-    np.testing.assert_allclose(assignment(first), assignment(second), atol=1e-10)
-    fresh = [assignment(propensity_scores(2.0, seed, vectors=None)) for seed in (1, 2)]
-    assert np.abs(fresh[0] - fresh[1]).max() > 0.5
-
-
-def test_the_propensity_paper_s_outcome_has_the_stated_effect_and_error():
-    study = propensity_scores(2.0, 3, n=20_000)
-    design = np.column_stack([study.X, study.T])
-    coefficients = np.linalg.lstsq(design, study.Y)[0]
-    residuals = study.Y - design @ coefficients
-    assert coefficients[-1] == pytest.approx(2.0, abs=0.01)
-    assert residuals.std() == pytest.approx(0.1, rel=0.03)
-    assert study.T.mean() == pytest.approx(study.propensity.mean(), abs=0.015)
-    assert study.ate == 2.0
-
-
-def test_the_trial_has_one_covariate_and_treats_exactly_half():
-    study = private_ci_rct(1_000, 4)
-    assert study.X.shape == (1_000, 1)
-    assert study.T.sum() == 500
-    inside(study)
-    design = np.column_stack([np.ones(1_000), study.X, study.T])
-    assert np.linalg.lstsq(design, study.Y)[0][-1] == pytest.approx(1.0, abs=4 * 2 * 0.58 / np.sqrt(1_000))
-    with pytest.raises(InvalidInput, match="n must be even"):
-        private_ci_rct(999, 4)
-
-
-def test_the_same_seed_gives_the_same_study():
-    for make in (lambda seed: propensity_scores(0.1, seed), lambda seed: private_ci_rct(100, seed)):
-        np.testing.assert_array_equal(make(1).Y, make(1).Y)
-        assert not np.array_equal(make(1).Y, make(2).Y)
-
-
-def test_the_generators_that_were_there_before_have_not_changed():
-    # Evidence refers to these draws.
-    assert draw("private-ci-1", 100, 7).Y.sum() == pytest.approx(83.94526052849014, rel=1e-13)
-    assert draw("clinic", 100, 7).Y.sum() == pytest.approx(999.9051075667354, rel=1e-13)
-
-
-# --- real studies ---------------------------------------------------------------------------------------------------
 
 
 @real

@@ -1,14 +1,12 @@
-"""Setups A to E and the voters of the sample-splitting paper."""
-
-import os
+"""Generators of the papers: what their texts say."""
 
 import numpy as np
 import pytest
 
 from discreet import InvalidInput
-from discreet.datasets import draw, meta_learners, social_pressure
+from discreet.datasets import draw, meta_learners, private_ci_rct, propensity_scores
 from discreet.datasets.paper_designs import SETUPS
-from discreet.datasets.voters import VOTERS
+from tests.datasets.helpers import inside
 
 # Variance of the effect, as the error of the authors' S-learner at n = 16,000 and epsilon = 16 shows it; A and C are
 # biased there, so that their own formulas stand in: (1/12 + 1/12) / 4, and no variance at all.
@@ -84,63 +82,50 @@ def test_an_unknown_setup_is_refused():
         meta_learners("F", 10, 0)
 
 
-def test_voters_have_the_effect_that_was_put_there(voters):
-    study = social_pressure(seed=1)
-    assert study.n == 191_243
-    assert list(study.bounds.names) == list(VOTERS)
-    treated = study.T == 1
-    # Turnout has a standard deviation of about 0.45 in either arm: three standard errors.
-    difference = study.Y[treated].mean() - study.Y[~treated].mean()
-    assert difference == pytest.approx(study.ate, abs=3 * 0.45 * np.sqrt(1 / treated.sum() + 1 / (~treated).sum()))
-    age, voted = study.X[:, 0], study.X[:, 3]
-    assert study.effects == pytest.approx(-voted / (2 + 100 / age))
-    assert set(np.unique(study.Y)) == {0.0, 1.0}
+def test_the_propensity_paper_s_covariates_are_scaled_by_their_largest_norm():
+    study = propensity_scores(0.1, 5)
+    assert study.X.shape == (1200, 25)
+    norms = np.linalg.norm(study.X, axis=1)
+    assert norms.max() == pytest.approx(1)
+    # Norms of 3 times a chi variable with 25 degrees of freedom: the mean is about 5 / 7.5 of the largest.
+    assert 0.55 < norms.mean() < 0.75
+    inside(study)
 
 
-@pytest.mark.parametrize("header", ["treatment,primary_06,age", "a,b,c"])
-def test_a_file_without_its_columns_is_refused_without_quoting_it(header, tmp_path):
-    file = tmp_path / "x.csv"
-    file.write_text(f"{header}\nNo Postcard,secret,3\n")
-    with pytest.raises(InvalidInput, match="must have the columns") as refused:
-        social_pressure(file)
-    assert "secret" not in str(refused.value)
+def test_the_propensity_paper_s_vectors_are_shared_by_all_trials_unless_asked_otherwise():
+    first, second = (propensity_scores(2.0, seed) for seed in (1, 2))
+
+    def assignment(study):
+        return np.linalg.lstsq(study.X, np.log(study.propensity / (1 - study.propensity)))[0]
+
+    np.testing.assert_allclose(assignment(first), assignment(second), atol=1e-10)
+    fresh = [assignment(propensity_scores(2.0, seed, vectors=None)) for seed in (1, 2)]
+    assert np.abs(fresh[0] - fresh[1]).max() > 0.5
 
 
-def test_a_small_file_of_the_right_shape_is_read(tmp_path):
-    names = ["treatment", "primary_06", *VOTERS]
-    rows = [["No Postcard", 1, 40, 1, 0, 1, 0, 1, 0, 2], ["Civic Duty", 0, 30, 0, 0, 0, 0, 0, 0, 1]] * 20
-    file = tmp_path / "x.csv"
-    file.write_text("\n".join(",".join(map(str, row)) for row in [names, *rows]))
-    study = social_pressure(file, seed=0)
-    assert study.n == 20
-    assert np.allclose(study.effects, -0.5 / (1 + 50 / 40))
+def test_the_propensity_paper_s_outcome_has_the_stated_effect_and_error():
+    study = propensity_scores(2.0, 3, n=20_000)
+    design = np.column_stack([study.X, study.T])
+    coefficients = np.linalg.lstsq(design, study.Y)[0]
+    residuals = study.Y - design @ coefficients
+    assert coefficients[-1] == pytest.approx(2.0, abs=0.01)
+    assert residuals.std() == pytest.approx(0.1, rel=0.03)
+    assert study.T.mean() == pytest.approx(study.propensity.mean(), abs=0.015)
+    assert study.ate == 2.0
 
 
-def test_the_trial_itself_has_the_letters_that_are_asked_for(tmp_path):
-    names = ["treatment", "primary_06", *VOTERS]
-    arms = ["No Postcard"] * 5 + ["Civic Duty", "Hawthorne", "Self", "Neighbors"]
-    rows = [[arm, int(arm == "Self"), 40, 1, 0, 1, 0, 1, 0, 2] for arm in arms]
-    file = tmp_path / "x.csv"
-    file.write_text("\n".join(",".join(map(str, row)) for row in [names, *rows]))
-    for treated, n, share, mean in (("self", 6, 1 / 6, 1.0), ("neighbors", 6, 1 / 6, 0.0), ("any", 9, 4 / 9, 0.25)):
-        study = social_pressure(file, treated=treated)
-        assert (study.n, study.T.mean(), study.effects) == (n, pytest.approx(share), None)
-        assert study.propensity == pytest.approx(share)
-        assert study.Y[study.T == 1].mean() == mean
-        assert not study.Y[study.T == 0].any()
-    with pytest.raises(InvalidInput, match="treated must be one of civic"):
-        social_pressure(file, treated="everyone")
+def test_the_trial_has_one_covariate_and_treats_exactly_half():
+    study = private_ci_rct(1_000, 4)
+    assert study.X.shape == (1_000, 1)
+    assert study.T.sum() == 500
+    inside(study)
+    design = np.column_stack([np.ones(1_000), study.X, study.T])
+    assert np.linalg.lstsq(design, study.Y)[0][-1] == pytest.approx(1.0, abs=4 * 2 * 0.58 / np.sqrt(1_000))
+    with pytest.raises(InvalidInput, match="n must be even"):
+        private_ci_rct(999, 4)
 
 
-def test_the_letters_have_the_published_effects(voters):
-    published = {"civic": 0.0179, "hawthorne": 0.0257, "self": 0.0485, "neighbors": 0.0813}
-    for treated, effect in published.items():
-        study = social_pressure(treated=treated)
-        assert study.Y[study.T == 1].mean() - study.Y[study.T == 0].mean() == pytest.approx(effect, abs=5e-5)
-
-
-def test_a_missing_folder_is_one_sentence(monkeypatch):
-    monkeypatch.delenv("DISCREET_DATA", raising=False)
-    assert "DISCREET_DATA" not in os.environ
-    with pytest.raises(InvalidInput, match="DISCREET_DATA"):
-        social_pressure()
+def test_the_same_seed_gives_the_same_study():
+    for make in (lambda seed: propensity_scores(0.1, seed), lambda seed: private_ci_rct(100, seed)):
+        np.testing.assert_array_equal(make(1).Y, make(1).Y)
+        assert not np.array_equal(make(1).Y, make(2).Y)
