@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from discreet import EffectRelease, UpliftRelease
 from discreet.cli import app
 from discreet.cli.demo import tour
-from discreet.datasets.demo import PUBLIC
+from discreet.datasets._demo import PUBLIC
 from discreet.exceptions import InvalidInput
 from discreet.releases.average import Release
 from tests.cli.helpers import refused, run

@@ -11,10 +11,10 @@ import pytest
 
 import discreet
 from discreet import ATE, Bounds, BudgetExceeded, InvalidInput, Ledger, LedgerCorrupt, LedgerRefused, papers
-from discreet.audit.configurations import matrix
+from discreet.audit._configurations import matrix
+from discreet.audit._neighbours import base
+from discreet.audit._replay import study_of
 from discreet.audit.mechanism import fitted as fit_to
-from discreet.audit.neighbours import base
-from discreet.audit.replay import study_of
 from discreet.ledger import Cost
 from discreet.ledger.charging import wanted_by
 from discreet.privacy import noise

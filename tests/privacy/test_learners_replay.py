@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from discreet import Bounds, Budget
-from discreet.audit.tape import Tape
+from discreet.audit._tape import Tape
 from discreet.data.columns import Levels, Range
 from discreet.data.records import Chunk
 from discreet.papers import DRLearner, RLearner, TLearner

@@ -21,7 +21,7 @@ from discreet.ledger import charging as fits
 from discreet.ledger import composition as costs
 from discreet.ledger import state as book
 from discreet.papers import TLearner
-from discreet.papers.common import sample_splitting as halves
+from discreet.papers.common import sample_splitting
 from discreet.papers.meta_learners import stages as learners_stages
 from discreet.privacy import calibration as scales
 from discreet.privacy import gate, noise
@@ -181,7 +181,7 @@ MUTANTS = {
         ),
     ),
     "halves share a record": Mutant(
-        halves.SampleSplit.of.__func__,  # type: ignore[attr-defined]
+        sample_splitting.SampleSplit.by_order.__func__,  # type: ignore[attr-defined]
         "slice(middle, None)",
         "slice(middle - 1, None)",
         (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet import Bounds
-from discreet.audit.tape import Tape
+from discreet.audit._tape import Tape
 from discreet.papers import PropensityIPTW
 from discreet.papers.propensity import estimator as propensity
 

@@ -1,6 +1,6 @@
 """Estimators on neighbouring data sets, released values held fixed: no round may move by more than its noise covers.
 
-The tape is the audit's: `discreet.audit.tape` says how it works.
+The tape is the audit's: `discreet.audit._tape` says how it works.
 """
 
 from dataclasses import replace
@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import ATE, CATE, Bounds, DifferenceInMeans
-from discreet.audit.tape import Tape, Unlike
+from discreet.audit._tape import Tape, Unlike
 from discreet.postprocessing import group_shrinkage as shrinkage
 from discreet.postprocessing import reference_population as moments
 from discreet.privacy.calibration import plan_noise

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet import Bounds, PrivateKMeans, Uplift
-from discreet.audit.tape import Tape
+from discreet.audit._tape import Tape
 from discreet.datasets import adum
 from discreet.privacy import gate as gate_module
 from discreet.privacy.calibration import plan_noise

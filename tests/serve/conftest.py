@@ -8,8 +8,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from discreet.datasets import draw
-from discreet.datasets.demo import PUBLIC as BOUNDS
-from discreet.datasets.demo import table
+from discreet.datasets._demo import PUBLIC as BOUNDS
+from discreet.datasets._demo import table
 from discreet.privacy.budget import Budget
 from discreet.serve.app import create_app
 from discreet.serve.domain import administration as curating

@@ -14,7 +14,7 @@ import uvicorn
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
-from discreet.datasets.demo import PUBLIC as BOUNDS
+from discreet.datasets._demo import PUBLIC as BOUNDS
 from discreet.releases.average import Release
 from discreet.serve import demo
 from discreet.serve.app import create_app

@@ -14,7 +14,7 @@ import pytest
 import sqlalchemy as sa
 
 from discreet.data.bounds import Bounds
-from discreet.datasets.demo import PUBLIC as BOUNDS
+from discreet.datasets._demo import PUBLIC as BOUNDS
 from discreet.exceptions import InvalidInput
 from discreet.releases.average import Release
 from discreet.serve.audit_summary import TABLE, summary

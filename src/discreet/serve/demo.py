@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from discreet.datasets import draw
-from discreet.datasets.demo import DATA, HOME, OUTCOME, PUBLIC, TREATMENT, TRIAL, table
+from discreet.datasets._demo import DATA, HOME, OUTCOME, PUBLIC, TREATMENT, TRIAL, table
 from discreet.privacy.budget import Budget
 from discreet.serve.domain import administration as curating
 from discreet.serve.domain import datasets as catalogue

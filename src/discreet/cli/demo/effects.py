@@ -11,7 +11,7 @@ import pyarrow as pa
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.frames import encoded
-from discreet.datasets.demo import HOME, TREATMENT, effect_at
+from discreet.datasets._demo import HOME, TREATMENT, effect_at
 from discreet.estimators.cate import CATE
 from discreet.estimators.uplift import Uplift
 from discreet.releases.function import EffectRelease

@@ -16,8 +16,8 @@ from discreet.cli.demo.effects import FILES, Effects
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds, Range
 from discreet.datasets import draw
-from discreet.datasets.demo import DATA, HOME, OUTCOME, PUBLIC, TREATMENT, TRIAL
-from discreet.datasets.demo import table as study_table
+from discreet.datasets._demo import DATA, HOME, OUTCOME, PUBLIC, TREATMENT, TRIAL
+from discreet.datasets._demo import table as study_table
 from discreet.estimators.ate import ATE
 from discreet.exceptions import InvalidInput
 from discreet.releases.average import Release

@@ -69,7 +69,7 @@ class ADUM(BaseEstimator):  # type: ignore[misc]
         From a covariate (name or position) to a number of equal cuts, a list of edges, "levels" or groups of levels;
         several are crossed. `PrivateKMeans` finds the partition with half of the budget.
     neighbours : {"replace-one", "add-remove"}
-        Which data sets may not be told apart; "add-remove" has the paper's noise, the default twice as much.
+        Which data sets may not be distinguished; "add-remove" has the paper's noise, the default twice as much.
     outcome_bound : {"largest", "range"}
         What D_y is: the largest absolute outcome, or the length of the outcome's range, which only the paper claims.
     means : {"ratio", "clipped"}
@@ -258,12 +258,12 @@ class ADUM(BaseEstimator):  # type: ignore[misc]
 
 
 def _faint(counts: Float, scale: float) -> tuple[str, ...]:
-    """A sentence where cells may be empty, as far as their released counts tell: nothing can be refused for it."""
+    """A sentence where cells may be empty, as far as their released counts show: nothing can be refused for it."""
     faint = int((counts.min(axis=1) < _FAINT * scale).sum())
     if not faint:
         return ()
     return (
-        f"As far as noisy counts tell, {faint:,} of {len(counts):,} cells may have an empty arm, so that their effects "
+        f"As far as noisy counts show, {faint:,} of {len(counts):,} cells may have an empty arm, so that their effects "
         "mean nothing: take fewer cells, or means='clipped'.",
     )
 

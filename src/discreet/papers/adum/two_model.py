@@ -79,7 +79,7 @@ class TwoModel(BaseEstimator):  # type: ignore[misc]
     perturbation : {"output", "objective"}
         For "logistic": noise on the weights, or on the objective as in the paper's reference.
     neighbours : {"replace-one", "add-remove"}
-        Which data sets may not be told apart; "logistic" offers the first.
+        Which data sets may not be distinguished; "logistic" offers the first.
     gradient_norm : float, default 1e-9
         Where the minimisation stops, for "logistic".
 

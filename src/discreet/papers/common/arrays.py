@@ -39,13 +39,13 @@ class Part:
         """Number of records."""
         return len(self.rows.t)
 
-    def sum(self, kernel: Kernel, count_rows: RowProgress | None = None) -> IntArray:
-        """Add up ``kernel(chunk)``, an int64 array; ``count_rows`` is told the number of rows just finished."""
+    def sum(self, kernel: Kernel, progress: RowProgress | None = None) -> IntArray:
+        """Add up ``kernel(chunk)``, an int64 array; ``progress`` gets the number of rows just finished."""
         places = (slice(start, start + CHUNK_ROWS) for start in range(0, self.n, CHUNK_ROWS))
-        return add_up((take(self.rows, place) for place in places), kernel, count_rows, n=self.n)
+        return add_up((take(self.rows, place) for place in places), kernel, progress, n=self.n)
 
     def group_sums(
-        self, partition: Partition | None, formulas: Sequence[Formula], count_rows: RowProgress | None = None
+        self, partition: Partition | None, formulas: Sequence[Formula], progress: RowProgress | None = None
     ) -> None:
         """Rows in memory have no engine of their own: `sum` adds up."""
 
@@ -97,12 +97,12 @@ class Rows:
         """The same records with features pulled into a ball of this radius, which becomes the unit ball."""
         return replace(self, x=into_unit_ball(self.x, radius))
 
-    def sum(self, kernel: Kernel, count_rows: RowProgress | None = None) -> IntArray:
-        """Add up ``kernel(chunk)``, an int64 array; ``count_rows`` is told the number of rows just finished."""
-        return Part(Chunk(y=self.y, t=self.t, x=self.x, e=None), self.bounds).sum(kernel, count_rows)
+    def sum(self, kernel: Kernel, progress: RowProgress | None = None) -> IntArray:
+        """Add up ``kernel(chunk)``, an int64 array; ``progress`` gets the number of rows just finished."""
+        return Part(Chunk(y=self.y, t=self.t, x=self.x, e=None), self.bounds).sum(kernel, progress)
 
     def group_sums(
-        self, partition: Partition | None, formulas: Sequence[Formula], count_rows: RowProgress | None = None
+        self, partition: Partition | None, formulas: Sequence[Formula], progress: RowProgress | None = None
     ) -> None:
         """Rows in memory have no engine of their own: `sum` adds up."""
 
@@ -121,15 +121,15 @@ class OneVector:
         """Number of records of the derived data set."""
         return 1
 
-    def sum(self, kernel: Kernel, count_rows: RowProgress | None = None) -> IntArray:
+    def sum(self, kernel: Kernel, progress: RowProgress | None = None) -> IntArray:
         """``kernel`` of the vector."""
         chunk = Chunk(y=np.zeros(1), t=np.zeros(1), x=self.vector[None, :], e=None)
-        return add_up([chunk], kernel, count_rows, n=1)
+        return add_up([chunk], kernel, progress, n=1)
 
     def group_sums(
-        self, partition: Partition | None, formulas: Sequence[Formula], count_rows: RowProgress | None = None
+        self, partition: Partition | None, formulas: Sequence[Formula], progress: RowProgress | None = None
     ) -> None:
-        """A vector has no engine of their own: `sum` adds up."""
+        """A vector has no engine of its own: `sum` adds up."""
 
 
 def take(rows: Chunk, places: slice) -> Chunk:
@@ -138,18 +138,18 @@ def take(rows: Chunk, places: slice) -> Chunk:
 
 
 def gather(records: Records, progress: Progress | None = None) -> Chunk:
-    """All records in memory: what a published method looks at beyond sums."""
+    """All records in memory: what a published method reads beyond sums."""
     parts: list[Chunk] = []
 
     def keep(chunk: Chunk) -> IntArray:
         parts.append(chunk)
         return np.zeros(1, dtype=np.int64)
 
-    def count_rows(_: int) -> None:
+    def report(_: int) -> None:
         if progress is not None:
             progress("reading", sum(len(part.t) for part in parts), records.n)
 
-    records.sum(keep, count_rows)
+    records.sum(keep, report)
     if sum(len(part.t) for part in parts) != records.n:
         # The kernel ran elsewhere, and what it has kept is there.
         raise InvalidInput(
@@ -184,8 +184,8 @@ def into_unit_ball(x: Float, radius: float) -> Float:
 def norms(x: Float) -> Float:
     """Euclidean norms of rows. Squares of tiny numbers vanish, so that rows are divided by their largest one first."""
     largest = np.abs(x).max(axis=1, initial=0.0)
-    scaled = x / np.where(largest > 0.0, largest, 1.0)[:, None]
-    return np.asarray(largest * np.sqrt(np.einsum("ij,ij->i", scaled, scaled)))
+    relative = x / np.where(largest > 0.0, largest, 1.0)[:, None]
+    return np.asarray(largest * np.sqrt(np.einsum("ij,ij->i", relative, relative)))
 
 
 def in_own_unit(y: Float, bounds: Bounds) -> Float:

@@ -1,4 +1,4 @@
-"""What a published claim of privacy looks like here: a warning, and a guarantee that says "claimed"."""
+"""A published claim of privacy: a warning, and a guarantee that says "claimed"."""
 
 import warnings
 

@@ -11,7 +11,7 @@ Deviations from the text, which leaves these open or contradicts itself:
   are kernels at random points of the declared domain, so that they are public.
 * "l2" on a bounded domain: L is taken "numerically as the upper bound of the domain", read here as the largest slope at
   the fitted function over the declared domain. "l1" is rounded off within a thousandth of its range around zero.
-* Algorithm 2 as printed never looks at g_D after the first query: ``as_printed=True``. Otherwise noise is drawn given
+* Algorithm 2 as printed never evaluates g_D after the first query: ``as_printed=True``. Otherwise noise is drawn given
   the noise at earlier queries, so that answers one at a time are those of one batch.
 * ``calibration="proved"`` is not in the paper: docs/proofs/dp_cate.md. It releases all coefficients of the function
   with noise, which is the same mechanism for all queries at once, and leaves nothing secret behind.
@@ -287,7 +287,7 @@ class DPCATEFunction(BaseEstimator):  # type: ignore[misc]
         """The nuisances, and what they promise to the records that they were trained on, if anything."""
         known, first = known_propensity(self), take(rows, slice(0, len(rows.t) // 2))
         if self.split == "private":
-            # The halves are disjoint, so that either may spend the whole budget.
+            # The two parts are disjoint, so that either may spend the whole budget.
             gate = Gate(Part(first, self.bounds), budget=budget)
             models = private_models(gate, known)
             return models, gate.guarantee(proof="dp_cate.md", public=self._public(), unit=self._unit())

@@ -1,9 +1,9 @@
 """k-anonymity by Mondrian, then any learner: the naive baseline of the DP-CATE paper (supplement E.2).
 
-The paper does not say how it anonymises. Here records are cut at the median of the covariate that spreads most, as long
-as both sides keep k records, and the covariates of a group become its means (of levels: the most frequent one). The
-paper fears that aggregation breaks the consistency of outcome and treatment, which means of covariates cannot do, but
-means of outcomes over both arms can: ``aggregate="outcomes"`` replaces outcomes by their group's means, too.
+The paper does not say how it anonymises. Here records are cut at the median of the widest covariate, as long as both
+sides keep k records, and the covariates of a group become its means (of levels: the most frequent one). The paper
+expects aggregation to break the consistency of outcome and treatment, which means of covariates cannot do, but means of
+outcomes over both arms can: ``aggregate="outcomes"`` replaces outcomes by their group's means, too.
 **Nothing here is differentially private**: k-anonymity protects against none of the attacks that epsilon bounds.
 """
 

@@ -9,7 +9,7 @@ Deviations from the text, which leaves these open or contradicts itself:
 * The domain of the supremum is what the bounds declare. L-BFGS-B starts ten times for each arm; the text does not say
   how often. ``supremum="dense"`` and ``"closed-form"`` are not in the paper.
 * Records are weighted by rho / mean(rho) in the second stage, which has the same minimiser.
-* All records serve both stages, as the text's Lemma 1 is meant to allow.
+* All records serve both stages, as the text's Lemma 1 should allow.
 * The scale of the noise depends on the records, so that it is not published here.
 """
 

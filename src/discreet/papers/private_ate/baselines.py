@@ -165,7 +165,7 @@ class SubsampledDifference(BaseEstimator):  # type: ignore[misc]
     """Difference of the arms' means in a randomised trial, by subsample and aggregate.
 
     Records are dealt into groups; each group's difference of means is one bounded number, and their mean is released
-    with the spread between groups. `discreet.DifferenceInMeans` needs far less noise: this is a yardstick.
+    with the variance between groups. `discreet.DifferenceInMeans` needs far less noise: this is a yardstick.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from discreet.datasets.placeholder import dummy
+from discreet.datasets._placeholder import dummy
 from discreet.serve.audit_summary import summary
 from discreet.serve.domain import budgets, jobs, plans, releases
 from discreet.serve.domain import datasets as catalogue

@@ -15,7 +15,7 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 
-from discreet.datasets.placeholder import dummy
+from discreet.datasets._placeholder import dummy
 from discreet.exceptions import DiscreetError
 from discreet.serve.audit_summary import summary
 from discreet.serve.domain import budgets, plans
