@@ -108,7 +108,7 @@ def populate(settings, folder):
 
 
 def quick(database, folder, **more):
-    """Settings for tests: nothing waits long, and nobody is told to slow down."""
+    """Settings for tests: nothing waits long, and nobody has to slow down."""
     facts = {"grid": 0.005, "first_tick": 0.02, "lease": 2.0, "logins": 1e5, "spends": 1e6, "asks": 1e6}
     return Settings(database=database, data=str(folder), **(facts | more))
 

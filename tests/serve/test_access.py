@@ -287,7 +287,7 @@ def test_bodies_that_are_too_large_are_refused(site):
 
 
 def knock(site, path, body, headers=(), **settings):
-    """Status of the answer to a request whose body comes as told, and how much of the body was read."""
+    """Status of the answer to a request whose body comes in these parts, and how much of the body was read."""
     app = create_app(quick(site.settings.database, site.settings.data, work=False, **settings))
     raw = [(name.lower().encode(), value.encode()) for name, value in dict(headers).items()]
     scope = {"type": "http", "method": "POST", "path": path, "headers": raw, "query_string": b"", "http_version": "1.1"}

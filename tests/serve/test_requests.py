@@ -740,9 +740,9 @@ def test_the_log_does_not_grow_with_what_is_asked_for_nothing(still, monkeypatch
 
 def test_how_requests_of_others_ended_is_for_curators(site):
     site.released(epsilon=0.12)
-    told = [site.get("/api/v1/datasets/clinic", who).json()["budget"]["requests"] for who in ("colleague", "curator")]
-    assert told[0] == {}
-    assert told[1]["settled"] >= 1
+    shown = [site.get("/api/v1/datasets/clinic", who).json()["budget"]["requests"] for who in ("colleague", "curator")]
+    assert shown[0] == {}
+    assert shown[1]["settled"] >= 1
 
 
 def test_a_figure_that_cannot_be_drawn_costs_no_release(site, monkeypatch):

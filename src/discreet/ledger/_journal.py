@@ -36,7 +36,7 @@ class Journal:
 
     def _connect(self) -> None:
         # Imported when first used: estimators know of ledgers, and most of them never see one.
-        from discreet.ledger.storage import Store
+        from discreet.ledger._storage import Store
 
         self._store, self._book, self._lock, self._process = Store(self._url), Book(), RLock(), os.getpid()
 

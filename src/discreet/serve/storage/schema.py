@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from discreet.exceptions import InvalidInput, MissingExtra
-from discreet.ledger.storage import make_private
+from discreet.ledger._storage import make_private
 
 VERSION = 1
 
