@@ -58,7 +58,7 @@ def ledger(tmp_path):
 
 @contextmanager
 def watched_draws(path, monkeypatch):
-    """Every source of noise looks at the database from outside, and finds a charge there before it draws."""
+    """Every source of noise reads the database from outside, and finds a charge there before it draws."""
     draws = []
 
     def charged(what):
@@ -188,7 +188,7 @@ def test_identical_requests_are_answered_for_free_and_others_are_charged(ledger)
     # Other rows under the same names, as many of them or fewer.
     assert ask(Y=Y[:70], X=X[:70])[1] == 4
     assert ask(Y=1 - Y)[1] == 5
-    # Arrays have no names, and are told apart by what is in them.
+    # Arrays have no names, and are compared by what is in them.
     arrays = ask(Y=Y.to_numpy(), X=X.to_numpy())
     assert ask(Y=Y.to_numpy(), X=X.to_numpy()) == arrays == (arrays[0], 6)
     ledger.renew("icu", "2", curator="cy")

@@ -239,7 +239,7 @@ def render(result: AuditResult) -> str:
     require()
     from matplotlib.figure import Figure
 
-    from discreet.releases.report import page, picture
+    from discreet.releases.page import inline_figure, page
 
     figures = []
     for part in result.parts or (result,):
@@ -248,7 +248,7 @@ def render(result: AuditResult) -> str:
         part.plot(figure.subplots())
         figure.tight_layout()
         caption = f"{part.instrument}: {part.shown()}. Neighbours: {part.worst}."
-        figures.append((caption, picture(figure, caption)))
+        figures.append((caption, inline_figure(figure, caption)))
     facts = [
         ("Claimed", f"{result.claimed} ({result.neighbours}, {result.status})"),
         ("Attack", f"{result.attack} ({result.instrument})"),
@@ -263,7 +263,7 @@ def render(result: AuditResult) -> str:
         result=result,
         finding=f"{result.mechanism}: {result.verdict}.",
         facts=facts,
-        pictures=figures,
+        figures=figures,
         notes=[(part.instrument, note) for part in result.parts or (result,) for note in part.notes],
         rounds=[(moved.name, f"{moved.ratio:.3f}", moved.neighbours) for moved in result.rounds],
         json=result.to_json(),

@@ -185,7 +185,7 @@ class Uplift(BaseEstimator):  # type: ignore[misc]
             partition=partition,
             kind=kind,
             noisy=noisy,
-            look=look,
+            outcome_moments=look,
             propensity=known,
             weighted=weighted,
             guarantee=gate.guarantee(proof="uplift.md", public=self._public(gate)),

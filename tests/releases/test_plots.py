@@ -1,4 +1,4 @@
-"""Pictures: they hold what they promise, fit any numbers, and name the extra that they need."""
+"""Plots: they hold what they promise, fit any numbers, and name the extra that they need."""
 
 import sys
 from xml.etree import ElementTree
@@ -9,11 +9,11 @@ from discreet.cli.demo.comparisons import Row, plot_splits, plot_widths
 from discreet.exceptions import InvalidInput, MissingExtra
 from discreet.releases.average import Uncertainty
 from discreet.releases.plots import COLOURS, plot_release, release_figure, svg
-from tests.test_release import a_release
+from tests.releases.test_average import a_release
 
 
 def words(figure):
-    return ElementTree.fromstring(svg(figure, "a picture").replace("xlink:href", "href")).itertext()
+    return ElementTree.fromstring(svg(figure, "a figure").replace("xlink:href", "href")).itertext()
 
 
 def test_a_release_is_drawn_with_its_numbers_and_the_split_of_its_uncertainty():
