@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.data.bounds import Bounds
-from discreet.data.records import CHUNK_ROWS, ArrayRecords, Chunk
+from discreet.data.in_memory import ArrayRecords
+from discreet.data.records import CHUNK_ROWS, Chunk
 from discreet.exceptions import BudgetExceeded, InvalidBudget, InvalidInput
 from discreet.privacy import gate as gate_module
 from discreet.privacy.accountant import SLACK, calibrate_mu, lattice_slack, sets_slack_aside

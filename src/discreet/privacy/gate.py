@@ -19,7 +19,6 @@ from discreet.data.bounds import Bounds
 from discreet.data.expressions import ByCell, number
 from discreet.data.partition import Partition
 from discreet.data.records import CHUNK_ROWS, Chunk, Records, RowProgress
-from discreet.data.sampling import sample_of
 from discreet.exceptions import BudgetExceeded, InvalidBudget, InvalidInput
 from discreet.privacy.accountant import calibrate_mu, sets_slack_aside
 from discreet.privacy.budget import Budget
@@ -99,7 +98,7 @@ class Gate:
         None where no column was named that chooses a sample. Its number of records is private, and is released with a
         ``share`` of the budget. Proof: docs/proofs/gate.md, lemma 15.
         """
-        records = sample_of(self._records, part, part * self.n, self._on_rows)
+        records = self._records.sample(part, part * self.n, self._on_rows)
         if records is None:
             return None
         gate = copy(self)

@@ -284,7 +284,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
     def _fit(self, records: Records, progress: Progress | None) -> PrivATE:
         if records.unit is not None:
             raise InvalidInput(_NO_UNIT)
-        if self.split is not None and not getattr(records, "ordered", True):
+        if self.split is not None and not records.ordered:
             raise InvalidInput(
                 "split needs split_by=, a column of units, on a table whose rows have no order: name it."
             )
