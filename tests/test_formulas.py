@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.data.backends import TableSpec, open_table
-from discreet.data.backends.group_by import equal_steps, thresholds
+from discreet.data.backends.cells import equal_steps, thresholds
 from discreet.data.bounds import Bounds, Range
 from discreet.data.expressions import ByCell, E, Y, by_arm, number
 from discreet.data.partition import Partition

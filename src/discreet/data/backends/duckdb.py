@@ -13,7 +13,7 @@ import pyarrow as pa
 from discreet.data.backends.base import Capabilities, Groups, Options, TableRecords, missing_unit
 from discreet.data.backends.group_by import compile_filters
 from discreet.data.backends.scan import BATCH_ROWS, Columns, Sweep, Tally, named
-from discreet.data.backends.sql import Sql, count_query, group_query, groups, quoted
+from discreet.data.backends.sql import Sql, count_query, group_query, groups, quoted, types_of
 from discreet.data.backends.value_counts import counted
 from discreet.data.expressions import Formula
 from discreet.data.partition import Partition
@@ -176,13 +176,6 @@ def answered(relation: duckdb.DuckDBPyRelation, query: str) -> list[Any]:
     asked = relation.query(_VIEW, query)
     assert asked is not None, "a SELECT returns rows"
     return asked.fetchall()
-
-
-def types_of(relation: duckdb.DuckDBPyRelation) -> dict[str, str]:
-    """Types of the columns by name, in lower case. DuckDB takes names that differ in case for one and the same."""
-    if len({name.lower() for name in relation.columns}) < len(relation.columns):
-        raise InvalidInput("table has two columns with the same name, apart from case: rename one in the query.")
-    return dict(zip(relation.columns, (str(column.id) for column in relation.types), strict=True))
 
 
 def check_types(types: Mapping[str, str], columns: Columns, name: str) -> None:

@@ -138,7 +138,7 @@ class PolarsSource:
 
 @dataclass(frozen=True, slots=True)
 class PolarsDialect:
-    """What polars says: see `discreet.data.backends.group_by.Dialect`."""
+    """What polars says: see `discreet.data.backends.dialect.Dialect`."""
 
     types: Mapping[str, Any]
     raises: bool = False

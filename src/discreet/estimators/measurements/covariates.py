@@ -10,8 +10,8 @@ from functools import cached_property
 
 import numpy as np
 
-from discreet.data._arrays import Float, ScratchBuffer
-from discreet.data.columns import Range
+from discreet.data._arrays import Float
+from discreet.data.columns import Range, ScratchBuffer
 from discreet.data.records import CHUNK_ROWS, Chunk
 from discreet.estimators.measurements.location import RowMap
 from discreet.postprocessing.basis import Basis, Size, combine
