@@ -1,4 +1,4 @@
-"""Tools for simulations and tests, never for releases."""
+"""Other noise than that of releases, and exact sums: for simulations and replays."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -111,9 +111,9 @@ def watched(watcher: Watcher) -> Iterator[None]:
     >>> import discreet as dc
     >>> from discreet.datasets import private_ci_rct
     >>> trial, names = private_ci_rct(n=200, seed=1), []
-    >>> def look(gate, rounds):
+    >>> def note(gate, rounds):
     ...     names.extend(each.query.name for each in rounds)
-    >>> with seeded_noise(0), watched(look):
+    >>> with seeded_noise(0), watched(note):
     ...     _ = dc.DifferenceInMeans(epsilon=1.0, bounds=trial.bounds).fit(trial.Y, trial.T, X=trial.X)
     >>> names[-1]
     'score'
