@@ -28,9 +28,9 @@ from discreet.privacy.sensitivity import fixed_point as lattice
 from discreet.privacy.sensitivity import sets as geometry
 from discreet.privacy.sensitivity.sets import Ball, Interval
 from evidence.planted import _patched
-from tests import test_engine_values, test_gate
+from tests.data.backends import test_group_by
 from tests.ledger import test_costs, test_fits, test_ledger, test_races_and_crashes
-from tests.privacy import test_learners_replay, test_private_ci_replay, test_samples_replay, test_units
+from tests.privacy import test_gate, test_learners_replay, test_private_ci_replay, test_samples_replay, test_units
 
 
 class Mutant(NamedTuple):
@@ -225,15 +225,15 @@ MUTANTS = {
         formulas.ends,
         "float(np.rint(known[0][0])), float(np.rint(known[0][1]))",
         "float(np.rint(known[0][0] / 2)), float(np.rint(known[0][1] / 2))",
-        (lambda _: test_engine_values.test_ends_of_a_rounded_number_are_whole_so_that_no_clip_is_left_out_too_early(),),
+        (lambda _: test_group_by.test_ends_of_a_rounded_number_are_whole_so_that_no_clip_is_left_out_too_early(),),
     ),
     "an engine rounds halves up": Mutant(
         sql.Sql.rint,
         'f"(({value} + {self.constant(_ROUNDER)}) - {self.constant(_ROUNDER)})"',
         'f"floor({value} + {self.constant(0.5)})"',
         (
-            lambda _: test_engine_values.test_exact_halves_become_the_even_neighbour_on_either_side_of_zero(
-                test_engine_values.opener("duckdb")
+            lambda _: test_group_by.test_exact_halves_become_the_even_neighbour_on_either_side_of_zero(
+                test_group_by.opener("duckdb")
             ),
         ),
     ),

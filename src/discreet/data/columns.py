@@ -287,7 +287,7 @@ def _check_whole(values: Any, name: str) -> None:
 def too_large(name: str) -> str:
     """The refusal of numbers that float64 cannot hold."""
     return (
-        f"{name} has whole numbers or decimals beyond 2**53, which float64 cannot tell apart: rescale the column, or "
+        f"{name} has whole numbers or decimals beyond 2**53, which float64 cannot distinguish: rescale the column, or "
         "store codes as text."
     )
 

@@ -23,7 +23,7 @@ __all__ = ["CHUNK_ROWS", "MIN_ROWS", "Chunk", "Float", "IntArray", "Kernel", "Re
 CHUNK_ROWS = 4_096
 # Fewer records than this cannot support an estimate at any budget.
 MIN_ROWS = 10
-# Whole numbers up to here are told apart by float64.
+# Whole numbers up to here have a float64 each.
 _EXACT = 2.0**53
 # A unit with more rows than this would drown everything in noise.
 _MOST_ROWS = 1_000_000
@@ -98,7 +98,7 @@ class Records(Protocol):
         ...
 
     def sum(self, kernel: Kernel, progress: RowProgress | None = None) -> IntArray:
-        """Add up ``kernel(chunk)``, an int64 array; ``progress`` is told the number of rows just finished.
+        """Add up ``kernel(chunk)``, an int64 array; ``progress`` is given the number of rows just finished.
 
         A kernel is a pure function that cloudpickle can send elsewhere; the order of chunks is the source's own.
         """

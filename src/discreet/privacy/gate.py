@@ -334,7 +334,7 @@ def _by_cell(
 
 
 def _by_arm(table: IntArray, map_: ByCell) -> IntArray:
-    """Sums by cell and arm, those together that a map does not tell apart."""
+    """Sums by cell and arm, added up over arms where a map does not separate them."""
     if map_.partition is None:
         table = table.sum(axis=0, keepdims=True)
     return table.ravel() if map_.arms else table.sum(axis=1)

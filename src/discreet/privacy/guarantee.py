@@ -64,7 +64,7 @@ class Guarantee:
     epsilon, delta
         The statement; a delta of None or 0 is pure epsilon, and is kept as 0.
     neighbours
-        Which two data sets may not be told apart: one record replaced, or one record added or removed.
+        Which two data sets must be indistinguishable: one record replaced, or one record added or removed.
     unit
         Whose data one record is.
     status

@@ -79,9 +79,7 @@ def check_estimator(estimator: Any, **given: Any) -> None:
         exact = fitted(epsilon=100.0)
     if isinstance(exact.release_, _Average):
         low, high = estimator.bounds.outcome
-        assert abs(exact.release_.estimate) < 0.2 * (high - low), (
-            "Without noise, an effect is found that is not there."
-        )
+        assert abs(exact.release_.estimate) < 0.2 * (high - low), "Without noise, an effect is found that is not there."
 
 
 def _assert_unfit(estimator: Any, fit: Callable[[Any], Any]) -> None:

@@ -45,7 +45,7 @@ class DuckSource:
         return sweep(self._batches(sweep.columns), progress)
 
     def count(self, columns: Columns) -> int | None:
-        """Number of rows that are meant."""
+        """Number of rows that are used."""
         types = self._types(columns)
         conditions = compile_filters(columns.where, Sql(types))
         rows = self.relation.filter(" AND ".join(conditions)) if conditions else self.relation

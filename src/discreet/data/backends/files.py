@@ -154,7 +154,7 @@ class ParquetSource:
         return tally
 
     def count(self, columns: Columns) -> int | None:
-        """What the files say of themselves, where all rows are meant."""
+        """What the files say of themselves, where all rows are used."""
         return None if columns.where else sum(part.rows for part in self.parts)
 
     def group(self, columns: Columns, partition: Partition | None, formulas: Sequence[Formula]) -> Groups | None:
@@ -206,7 +206,7 @@ class Part:
 def read_covariates(path: str, bounds: Bounds, covariates: Sequence[str] | None = None) -> Any:
     """The declared covariates of a file as an Arrow table, in the order of the bounds.
 
-    The file has to have these columns alone, unless ``covariates`` says which of its columns are meant.
+    The file has to have these columns alone, unless ``covariates`` says which of its columns to take.
     """
     names = in_order(covariates, bounds)
     if not names:

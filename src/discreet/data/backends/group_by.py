@@ -130,7 +130,7 @@ def _within(value: T, size: float, dialect: Dialect[T]) -> T:
 
 
 def compile_filters(conditions: Sequence[Condition], dialect: Dialect[T]) -> list[T]:
-    """What the rows that are meant have to meet, as far as an engine can say it: hashes are taken in sweeps."""
+    """What the rows that are used have to meet, as far as an engine can say it: hashes are taken in sweeps."""
     made = []
     for condition in conditions:
         if condition.half is not None:

@@ -36,11 +36,11 @@ def open_records(table: Any, columns: Columns, options: Options) -> ArrayRecords
             raise InvalidInput(
                 f"table has no column {name!r}; check outcome, treatment, covariates, propensity, where and unit."
             )
-    meant = np.ones(len(frame), dtype=bool)
+    used = np.ones(len(frame), dtype=bool)
     for condition in columns.where:
-        meant &= condition.mask(vector(frame[condition.column].to_native(), named(condition.column)))
-    if not meant.all():
-        frame = frame.filter(meant.tolist())
+        used &= condition.mask(vector(frame[condition.column].to_native(), named(condition.column)))
+    if not used.all():
+        frame = frame.filter(used.tolist())
     if columns.unit is not None:
         _check_units(vector(frame[columns.unit.column].to_native(), named(columns.unit.column)), columns)
     by_column = isinstance(columns.propensity, str)

@@ -72,9 +72,9 @@ class PolarsSource:
         return sweep(self._batches(sweep.columns), progress)
 
     def count(self, columns: Columns) -> int | None:
-        """Number of rows that are meant."""
+        """Number of rows that are used."""
         with _reading():
-            return int(self._meant(columns).select(pl.len()).collect(engine="streaming").item())
+            return int(self._filtered(columns).select(pl.len()).collect(engine="streaming").item())
 
     def group(self, columns: Columns, partition: Partition | None, formulas: Sequence[Formula]) -> Groups | None:
         """Counts and sums by cell and arm, by polars itself; not where a decimal needs Python's own rounding."""
@@ -95,7 +95,7 @@ class PolarsSource:
         steps = {
             f"s{j}": compile_expression(each, outer, dialect, columns).cast(pl.Int64) for j, each in enumerate(formulas)
         }
-        made = self._meant(columns).select(inner).select("k", "y", **steps)
+        made = self._filtered(columns).select(inner).select("k", "y", **steps)
         asked = made.group_by("k").agg(
             pl.len().alias("n"), pl.col("y").count(), *(pl.col(each).sum() for each in steps)
         )
@@ -107,7 +107,7 @@ class PolarsSource:
         """Most rows of one unit."""
         assert columns.unit is not None
         unit = pl.col(columns.unit.column)
-        asked = self._meant(columns).select(unit.alias("u")).group_by("u").agg(pl.len().alias("n"))
+        asked = self._filtered(columns).select(unit.alias("u")).group_by("u").agg(pl.len().alias("n"))
         with _reading():
             most, absent = (
                 asked.select(pl.col("n").max(), pl.col("u").is_null().any().alias("absent"))
@@ -121,7 +121,7 @@ class PolarsSource:
     def close(self) -> None:
         """There is nothing to let go of."""
 
-    def _meant(self, columns: Columns) -> pl.LazyFrame:
+    def _filtered(self, columns: Columns) -> pl.LazyFrame:
         conditions = compile_filters(columns.where, PolarsDialect(self.types))
         return self.frame.filter(*conditions) if conditions else self.frame
 

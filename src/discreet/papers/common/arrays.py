@@ -38,7 +38,7 @@ class Part(RecordsInMemory):
         return len(self.rows.t)
 
     def sum(self, kernel: Kernel, count_rows: RowProgress | None = None) -> IntArray:
-        """Add up ``kernel(chunk)``, an int64 array; ``count_rows`` is told the number of rows just finished."""
+        """Add up ``kernel(chunk)``, an int64 array; ``count_rows`` is given the number of rows just finished."""
         places = (slice(start, start + CHUNK_ROWS) for start in range(0, self.n, CHUNK_ROWS))
         return add_up((take(self.rows, place) for place in places), kernel, count_rows, n=self.n)
 
@@ -91,7 +91,7 @@ class Rows(RecordsInMemory):
         return replace(self, x=into_unit_ball(self.x, radius))
 
     def sum(self, kernel: Kernel, count_rows: RowProgress | None = None) -> IntArray:
-        """Add up ``kernel(chunk)``, an int64 array; ``count_rows`` is told the number of rows just finished."""
+        """Add up ``kernel(chunk)``, an int64 array; ``count_rows`` is given the number of rows just finished."""
         return Part(Chunk(y=self.y, t=self.t, x=self.x, e=None), self.bounds).sum(kernel, count_rows)
 
 

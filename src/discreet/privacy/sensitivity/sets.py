@@ -359,7 +359,7 @@ class Statistic:
         """On integers such that the vector moves by about 2**grid_bits steps. Proof: docs/proofs/gate.md, lemma 14."""
         grid_bits = min(grid_bits, _STATISTIC_BITS - math.ceil(math.log2(max(1.0, self.radius / self.l2(neighbours)))))
         unit = math.ldexp(self.move, -grid_bits)
-        # One step for rounding to integers, and what float64 cannot tell apart so far from zero.
+        # One step for rounding to integers, and what float64 cannot distinguish so far from zero.
         off = math.sqrt(self.dimension) * (1 + self.radius / unit * 2.0**-50)
         diameter = up(2.0**grid_bits + 2 * off)
 

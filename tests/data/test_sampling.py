@@ -18,8 +18,8 @@ from discreet.estimators import _base as fitted
 from discreet.exceptions import InvalidInput, SourceFailed
 from discreet.privacy.gate import Gate
 from discreet.testing import record_sums, seeded_noise, watched
+from tests.data.backends.test_same_release import TABLES, assert_same
 from tests.seeded_fits import BOUNDS, study
-from tests.test_engines import TABLES, assert_same
 
 NUMBERED = study().assign(id=np.random.default_rng(1).permutation(6_000) * 3 - 5_000)
 ROLES = {"outcome": "y", "treatment": "t", "sample_by": "id"}

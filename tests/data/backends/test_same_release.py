@@ -241,7 +241,7 @@ def test_numbers_beyond_float_precision_are_refused_by_every_engine(tmp_path: Pa
     uplift = Uplift(epsilon=1, bounds=SIMPLE, by={"x": 2})
     means = ATE(epsilon=1, delta=1e-6, bounds=SIMPLE)
     for estimator in (uplift, means):
-        with pytest.raises(InvalidInput, match=r"column 'x'.*beyond 2\*\*53, which float64 cannot tell apart"):
+        with pytest.raises(InvalidInput, match=r"column 'x'.*beyond 2\*\*53, which float64 cannot distinguish"):
             estimator.fit_table(tables[kind], outcome="y", treatment="t")
         assert not hasattr(estimator, "release_")
 

@@ -1,4 +1,4 @@
-"""Which way an engine adds up must not hang on single records, and it reads a table in one way only."""
+"""Which way an engine adds up must not depend on single records, and it reads a table in one way only."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -199,7 +199,7 @@ def test_a_unit_with_more_rows_than_declared_is_refused(spark: Any, file: str) -
 
 
 def test_what_the_documentation_shows_runs(spark: Any, tmp_path: Path) -> None:
-    page = (Path(__file__).parent.parent / "docs" / "how-to" / "databases-and-clusters.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "databases-and-clusters.md").read_text()
     shown = re.findall(r"```py\n(.*?)```", page, re.DOTALL)[1]
     path, n = tmp_path / "claims.parquet", np.arange(400)
     frame = pd.DataFrame({"days": n % 40, "treated": n % 2 == 0, "age": 18 + n % 80, "year": 2020 + n % 6})

@@ -355,7 +355,7 @@ def test_nothing_of_the_connection_is_printed(postgres: str, database: psycopg.C
 
 
 def test_what_the_documentation_shows_runs(postgres: str, database: psycopg.Connection[Any]) -> None:
-    page = (Path(__file__).parent.parent / "docs" / "how-to" / "databases-and-clusters.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "databases-and-clusters.md").read_text()
     shown = re.findall(r"```py\n(.*?)```", page, re.DOTALL)[0]
     database.execute(
         "CREATE TABLE stays AS SELECT k % 40 AS days, k % 2 = 0 AS treated, 18 + k % 80 AS age, 2020 + k % 6 AS year, "
