@@ -7,7 +7,7 @@ import pytest
 
 from discreet.audit._black_box import bounds_of, clopper_pearson, distinguish, most_epsilon
 from discreet.exceptions import InvalidInput
-from discreet.privacy.conversions import gdp_epsilon
+from discreet.privacy.accountant import gdp_epsilon
 
 
 def test_clopper_pearson_bounds_are_those_of_the_beta_law():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.audit._lower_bounds import Censored, Law, least_delta, least_epsilon, shift_epsilon
-from discreet.privacy.conversions import gdp_delta, gdp_epsilon
+from discreet.privacy.accountant import gdp_delta, gdp_epsilon
 
 
 def test_noise_of_a_scale_that_depends_on_the_records_is_distinguished_in_closed_form():

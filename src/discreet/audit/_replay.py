@@ -24,10 +24,8 @@ from discreet.audit.mechanism import (
 from discreet.audit.result import AuditResult, Moved
 from discreet.data._arrays import IntArray
 from discreet.exceptions import DiscreetError, InvalidInput
-from discreet.privacy.accountant import profile_of
-from discreet.privacy.budget import Budget
-from discreet.privacy.conversions import gdp_epsilon
-from discreet.privacy.events import Event, GaussianEvent, LaplaceEvent, ParallelEvent
+from discreet.privacy.accountant import gdp_epsilon, profile_of
+from discreet.privacy.budget import Budget, Event, GaussianEvent, LaplaceEvent, ParallelEvent
 from discreet.privacy.query import Round
 from discreet.releases.wording import leaves
 

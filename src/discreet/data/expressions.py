@@ -119,7 +119,7 @@ class ByCell:
     partition
         Which cell a record is in; None where all are in one.
     arms
-        Whether the arms of a cell are told apart: its number is then twice the cell's, and one more where treated.
+        Whether the arms of a cell are kept separate: its number is then twice the cell's, and one more where treated.
     numbers
         What stands beside the cell's number.
     alone

@@ -11,10 +11,11 @@ from math import sqrt
 from numbers import Real
 from typing import Any, Literal
 
-from discreet.data.backends import open_table
+from discreet.data.backends import TableSpec, open_table
 from discreet.data.backends.base import Options
 from discreet.data.bounds import Bounds
-from discreet.data.records import ArrayRecords, Records, Unit
+from discreet.data.in_memory import ArrayRecords
+from discreet.data.records import Records, Unit
 from discreet.estimators.measurements.location import Location
 from discreet.estimators.measurements.score import (
     Score,
@@ -113,16 +114,18 @@ def fit_table(
     options = Options(relation=relation, query=query, workers=workers)
     with open_table(
         table,
-        outcome=outcome,
-        treatment=treatment,
-        covariates=covariates,
-        bounds=self.bounds,
-        propensity=self.propensity,
-        where=where,
-        unit=unit,
-        max_rows=max_rows,
-        sample_by=sample_by,
-        options=options,
+        TableSpec(
+            outcome=outcome,
+            treatment=treatment,
+            covariates=covariates,
+            bounds=self.bounds,
+            propensity=self.propensity,
+            where=where,
+            unit=unit,
+            max_rows=max_rows,
+            sample_by=sample_by,
+        ),
+        options,
     ) as records:
         made = self._fit(records, progress)
         if records.unit is not None and records.unit.max_rows > 1:

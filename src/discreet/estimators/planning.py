@@ -23,9 +23,9 @@ from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds
 from discreet.postprocessing.basis import Basis, choose_size
 from discreet.privacy.accountant import calibrate_mu
 from discreet.privacy.budget import Budget, Shares
-from discreet.privacy.calibration import noise_sd
 from discreet.privacy.guarantee import Neighbours
-from discreet.privacy.sensitivity.sets import Ball, Geometry, MeanSquare
+from discreet.privacy.sensitivity.fixed_point import SensitivitySet, noise_sd
+from discreet.privacy.sensitivity.sets import Ball, MeanSquare
 
 Estimator = Literal["ate", "difference-in-means"]
 # Scores and residuals are clipped at about this many standard deviations.
@@ -205,7 +205,7 @@ class _Draft:
             raise InvalidBudget("ATE needs delta, e.g. delta=1e-6: its rounds add Gaussian noise.")
         total = epsilon if budget.delta is None else calibrate_mu(epsilon, budget.delta)
 
-        def noise(geometry: Geometry, share: float) -> float:
+        def noise(geometry: SensitivitySet, share: float) -> float:
             kept = share if self.neighbours == "replace-one" else share * (1.0 - COUNT)
             return noise_sd(geometry, kept, total, budget.pure, self.neighbours, self.n) / self.n
 
@@ -238,7 +238,9 @@ class _Draft:
             assumptions=self._assumptions(),
         )
 
-    def _nuisance(self, noise: Callable[[Geometry, float], float], basis: Basis, shares: Shares) -> tuple[float, float]:
+    def _nuisance(
+        self, noise: Callable[[SensitivitySet, float], float], basis: Basis, shares: Shares
+    ) -> tuple[float, float]:
         """Remainder, and by what factor the noise in the prognosis widens the score."""
         # Later looks go to the features that matter; the first one is shared by all.
         looked_at = min(basis.m, _LOOKED_AT)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from discreet.privacy.events import ClaimedEvent, Event, GaussianEvent, LaplaceEvent, ParallelEvent
+from discreet.privacy.budget import ClaimedEvent, Event, GaussianEvent, LaplaceEvent, ParallelEvent
 from discreet.privacy.guarantee import Guarantee
 
 RELATION = {

@@ -12,7 +12,7 @@ from typing import Any
 
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
-from discreet.data.records import ArrayRecords
+from discreet.data.in_memory import ArrayRecords
 from discreet.estimators._base import Progress
 from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds, NotFitted
 from discreet.ledger.charging import on_ledger

@@ -23,7 +23,6 @@ from typing import Any, ClassVar
 from sklearn.base import BaseEstimator
 
 from discreet.data._arrays import Float
-from discreet.data.backends.base import TableRecords
 from discreet.data.bounds import Bounds
 from discreet.data.records import MIN_ROWS, Chunk, Records
 from discreet.estimators import _base as fitted
@@ -253,7 +252,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
     def _fit(self, records: Records, progress: Progress | None) -> PrivATE:
         if records.unit is not None:
             raise InvalidInput(_NO_UNIT)
-        if self.split is not None and isinstance(records, TableRecords) and not records.ordered:
+        if self.split is not None and not records.ordered:
             raise InvalidInput(
                 "split needs split_by=, a column of units, on a table whose rows have no order: name it."
             )

@@ -28,7 +28,7 @@ _REASONS = {
     "25006": "the query would write: give one that only reads",
     "22003": "a number is too large or too small for float64: leave it out, or rescale the column",
     "57014": "the statement was cancelled, or took longer than the server allows: start again",
-    "53100": "the server's disk is full: make room and start again",
+    "53100": "the server's disk is full: free some space and start again",
 }
 
 

@@ -1,4 +1,4 @@
-"""Tools for simulations and tests, never for releases."""
+"""Other noise than that of releases, and exact sums: for simulations and replays."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -12,7 +12,7 @@ from discreet.exceptions import InvalidInput
 from discreet.privacy.gate import Gate, Watcher, _watchers
 from discreet.privacy.noise import _generator, _seeded, drawing_is_seeded
 from discreet.privacy.query import Released, Round
-from discreet.privacy.sensitivity.sets import Geometry
+from discreet.privacy.sensitivity.fixed_point import SensitivitySet
 
 __all__ = ["frozen_noise", "record_sums", "seeded_noise", "watched"]
 
@@ -71,7 +71,7 @@ def frozen_noise() -> Iterator[None]:
         _generator.reset(token)
 
 
-Recorded = tuple[str, Geometry, IntArray, float]
+Recorded = tuple[str, SensitivitySet, IntArray, float]
 
 
 @contextmanager
@@ -113,9 +113,9 @@ def watched(watcher: Watcher) -> Iterator[None]:
     >>> import discreet as dc
     >>> from discreet.datasets import private_ci_rct
     >>> trial, names = private_ci_rct(n=200, seed=1), []
-    >>> def look(gate, rounds):
+    >>> def note(gate, rounds):
     ...     names.extend(each.query.name for each in rounds)
-    >>> with seeded_noise(0), watched(look):
+    >>> with seeded_noise(0), watched(note):
     ...     _ = dc.DifferenceInMeans(epsilon=1.0, bounds=trial.bounds).fit(trial.Y, trial.T, X=trial.X)
     >>> names[-1]
     'score'
