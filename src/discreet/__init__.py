@@ -1,5 +1,6 @@
 """Treatment effects from sensitive records, published under differential privacy."""
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -138,3 +139,21 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+class _Moved:
+    """Says what to do about a module that is not here: pickles of earlier versions name the files they were made in."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        """Asked last, when nobody else knows the module."""
+        if name.startswith(f"{__name__}."):
+            raise ModuleNotFoundError(
+                f"there is no module {name!r} in discreet {__version__}: import public names from discreet itself. "
+                "If a pickle asks for it, unpickle it with the version that wrote it, save its release_ there and read "
+                "that file with discreet.load.",
+                name=name,
+            )
+
+
+sys.meta_path.append(_Moved)  # type: ignore[arg-type]
