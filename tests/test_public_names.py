@@ -50,5 +50,5 @@ def test_a_pickle_of_an_earlier_version_is_refused_in_a_sentence():
     old = b"cdiscreet.ate\nATE\n."
     with pytest.raises(ModuleNotFoundError, match="unpickle it with the version that wrote it"):
         pickle.loads(old)
-    with pytest.raises(ModuleNotFoundError, match="no module named 'nowhere'|No module named 'nowhere'"):
+    with pytest.raises(ModuleNotFoundError, match="No module named 'nowhere'"):
         import_module("nowhere")

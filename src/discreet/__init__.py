@@ -156,4 +156,4 @@ class _Moved:
             )
 
 
-sys.meta_path.append(_Moved)  # type: ignore[arg-type]
+sys.meta_path.append(_Moved)
