@@ -175,7 +175,7 @@ _ENTRIES = (
     ),
     Entry(
         name="difference-in-means",
-        path="discreet.estimators.ate:DifferenceInMeans",
+        path="discreet.estimators.difference_in_means:DifferenceInMeans",
         help="Compare the mean outcomes of a trial and publish their difference.",
         options=(replace(DELTA, help="Leave it out for pure epsilon."), PROPENSITY, RELATION),
         title="Difference of means",

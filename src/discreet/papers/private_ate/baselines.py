@@ -32,7 +32,7 @@ from discreet.papers.common.influence import noise_factor
 from discreet.papers.private_ate.equations import Exact
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
-from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.guarantee import Guarantee, Neighbours
 from discreet.privacy.noise import published_gaussian
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import MeanSquare
@@ -203,6 +203,7 @@ class SubsampledDifference(BaseEstimator):  # type: ignore[misc]
     """
 
     method_id: ClassVar[str] = "discreet/papers/subsampled-difference"
+    neighbours: ClassVar[Neighbours] = "replace-one"
 
     ate_interval, summary, plot = fitted.ate_interval, fitted.summary, fitted.plot
     ate_, guarantee_ = property(fitted.ate_), property(fitted.guarantee_)
