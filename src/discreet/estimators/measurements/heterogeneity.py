@@ -80,7 +80,7 @@ def _first_residual(where: Location, pilot: float) -> RowMap:
 
 def first_spread(look: float, where: Location, pilot: float) -> Query:
     """How wide the residual beside a constant effect is: the first look's first question, which needs no features."""
-    return sides_question("first spread", look, _first_residual(where, pilot), _CEILING)
+    return sides_question("initial residual magnitude", look, _first_residual(where, pilot), _CEILING)
 
 
 def first_look(
@@ -110,7 +110,7 @@ def first_look(
         return both
 
     radius = clip * focus.radius * sqrt(1.0 + 4.0 * reach**2)
-    question = Query("first look", share, Ball(radius, 2 * focus.m), rows)
+    question = Query("initial moments", share, Ball(radius, 2 * focus.m), rows)
     gate.prepare(question, *beside)
     (moments,) = gate.ask(question)
     values = moments.value / n / seen
@@ -199,7 +199,7 @@ def refine_propensity(gate: Gate, share: float, model: Propensity, information: 
         psi *= ((c.t - model(c)) * weight)[:, None]
         return psi
 
-    (moments,) = gate.ask(Query("calibration", share, Ball(model.reach * focus.radius, focus.m), rows))
+    (moments,) = gate.ask(Query("propensity refinement", share, Ball(model.reach * focus.radius, focus.m), rows))
     value, sd = moments.value / n, float(moments.sd) / n
     more = Information.seen(value, sd, setting.slope(focus, varies), _DOUBT).around(model.theta)
     fitted = fit_treatment(
@@ -247,7 +247,7 @@ def combine_moments(look: InitialMoments, model: Propensity, where: Location, pi
 def outcome_round(gate: Gate, number: int, share: float, look: float, models: Models) -> Models:
     """Correct the outcome's model by the moments r psi of its residuals, where it is in doubt."""
     setting, n = models.setting, gate.n
-    spread = measure_sides(gate, f"outcome spread {number}", look, models.residual, _CEILING)
+    spread = measure_sides(gate, f"outcome residual magnitude {number}", look, models.residual, _CEILING)
     clip = _clip(spread, _CLIP, _HIDDEN)
     seen = max(spread.below(clip), 0.3)
     precision = n * seen / spread.clipped_square(clip)
@@ -285,7 +285,7 @@ def effect_round(
     effect: the first one's was confounded.
     """
     setting, n = models.setting, gate.n
-    spread = measure_sides(gate, f"effect spread {number}", look, models.residual, _CEILING)
+    spread = measure_sides(gate, f"effect residual magnitude {number}", look, models.residual, _CEILING)
     e = models.propensity.on_reference
     arms = _Arms(e, _weight(e, correction))
     clip = arms.clip(spread, _CLIP_LAST if last else _CLIP)

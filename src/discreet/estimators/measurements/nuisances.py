@@ -16,6 +16,7 @@ from scipy.special import expit, logit
 
 from discreet.data._arrays import Float
 from discreet.data.records import Chunk
+from discreet.estimators._allocation import MODELS, MODELS_OF_KNOWN_DESIGN
 from discreet.estimators.measurements.covariates import Features, Setting
 from discreet.estimators.measurements.location import Location, measure_magnitude
 from discreet.postprocessing.basis import NORM_CAP
@@ -167,7 +168,8 @@ def first_questions(
     no model of treatment.
     """
     basis, treated = features.basis, where.treated
-    to_moments, to_contrast = (0.7, 0.3) if known else (0.38, 0.12)
+    parts = MODELS_OF_KNOWN_DESIGN if known else MODELS
+    to_moments, to_contrast = parts["outcome moments"], parts["outcome contrast"]
     clip, _ = where.spread.clip(gate.noise_sd(Ball(basis.radius, basis.m), to_moments * share) / gate.n)
     reach = max(treated, 1.0 - treated)
 
@@ -188,7 +190,11 @@ def first_questions(
         Query("outcome contrast", to_contrast * share, Interval(-clip * reach, clip * reach), contrast),
     ]
     if not known:
-        queries.append(Query("treatment moments", 0.5 * share, Ball(reach * basis.radius, basis.m), treatment))
+        queries.append(
+            Query(
+                "treatment moments", parts["treatment moments"] * share, Ball(reach * basis.radius, basis.m), treatment
+            )
+        )
     return FirstQuestions(clip, tuple(queries))
 
 
@@ -313,7 +319,7 @@ def measure_linear_effect(gate: Gate, share: float, scale: float, outcome: Outco
         psi *= (np.clip((c.t - e) * outcome.residual(c, e), -scale, scale) * weight)[:, None]
         return psi
 
-    (moments,) = gate.ask(Query("effect moments", share, Ball(scale * focus.radius, focus.m), rows))
+    (moments,) = gate.ask(Query("linear effect moments", share, Ball(scale * focus.radius, focus.m), rows))
     e = model.on_reference
     slope = setting.slope(focus, e * (1.0 - e))[:, focus.kept]
     sampling = setting.square(focus, e * (1.0 - e)) * scale**2 / n
@@ -350,7 +356,7 @@ def correct_outcome(gate: Gate, share: float, look: float, outcome: Outcome) -> 
         return balancing_weight(c.t, answers.e, _MOST_WEIGHT) * answers.residual(c)
 
     factors = model.factors(lambda t, e: balancing_weight(t, e, _MOST_WEIGHT))
-    spread = measure_magnitude(gate, "spread of the residuals", look, magnitude, 4.0, factors)
+    spread = measure_magnitude(gate, "residual magnitude", look, magnitude, 4.0, factors)
     unit = gate.noise_sd(Ball(NORM_CAP**0.5, 1), share) / n
     clip, _ = spread.clip(unit)
     e = model.on_reference

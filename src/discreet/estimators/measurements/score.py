@@ -58,7 +58,7 @@ def measure_score(
 ) -> Score:
     """The last round: the score around a public centre, clipped where its spread says, with its free second moment."""
     n = gate.n
-    spread = measure_magnitude(gate, "spread of the score", look, lambda c: rows(c) - centre, ceiling, factors)
+    spread = measure_magnitude(gate, "score magnitude", look, lambda c: rows(c) - centre, ceiling, factors)
     clip, hidden = spread.clip(gate.noise_sd(MeanSquare(1.0), share) / n, lopsided=True)
     clip = min(clip, ceiling)
     # The second moment is noisy: never far below what the spread says.

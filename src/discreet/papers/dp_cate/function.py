@@ -28,7 +28,7 @@ from sklearn.base import BaseEstimator
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import MIN_ROWS, ArrayRecords, Chunk
-from discreet.estimators import _base as fitted
+from discreet.estimators._base import Checked
 from discreet.exceptions import InvalidBudget, InvalidInput, NotFitted
 from discreet.ledger.charging import on_ledger
 from discreet.papers.common.arrays import OneVector, Part, gather, take
@@ -73,7 +73,7 @@ _SECRET = (
 )
 
 
-class DPCATEFunction(BaseEstimator):  # type: ignore[misc]
+class DPCATEFunction(Checked, BaseEstimator):  # type: ignore[misc]
     """Effects as a function of covariates, by kernel regression of pseudo-outcomes, with Gaussian process noise.
 
     Parameters
@@ -142,7 +142,7 @@ class DPCATEFunction(BaseEstimator):  # type: ignore[misc]
     """
 
     method_id: ClassVar[str] = "discreet/papers/dp-cate-function"
-    neighbours: ClassVar[Neighbours] = "replace-one"
+    neighbours: Neighbours = "replace-one"
 
     def __init__(
         self,
@@ -190,7 +190,7 @@ class DPCATEFunction(BaseEstimator):  # type: ignore[misc]
     @on_ledger()
     def fit(self, Y: Any, T: Any, *, X: Any = None) -> DPCATEFunction:
         """Fit both stages to arrays or frames; claimed calibration: nothing is released before `effect` is asked."""
-        fitted.check(self)
+        self.check()
         self._forget()
         if self.calibration == "paper":
             warn_of_claim("DPCATEFunction", f"{MEASURED} {_SECRET}")

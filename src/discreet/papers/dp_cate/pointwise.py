@@ -25,8 +25,8 @@ from sklearn.base import BaseEstimator
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import ArrayRecords, Chunk
-from discreet.estimators import _base as fitted
-from discreet.exceptions import InvalidBudget, InvalidInput, NotFitted
+from discreet.estimators._base import Checked, Fitted
+from discreet.exceptions import InvalidBudget, InvalidInput
 from discreet.ledger.charging import on_ledger
 from discreet.papers.common.arrays import gather, in_own_unit
 from discreet.papers.common.claims import claimed_guarantee, warn_of_claim
@@ -55,7 +55,7 @@ from discreet.papers.dp_cate.equations import (
 from discreet.papers.dp_cate.presets import check_second_stage, first_stage, predictor, second_stage
 from discreet.papers.dp_cate.release import AnswersRelease
 from discreet.privacy.budget import Budget
-from discreet.privacy.guarantee import Guarantee, Neighbours
+from discreet.privacy.guarantee import Neighbours
 from discreet.privacy.noise import published_gaussian
 
 Supremum = Literal["l-bfgs-b", "dense", "closed-form"]
@@ -72,7 +72,7 @@ _PUBLIC = ("the declared bounds", "the number of records", "the queries")
 _TITLE = "Conditional effects at finitely many queries (DP-CATE)"
 
 
-class DPCATE(BaseEstimator):  # type: ignore[misc]
+class DPCATE(Checked, Fitted[AnswersRelease], BaseEstimator):  # type: ignore[misc]
     """Effects at given covariates by a doubly robust learner, with noise scaled to a gross-error sensitivity.
 
     Parameters
@@ -124,7 +124,7 @@ class DPCATE(BaseEstimator):  # type: ignore[misc]
     """
 
     method_id: ClassVar[str] = "discreet/papers/dp-cate"
-    neighbours: ClassVar[Neighbours] = "replace-one"
+    neighbours: Neighbours = "replace-one"
 
     def __init__(
         self,
@@ -170,7 +170,7 @@ class DPCATE(BaseEstimator):  # type: ignore[misc]
         queries : array-like or frame of shape (d, p)
             Where effects are wanted, inside the bounds. They are public.
         """
-        fitted.check(self)
+        self.check()
         asked = encode_queries(queries, self.bounds)
         warn_of_claim("DPCATE", MEASURED)
         rows = gather(ArrayRecords.of(Y, T, X, bounds=self.bounds, propensity=self.propensity))
@@ -195,15 +195,6 @@ class DPCATE(BaseEstimator):  # type: ignore[misc]
     def effect(self) -> Float:
         """The released effects, in the order of the queries."""
         return self._released().effect()
-
-    @property
-    def guarantee_(self) -> Guarantee:
-        """What the release promises."""
-        return self._released().guarantee
-
-    def summary(self) -> str:
-        """The release as a readable table."""
-        return self._released().summary()
 
     def _check_budget(self, budget: Budget) -> None:
         if budget.pure:
@@ -266,13 +257,6 @@ class DPCATE(BaseEstimator):  # type: ignore[misc]
             "second stage": type(second_stage(self.stage2)).__name__,
             "supremum": self.supremum,
         }
-
-    def _released(self) -> AnswersRelease:
-        try:
-            release: AnswersRelease = self.release_
-        except AttributeError:
-            raise NotFitted("this DPCATE has no release yet; call fit first.") from None
-        return release
 
 
 def closed_sensitivity(reach: Extent, width: float, normalised: bool) -> float:

@@ -11,9 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.data.bounds import Bounds
 from discreet.data.partition import Partition
-from discreet.estimators import _base as fitted
+from discreet.estimators._allocation import MOST_SEGMENTS
 from discreet.estimators.registry import REGISTRY
-from discreet.estimators.uplift import MOST_SEGMENTS
 from discreet.exceptions import InvalidInput
 from discreet.serve.domain.datasets import Dataset
 from discreet.serve.errors import Refusal
@@ -90,7 +89,7 @@ def estimator_for(dataset: Dataset, asked: Asked) -> Any:
         made = REGISTRY[asked.kind].load()(**common)
     if asked.kind == "cate" and not bounds.p:
         raise InvalidInput("covariates must name at least one column: an effect function needs something to go with.")
-    fitted.check(made)
+    made.check()
     return made
 
 
