@@ -9,7 +9,7 @@ import pytest
 
 from discreet import ATE, CATE, Bounds, EffectRelease, NotFitted
 from discreet.data.columns import Levels, Range
-from discreet.estimators._allocation import EFFECT
+from discreet.estimators._effect_allocation import EFFECT
 from discreet.estimators.cate import Design
 from discreet.privacy.accountant import calibrate_mu
 from discreet.testing import frozen_noise, seeded_noise

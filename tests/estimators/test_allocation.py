@@ -8,17 +8,8 @@ import pytest
 
 from discreet import ATE, CATE, Bounds, DifferenceInMeans, PrivateKMeans, Uplift
 from discreet.estimators import _allocation
-from discreet.estimators._allocation import (
-    ARMS_IN_ONE_SUM,
-    CLUSTERED,
-    DECLARED,
-    EFFECT,
-    KNOWN_DESIGN,
-    MEANS,
-    OBSERVATIONAL,
-    Allocation,
-    lloyd_shares,
-)
+from discreet.estimators._allocation import KNOWN_DESIGN, MEANS, OBSERVATIONAL, SAMPLE, TRIM, Allocation
+from discreet.estimators._effect_allocation import ARMS_IN_ONE_SUM, CLUSTERED, DECLARED, EFFECT, lloyd_shares
 from discreet.releases.wording import rounds
 from discreet.testing import seeded_noise
 
@@ -160,6 +151,6 @@ def test_a_table_that_does_not_add_up_to_one_is_refused():
         Allocation.of({"location": 1.0}, parts={"location": {"treated": 0.5}}, provenance="none")
 
 
-@pytest.mark.parametrize("table", [MEANS, KNOWN_DESIGN, OBSERVATIONAL, EFFECT, DECLARED, CLUSTERED])
+@pytest.mark.parametrize("table", [MEANS, KNOWN_DESIGN, OBSERVATIONAL, SAMPLE, TRIM, EFFECT, DECLARED, CLUSTERED])
 def test_every_table_says_where_its_numbers_are_from(table):
     assert table.provenance.endswith(".")

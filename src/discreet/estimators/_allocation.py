@@ -1,4 +1,6 @@
-"""Who gets which share of a budget, and how large models may be: every public rule of the estimators, in one place.
+"""Who gets which share of a budget, and when models are from a sample: the public rules of average effects.
+
+Those of effect functions and segments are in `discreet.estimators._effect_allocation`.
 
 A rule depends on n mu (the number of records times the budget's Gaussian parameter, called information here), on the
 number of records and on declared facts; never on a record. `Allocation` names shares as the events of a release do.
@@ -9,16 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import fsum, isclose, sqrt
-from numbers import Real
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
 from discreet.data.bounds import Bounds
-from discreet.data.columns import Range
-from discreet.postprocessing.basis import MOST_CURVED_PAIRS, MOST_PAIRS, Basis, Size
-from discreet.postprocessing.marginals import Column
 from discreet.privacy.budget import Shares
 from discreet.privacy.gate import Gate
 
@@ -26,7 +23,7 @@ _ROUNDING = 1e-9
 
 
 def information_per_covariate(information: float, p: int) -> float:
-    """N mu as it would be with six covariates: what it is worth falls with the root of their number."""
+    """Information as it would be with six covariates: what it is worth falls with the root of their number."""
     return information / sqrt(max(p, 2) / 6.0)
 
 
@@ -77,7 +74,7 @@ class Allocation:
         return found
 
     def __getitem__(self, name: str) -> float:
-        """The share of a measurement, or of one event."""
+        """The share of a measurement, or of one event; of the measurement where both have the name."""
         return self.measurements[name] if name in self.measurements else self.shares[name]
 
     def __contains__(self, name: object) -> bool:
@@ -135,14 +132,6 @@ _BY_HAND = (
     "Chosen by hand, among close to a hundred variants that were compared on the designs of docs/evidence/ate.md with "
     "other seeds (docs/evidence/index.md); no search is recorded."
 )
-_BY_HAND_CATE = (
-    "Chosen by hand on other designs of the same kinds as those of docs/evidence/cate.md, which says what these "
-    "settled as well; no search is recorded."
-)
-_BY_HAND_UPLIFT = (
-    "Chosen by hand; the share of counts among some twenty variants on ADUM's generator with other seeds "
-    "(docs/evidence/uplift.md)."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +159,7 @@ class SampleRule:
     count: float
     uneven: float
     deviations: float
+    provenance: str
 
     def part(self, gate: Gate, terms: int) -> float:
         """Which part of the records a sample would be."""
@@ -177,7 +167,15 @@ class SampleRule:
         return max(self.records * sqrt(terms * gate.n), least) / gate.n
 
 
-SAMPLE = SampleRule(records=10.0, information=30_000.0, largest_part=0.5, count=0.01, uneven=0.02, deviations=6.0)
+SAMPLE = SampleRule(
+    records=10.0,
+    information=30_000.0,
+    largest_part=0.5,
+    count=0.01,
+    uneven=0.02,
+    deviations=6.0,
+    provenance="Chosen by hand so that models from a sample cost little precision; no search is recorded.",
+)
 
 MEANS = Allocation.of(
     {"location": 0.12, "arm means": 0.06, "score magnitude": 0.07, "score": 0.75},
@@ -293,155 +291,32 @@ def average_allocation(information: float, terms: int, p: int, *, known: bool, s
     return shares if p else shares.without("marginals")
 
 
-def trimmed(bounds: Bounds, treated: float, information: float) -> tuple[float, float]:
-    """Where fitted propensities stop: the declared overlap, or further in while n mu is small.
-
-    Noise makes extreme fitted propensities unreliable; trimming them costs only a second-order error. Chosen by hand.
-    """
-    rule = min(0.1, 30.0 / information)
-    low, high = bounds.propensity
-    return max(low, min(rule, 0.3 * treated)), min(high, 1.0 - min(rule, 0.3 * (1.0 - treated)))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EffectRule:
-    """Shares and sizes of an effect function.
+class TrimRule:
+    """Where fitted propensities stop, unless the declared overlap stops them earlier.
+
+    Noise makes extreme fitted propensities unreliable; trimming them costs only a second-order error.
 
     Parameters
     ----------
-    constant, constant_per_covariate
-        Below this n mu, as it is and with six covariates, no noisy function beats a constant.
-    degrees
-        Highest power from which n mu on, with six covariates.
-    pairs, curved, jumps
-        From which n mu on, with six covariates, there are products of two covariates, curved ones, and jumps.
-    jump_ranks
-        Ranks at which each covariate may jump, up to which number of covariates.
-    records_per_feature
-        The basis is plainer while there are fewer.
-    fixed
-        Shares that do not depend on n mu.
-    rounds
-        From which n mu on, with six covariates: shares of the initial moments and of each round of effect moments.
-        Where there is enough, a round more takes out what the slopes of others had wrong.
-    first_magnitude, outcome_magnitude, effect_magnitudes
-        Parts of the share for magnitudes: of the initial residual, before each round of the outcome, and before all
-        rounds of the effect together.
+    information
+        They stop at this over n mu,
+    most
+        but never further in than here,
+    of_arm
+        nor than this part of the arm's released share.
     """
 
-    constant: float
-    constant_per_covariate: float
-    degrees: tuple[tuple[float, int], ...]
-    pairs: float
-    curved: float
-    jumps: float
-    jump_ranks: tuple[tuple[int, int], ...]
-    records_per_feature: int
-    fixed: Mapping[str, float]
-    rounds: tuple[tuple[float, float, tuple[float, ...]], ...]
-    first_magnitude: float
-    outcome_magnitude: float
-    effect_magnitudes: float
+    information: float
+    most: float
+    of_arm: float
     provenance: str
 
-    def varies(self, information: float, columns: tuple[Column, ...]) -> bool:
-        """Whether a function is released, and not a constant."""
-        enough = information_per_covariate(information, len(columns)) >= self.constant_per_covariate
-        return information >= self.constant and enough and bool(columns)
-
-    def size(self, information: float, n: float, columns: tuple[Column, ...]) -> Size:
-        """Size of the basis by n mu with six covariates (``information``); `basis.choose_size` is that of averages."""
-        terms = [1 if isinstance(column, Range) else len(column.levels) - 1 for column in columns]
-        products, pairs = (sum(terms) ** 2 - sum(k * k for k in terms)) // 2, len(columns) * (len(columns) - 1) // 2
-        degree = max(degree for least, degree in self.degrees if information >= least)
-        few = 0 < products <= MOST_PAIRS
-        ranks = next((ranks for most, ranks in self.jump_ranks if len(columns) <= most), 0)
-        sizes = [
-            Size(
-                degree=degree,
-                pairs=few and information >= self.pairs,
-                curved=few and 0 < pairs <= MOST_CURVED_PAIRS and information >= self.curved,
-                jumps=ranks if information >= self.jumps else 0,
-            )
-        ]
-        sizes += [Size(degree=k, pairs=False, curved=False) for k in range(degree, 0, -1)]
-        least = self.records_per_feature
-        return next((size for size in sizes if least * Basis.flat(columns, size).m <= n), sizes[-1])
-
-    def allocation(self, information: float, columns: tuple[Column, ...], propensity: Any) -> tuple[Allocation, int]:
-        """Shares by n mu with six covariates (``information``), and the number of rounds for the effect.
-
-        A known propensity need not be refined, nor one number be measured: the last round has these shares.
-        """
-        first, effects = next((first, effects) for least, first, effects in self.rounds if information >= least)
-        last, count = f"effect moments {len(effects)}", len(effects)
-        shares = {**self.fixed, "initial moments": first}
-        shares |= {f"effect moments {number}": part for number, part in enumerate(effects, 1)}
-        if propensity is not None:
-            shares[last] += shares.pop("propensity refinement")
-            if isinstance(propensity, Real):
-                shares[last] += shares.pop("treatment moments")
-        magnitudes = {"initial residual magnitude": self.first_magnitude}
-        magnitudes |= {f"outcome residual magnitude {number}": self.outcome_magnitude for number in (1, 2)}
-        each = self.effect_magnitudes / count
-        magnitudes |= {f"effect residual magnitude {number}": each for number in range(1, count + 1)}
-        parts = {"location": LOCATION, "magnitudes": magnitudes}
-        if any(isinstance(column, Range) for column in columns):
-            parts["marginals"] = WINDOWS
-        return Allocation.of(shares, parts=parts, provenance=self.provenance), count
+    def interval(self, bounds: Bounds, treated: float, information: float) -> tuple[float, float]:
+        """Lowest and highest propensity."""
+        rule = min(self.most, self.information / information)
+        low, high = bounds.propensity
+        return max(low, min(rule, self.of_arm * treated)), min(high, 1.0 - min(rule, self.of_arm * (1.0 - treated)))
 
 
-EFFECT = EffectRule(
-    constant=350.0,
-    constant_per_covariate=150.0,
-    degrees=((0.0, 2), (200.0, 3), (350.0, 4), (3000.0, 5)),
-    pairs=400.0,
-    curved=3000.0,
-    jumps=3000.0,
-    jump_ranks=((6, 11), (12, 3)),
-    records_per_feature=10,
-    fixed=MappingProxyType(
-        {
-            "location": 0.03,
-            "arm means": 0.01,
-            "marginals": 0.04,
-            "second moments": 0.03,
-            "magnitudes": 0.05,
-            "outcome moments 1": 0.06,
-            "outcome moments 2": 0.04,
-            "treatment moments": 0.06,
-            "propensity refinement": 0.02,
-        }
-    ),
-    rounds=((300.0, 0.16, (0.13, 0.13, 0.24)), (0.0, 0.22, (0.18, 0.26))),
-    first_magnitude=0.2,
-    outcome_magnitude=0.15,
-    effect_magnitudes=0.5,
-    provenance=_BY_HAND_CATE,
-)
-for _information in (100.0, 3e3):
-    EFFECT.allocation(_information, (), None)
-
-# A longer table says nothing about any of its segments, and takes long to smooth.
-MOST_SEGMENTS = 512
-# Part of the table's share that counts have where arms share a sum: effects are small beside the outcome's range.
-_TABLE_COUNTS = 0.12
-ARMS_APART: Mapping[str, float] = MappingProxyType({"pairs by segment and arm": 1.0})
-ARMS_IN_ONE_SUM: Mapping[str, float] = MappingProxyType(
-    {"counts by segment": _TABLE_COUNTS, "signed sums by segment": 1.0 - _TABLE_COUNTS}
-)
-DECLARED = Allocation.of(
-    {"mean outcome": 0.02, "mean square of the outcome": 0.03, "table": 0.95},
-    parts={"table": ARMS_APART},
-    provenance=_BY_HAND_UPLIFT,
-)
-CLUSTERED = Allocation.of(
-    {"partition": 0.5, "mean outcome": 0.02, "mean square of the outcome": 0.03, "table": 0.45},
-    parts={"table": ARMS_APART},
-    provenance=_BY_HAND_UPLIFT + " Half for the partition, as in the epsilon-ADUM paper (section 3.2).",
-)
-
-
-def lloyd_shares(share: float, p: int) -> dict[str, float]:
-    """Shares of one round of clustering by p covariates: in the ratio of the diameters, so that all noise is alike."""
-    return {"clusters: counts": share / (1 + p), "clusters: sums": share * p / (1 + p)}
+TRIM = TrimRule(information=30.0, most=0.1, of_arm=0.3, provenance=_BY_HAND)

@@ -120,7 +120,7 @@ class Checked:
         if self.neighbours == "add-remove" and not isinstance(self.propensity, str | Real | None):
             raise InvalidInput(
                 "propensity must be a number or a column's name under neighbours='add-remove': the estimator keeps it, "
-                "and the length of an array would tell the number of records."
+                "and the length of an array would reveal the number of records."
             )
         # An earlier release does not belong to the parameters of this fit.
         self.__dict__.pop("release_", None)

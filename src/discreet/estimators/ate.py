@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from discreet.data.bounds import Bounds
 from discreet.data.records import Records
-from discreet.estimators._allocation import Allocation, average_allocation, trimmed
+from discreet.estimators._allocation import TRIM, Allocation, average_allocation
 from discreet.estimators._base import (
     AverageResult,
     Progress,
@@ -141,7 +141,7 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
         features = Features(build_basis(model_gate, marginals, size), model_gate.n)
         asked = first_questions(model_gate, allocation["models"], features, location, pilot, known)
         setting = measure_gram(model_gate, allocation["second moments"], features, *asked.queries)
-        trim = bounds.propensity if known else trimmed(bounds, location.treated, information)
+        trim = bounds.propensity if known else TRIM.interval(bounds, location.treated, information)
         outcome = first_look(model_gate, asked, setting, location, pilot, trim, known)
         remainder, off = Remainder(0.0, 0.0), 0.0
         if not known:

@@ -12,8 +12,9 @@ from sklearn.base import BaseEstimator
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import Records
-from discreet.estimators._allocation import EFFECT, Allocation, information_per_covariate, trimmed
+from discreet.estimators._allocation import TRIM, Allocation, information_per_covariate
 from discreet.estimators._base import Progress, TableFits, count_first, open_model_gate, sample_note
+from discreet.estimators._effect_allocation import EFFECT
 from discreet.estimators.ate import ATE
 from discreet.estimators.measurements.covariates import (
     Features,
@@ -226,7 +227,7 @@ class CATE(TableFits[EffectRelease], BaseEstimator):  # type: ignore[misc]
         if asked is None:
             return known_constant(setting, float(self.propensity), gate.bounds.propensity)
         known = self.propensity is not None
-        trim = gate.bounds.propensity if known else trimmed(gate.bounds, location.treated, information)
+        trim = gate.bounds.propensity if known else TRIM.interval(gate.bounds, location.treated, information)
         model, seen = assign(gate, asked, setting, location, trim, known=known)
         return model if known else refine_propensity(gate, allocation["propensity refinement"], model, seen)
 

@@ -21,7 +21,7 @@ from discreet.data.bounds import Bounds
 from discreet.data.clusters import Clusters, lowest_features, nearest
 from discreet.data.partition import column_places
 from discreet.data.records import Chunk
-from discreet.estimators._allocation import lloyd_shares
+from discreet.estimators._effect_allocation import lloyd_shares
 from discreet.exceptions import InvalidInput
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query

@@ -1,6 +1,6 @@
 """What a budget buys, before anything is spent: noise, interval width, detectable effect, and the epsilon for a width.
 
-Touches no data: noise scales depend on public numbers alone, and what they do not settle is assumed and said.
+Touches no data: noise scales depend on public numbers alone, and what they do not settle is assumed, and stated.
 """
 
 from __future__ import annotations

@@ -15,15 +15,9 @@ from discreet.data.clusters import Clusters
 from discreet.data.expressions import ByCell, Y, number
 from discreet.data.partition import By, Partition, column_places
 from discreet.data.records import Records
-from discreet.estimators._allocation import (
-    ARMS_APART,
-    ARMS_IN_ONE_SUM,
-    CLUSTERED,
-    DECLARED,
-    MOST_SEGMENTS,
-    Allocation,
-)
+from discreet.estimators._allocation import Allocation
 from discreet.estimators._base import Progress, TableFits
+from discreet.estimators._effect_allocation import ARMS_APART, ARMS_IN_ONE_SUM, CLUSTERED, DECLARED, MOST_SEGMENTS
 from discreet.estimators.clustering import PrivateKMeans, first_clusters, lloyd
 from discreet.exceptions import InvalidInput
 from discreet.postprocessing.segment_means import (

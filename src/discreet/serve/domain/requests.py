@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.data.bounds import Bounds
 from discreet.data.partition import Partition
-from discreet.estimators._allocation import MOST_SEGMENTS
+from discreet.estimators._effect_allocation import MOST_SEGMENTS
 from discreet.estimators.registry import REGISTRY
 from discreet.exceptions import InvalidInput
 from discreet.serve.domain.datasets import Dataset
