@@ -3,7 +3,7 @@
 import inspect
 import pickle
 import sys
-from typing import get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pandas as pd
@@ -15,13 +15,13 @@ from discreet.papers import ADUM, DRLearner, PrivATE, SLearner, TLearner, TwoMod
 from discreet.testing import seeded_noise
 
 BOUNDS = Bounds(outcome=(-3, 4), covariates={"age": (0, 1)}, propensity=(0.1, 0.9))
-MADE = {
+MADE: dict[str, Any] = {
     "ATE": ATE(epsilon=1.0, delta=1e-6, bounds=BOUNDS),
     "CATE": CATE(epsilon=4.0, delta=1e-6, bounds=BOUNDS),
     "DifferenceInMeans": DifferenceInMeans(epsilon=1.0, bounds=BOUNDS),
     "Uplift": Uplift(epsilon=1.0, bounds=BOUNDS, by={"age": 4}),
 }
-LEARNERS = {
+LEARNERS: dict[str, Any] = {
     "ADUM": ADUM(epsilon=1.0, bounds=BOUNDS, by={"age": 4}),
     "TwoModel": TwoModel(epsilon=1.0, bounds=BOUNDS),
     "DRLearner": DRLearner(epsilon=1.0, delta=1e-6, bounds=BOUNDS, random_state=0),
@@ -77,7 +77,7 @@ def test_names_that_fit_table_does_not_know_are_refused_before_the_table_is_read
 
 def test_names_that_a_plan_does_not_know_are_refused():
     with pytest.raises(InvalidInput, match=r"plan does not take sd=: .*outcome_sd"):
-        plan("ate", n=1_000, bounds=BOUNDS, epsilon=1.0, delta=1e-6, sd=2.0)
+        plan("ate", n=1_000, bounds=BOUNDS, epsilon=1.0, delta=1e-6, **{"sd": 2.0})
 
 
 @pytest.mark.parametrize("estimator", (MADE | LEARNERS).values(), ids=MADE | LEARNERS)

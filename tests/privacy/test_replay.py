@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from discreet import ATE, CATE, Bounds, DifferenceInMeans
 from discreet.audit.tape import Tape, Unlike
-from discreet.postprocessing import block_shrinkage as shrinkage
+from discreet.postprocessing import group_shrinkage as shrinkage
 from discreet.postprocessing import reference_population as moments
 from discreet.privacy.calibration import plan_noise
 from discreet.privacy.sensitivity.sets import Ball, Cells, Gram, Interval, MeanSquare
@@ -181,7 +181,7 @@ adversaries = st.tuples(
 
 def test_the_cases_reach_every_round():
     names = set(tape_of("observational", "replace-one", "plentiful").names)
-    assert {*(f"propensity refinement {k}" for k in (1, 2, 3)), "linear effect moments", "residual moments"} <= names
+    assert {"calibration 1", "calibration 2", "calibration 3", "linear effect moments", "residual moments"} <= names
 
 
 @pytest.mark.parametrize(("kind", "relation"), [(kind, relation) for kind in KINDS for relation in RELATIONS])

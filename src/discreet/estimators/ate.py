@@ -28,9 +28,9 @@ from discreet.estimators.measurements.nuisances import (
     Outcome,
     Remainder,
     correct_outcome,
-    first_look,
-    first_questions,
+    fit_nuisances,
     measure_linear_effect,
+    nuisance_questions,
     refine_effect,
     refine_propensity,
 )
@@ -139,13 +139,13 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
         location = locate(model_gate, allocation["location"], *marginals)
         pilot = pilot_effect(model_gate, allocation["arm means"], location)
         features = Features(build_basis(model_gate, marginals, size), model_gate.n)
-        asked = first_questions(model_gate, allocation["models"], features, location, pilot, known)
+        asked = nuisance_questions(model_gate, allocation["models"], features, location, pilot, known)
         setting = measure_gram(model_gate, allocation["second moments"], features, *asked.queries)
         trim = bounds.propensity if known else TRIM.interval(bounds, location.treated, information)
-        outcome = first_look(model_gate, asked, setting, location, pilot, trim, known)
+        outcome = fit_nuisances(model_gate, asked, setting, location, pilot, trim, known)
         remainder, off = Remainder(0.0, 0.0), 0.0
         if not known:
-            outcome, remainder, off = self._refine(model_gate, allocation, location.spread.scale, outcome)
+            outcome, remainder, off = self._refine(model_gate, allocation, location.magnitude.scale, outcome)
         score, allocation = _measure_score(gate, model_gate, allocation, location, outcome)
         score = replace(score, mean=score.mean - remainder.mean)
         small = small_sample_error(model_gate, location)

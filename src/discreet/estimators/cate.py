@@ -30,9 +30,9 @@ from discreet.estimators.measurements.heterogeneity import (
     assign,
     combine_moments,
     effect_round,
-    first_look,
-    first_spread,
+    initial_magnitude_question,
     known_constant,
+    measure_initial_moments,
     outcome_round,
     refine_propensity,
     treatment_question,
@@ -41,7 +41,7 @@ from discreet.estimators.measurements.location import Location, locate, pilot_ef
 from discreet.estimators.measurements.nuisances import Propensity
 from discreet.exceptions import InvalidBudget, InvalidInput
 from discreet.postprocessing.basis import Basis, Size
-from discreet.postprocessing.block_shrinkage import profile
+from discreet.postprocessing.group_shrinkage import profile
 from discreet.postprocessing.marginals import Column
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
@@ -203,13 +203,15 @@ class CATE(TableFits[EffectRelease], BaseEstimator):  # type: ignore[misc]
         location = locate(model_gate, allocation["location"], *marginals)
         pilot = pilot_effect(model_gate, allocation["arm means"], location)
         basis = build_closer_basis(model_gate, marginals, allocation["marginals"], design.size)
-        magnitude = first_spread(allocation["initial residual magnitude"], location, pilot)
+        magnitude = initial_magnitude_question(allocation["initial residual magnitude"], location, pilot)
         setting = measure_gram(model_gate, allocation["second moments"], Features(basis, model_gate.n), magnitude)
         asked = None
         if "treatment moments" in allocation:
             asked = treatment_question(model_gate, allocation["treatment moments"], setting, location)
         beside = () if asked is None else (asked.query,)
-        initial = first_look(model_gate, allocation["initial moments"], magnitude, setting, location, pilot, *beside)
+        initial = measure_initial_moments(
+            model_gate, allocation["initial moments"], magnitude, setting, location, pilot, *beside
+        )
         information = model_gate.n * gate.mu
         propensity = self._propensity(model_gate, allocation, asked, setting, location, information)
         return location, combine_moments(initial, propensity, location, pilot)
@@ -296,7 +298,7 @@ def _release(
 def _factor(models: Models) -> Float:
     """A triangular factor of the covariance of the effect's coefficients, for intervals about the estimate."""
     m, cap = models.setting.basis.m, (3.0 * models.scale) ** 2
-    covariance = profile(*models.information, models.blocks, models.fitted, scale=models.scale**2, cap=cap)[m:, m:]
+    covariance = profile(*models.information, models.groups, models.fitted, scale=models.scale**2, cap=cap)[m:, m:]
     times = _mean_sd(models, covariance) / max(_mean_sd(models, models.fitted.covariance[m:, m:]), 1e-300)
     values, vectors = np.linalg.eigh(covariance)
     root = float(np.clip(times, *_TIMES)) / max(times, 1e-300) * vectors * np.sqrt(np.maximum(values, 0.0))

@@ -21,13 +21,13 @@ from discreet.estimators._base import (
     uncertainty_of,
 )
 from discreet.estimators.measurements.location import locate, pilot_effect
-from discreet.estimators.measurements.nuisances import arm_factors
 from discreet.estimators.measurements.score import (
     aipw_score,
     aipw_score_bound,
     measure_score,
     score_factor,
 )
+from discreet.postprocessing.magnitude import arm_factors
 from discreet.privacy.budget import Budget
 from discreet.privacy.guarantee import Neighbours
 from discreet.releases.average import Release

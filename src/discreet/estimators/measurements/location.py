@@ -1,4 +1,4 @@
-"""Where outcomes lie and how far they reach."""
+"""First rounds through the gate: where outcomes lie, how large they are around it, and how many are treated."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Location:
     treated_noise: float
     centre: float
     noise: float
-    spread: MagnitudeHistogram
+    magnitude: MagnitudeHistogram
 
 
 def locate(gate: Gate, share: float, *beside: Query) -> Location:
-    """Share of treated, centre and spread of the outcome, in three passes that zoom in.
+    """Share of treated, centre and magnitude of the outcome around it, in three passes that zoom in.
 
     The first of them prepares what will be asked ``beside``.
     """
@@ -54,7 +54,7 @@ def locate(gate: Gate, share: float, *beside: Query) -> Location:
         )
     )
     centre += float(again.value) / n
-    spread = measure_magnitude(
+    magnitude = measure_magnitude(
         gate, "outcome magnitude", LOCATION["outcome magnitude"] * share, lambda c: c.y - centre, 2.0
     )
     return Location(
@@ -62,7 +62,7 @@ def locate(gate: Gate, share: float, *beside: Query) -> Location:
         treated_noise=float(treated.sd) / n,
         centre=centre,
         noise=float(again.sd) / n,
-        spread=spread,
+        magnitude=magnitude,
     )
 
 
@@ -97,14 +97,14 @@ def read_sides(gate: Gate, question: Query, ceiling: float) -> MagnitudeHistogra
     return MagnitudeHistogram.fit(below + above, sd, ceiling).with_sides(above - below, sd)
 
 
-def pilot_effect(gate: Gate, share: float, where: Location) -> float:
+def pilot_effect(gate: Gate, share: float, location: Location) -> float:
     """Difference of the arms' means, residuals clipped: a first, confounded guess that only centres what follows."""
-    clip = 2.5 * where.spread.scale
+    clip = 2.5 * location.magnitude.scale
 
     def rows(c: Chunk) -> Float:
-        residual = np.clip(c.y - where.centre, -clip, clip)
+        residual = np.clip(c.y - location.centre, -clip, clip)
         return np.column_stack([c.t * residual, (1.0 - c.t) * residual])
 
     (sums,) = gate.ask(Query("arm means", share, Ball(clip, 2), rows))
-    means = sums.value / gate.n / np.maximum([where.treated, 1.0 - where.treated], 0.02)
-    return float(np.clip(means[0] - means[1], -3.0 * where.spread.scale, 3.0 * where.spread.scale))
+    means = sums.value / gate.n / np.maximum([location.treated, 1.0 - location.treated], 0.02)
+    return float(np.clip(means[0] - means[1], -3.0 * location.magnitude.scale, 3.0 * location.magnitude.scale))

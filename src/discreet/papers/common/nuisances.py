@@ -22,7 +22,7 @@ from discreet.data.columns import Range
 from discreet.data.records import Chunk
 from discreet.estimators.measurements.covariates import Features, build_basis, marginal_questions, measure_gram
 from discreet.estimators.measurements.location import locate, pilot_effect
-from discreet.estimators.measurements.nuisances import Outcome, first_look, first_questions
+from discreet.estimators.measurements.nuisances import Outcome, fit_nuisances, nuisance_questions
 from discreet.exceptions import InvalidInput
 from discreet.papers.common.arrays import in_own_unit
 from discreet.papers.common.predictions import Predict, outcomes, probabilities
@@ -182,9 +182,9 @@ def private_models(gate: Gate, known: float | None) -> PrivateModels:
     pilot = pilot_effect(gate, share["pilot"], where)
     size = size_for(gate.n * gate.mu, gate.bounds.p)
     features = Features(build_basis(gate, marginals, size), gate.n)
-    first = first_questions(gate, share["models"], features, where, pilot, known is not None)
+    first = nuisance_questions(gate, share["models"], features, where, pilot, known is not None)
     setting = measure_gram(gate, share["gram"], features, *first.queries)
-    outcome = first_look(gate, first, setting, where, pilot, gate.bounds.propensity, known is not None)
+    outcome = fit_nuisances(gate, first, setting, where, pilot, gate.bounds.propensity, known is not None)
     return PrivateModels(gate.bounds, outcome, known)
 
 

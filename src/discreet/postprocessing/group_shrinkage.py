@@ -1,8 +1,8 @@
-"""Block-wise adaptive shrinkage: coefficients from noisy information, each block as large as the evidence says.
+"""Group-wise adaptive shrinkage: coefficients from noisy information, each group as large as the evidence says.
 
-A block is a set of coefficients that matter together or not at all (a covariate's curve, a factor's contrasts, one
+A group is a set of coefficients that matter together or not at all (a covariate's curve, a factor's contrasts, one
 product). Its prior is a mixture over shapes and scales with a point mass at zero; how common each is, is learned over
-all blocks of a kind. Post-processing: only released numbers and public facts come in.
+all groups of a kind. Post-processing: only released numbers and public facts come in.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ SCALES: Float = 4.0 ** np.arange(-5.0, 3.0)
 _SWEEPS, _STILL = 25, 1e-4
 # A scale whose log evidence is so far below the best is outside a 95 % interval for it.
 _BELIEVABLE = 1.92
-# Before anything is seen: the chance that a block of this kind is zero, and the number of blocks that this is worth.
+# Before anything is seen: the chance that a group of this kind is zero, and the number of groups that this is worth.
 _EXPECTED = {"own": (0.5, 4.0), "level": (0.5, 4.0), "pair": (0.9, 6.0)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class CoefficientGroup:
     """Coefficients that share a prior: a shape S and a scale v give them covariance v S S'.
 
     Parameters
@@ -36,13 +36,13 @@ class Block:
     index
         Where the coefficients are.
     kind
-        Blocks of one kind share what is learned about shapes and scales; their shapes correspond.
+        Groups of one kind share what is learned about shapes and scales; their shapes correspond.
     shapes
         Matrices with a row for each coefficient. Without any, the prior is a wide normal one.
     weights
         How likely each shape is a priori; equally by default.
     special
-        Shapes that are present in some blocks or in none: see `shrink`.
+        Shapes that are present in some groups or in none: see `shrink`.
     """
 
     index: IntArray
@@ -54,9 +54,9 @@ class Block:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shrunk:
-    """Coefficients, their covariance (block by block), and how likely each block is to be anything but zero.
+    """Coefficients, their covariance (group by group), and how likely each group is to be anything but zero.
 
-    ``any_special`` is the probability that any block has a special shape; ``chances`` are those of zero and of every
+    ``any_special`` is the probability that any group has a special shape; ``chances`` are those of zero and of every
     shape at every scale, by kind.
     """
 
@@ -70,7 +70,7 @@ class Shrunk:
 def shrink(
     precision: Float,
     target: Float,
-    blocks: Sequence[Block],
+    groups: Sequence[CoefficientGroup],
     *,
     scale: float,
     cap: float,
@@ -79,25 +79,25 @@ def shrink(
 ) -> Shrunk:
     """Posterior of coefficients b for which ``exp(target @ b - b @ precision @ b / 2)`` is the likelihood.
 
-    Blocks are visited in turn, each given the others' means, until nothing moves (mean-field coordinate ascent).
+    Groups are visited in turn, each given the others' means, until nothing moves (mean-field coordinate ascent).
 
     Parameters
     ----------
     precision, target
         The information.
-    blocks
+    groups
         A partition of the coefficients.
     scale
         Unit of the prior variances that are tried.
     cap
-        Prior variance of blocks without shapes.
+        Prior variance of groups without shapes.
     start
         Where to start.
     together
-        Whether special shapes are first weighed as a whole: either some block has one, or none has (equal odds).
+        Whether special shapes are first weighed as a whole: either some group has one, or none has (equal odds).
     """
-    parts = [_Part.of(block, precision, scale, cap) for block in blocks]
-    chances = {kind: _expected(kind, blocks) for kind in {block.kind for block in blocks if block.shapes}}
+    parts = [_Part.of(group, precision, scale, cap) for group in groups]
+    chances = {kind: _expected(kind, groups) for kind in {group.kind for group in groups if group.shapes}}
     base = dict(chances)
     mean = np.zeros(len(target)) if start is None else start.copy()
     any_special, fits = 1.0, [_Fit.none()] * len(parts)
@@ -106,12 +106,12 @@ def shrink(
         logs = {kind: np.log(chance) for kind, chance in chances.items()}
         odds = 0.0
         for number, part in enumerate(parts):
-            index, kind = part.block.index, part.block.kind
+            index, kind = part.group.index, part.group.kind
             rest = target[index] - precision[index] @ mean + part.own @ mean[index]
             fit = fits[number] = part.fit(rest, chances.get(kind), logs.get(kind), any_special, together)
             mean[index] = fit.mean
-            if part.block.shapes:
-                total[part.block.kind] += fit.inside
+            if part.group.shapes:
+                total[part.group.kind] += fit.inside
                 odds += fit.odds
         for kind, (_, worth) in ((kind, _EXPECTED[kind]) for kind in chances):
             counts = total[kind] + worth * base[kind]
@@ -122,49 +122,49 @@ def shrink(
             break
     covariance = np.zeros((len(target), len(target)))
     for part, fit in zip(parts, fits, strict=True):
-        covariance[np.ix_(part.block.index, part.block.index)] = part.covariance(fit)
+        covariance[np.ix_(part.group.index, part.group.index)] = part.covariance(fit)
     matters = np.array([1.0 - fit.zero for fit in fits])
     return Shrunk(mean, covariance, matters, any_special, chances)
 
 
 def profile(
-    precision: Float, target: Float, blocks: Sequence[Block], fitted: Shrunk, *, scale: float, cap: float
+    precision: Float, target: Float, groups: Sequence[CoefficientGroup], fitted: Shrunk, *, scale: float, cap: float
 ) -> Float:
-    """Covariance for intervals: every block as variable as the evidence can still believe.
+    """Covariance for intervals: every group as variable as the evidence can still believe.
 
-    Each block, given the others where they were fitted, gets for every shape the largest scale whose log evidence is
+    Each group, given the others where they were fitted, gets for every shape the largest scale whose log evidence is
     within 1.92 of that of the shape's best one, and shapes that are within 1.92 of the best count alike. A normal prior
     is then matched to the variance that this mixture leaves; the posterior under all of them together is shrunk less
-    than the estimate, has the blocks' covariances in it, and says honestly what is not known.
+    than the estimate, has the groups' covariances in it, and says honestly what is not known.
     """
     prior = np.zeros_like(precision)
-    for block in blocks:
-        part, square = _Part.of(block, precision, scale, cap), np.ix_(block.index, block.index)
-        if block.shapes:
-            mean = fitted.mean[block.index]
-            rest = target[block.index] - precision[block.index] @ fitted.mean + part.own @ mean
-            prior[square] = part.believable(rest, fitted.chances[block.kind], fitted.any_special)
+    for group in groups:
+        part, square = _Part.of(group, precision, scale, cap), np.ix_(group.index, group.index)
+        if group.shapes:
+            mean = fitted.mean[group.index]
+            rest = target[group.index] - precision[group.index] @ fitted.mean + part.own @ mean
+            prior[square] = part.believable(rest, fitted.chances[group.kind], fitted.any_special)
         else:
-            prior[square] = cap * np.eye(len(block.index))
+            prior[square] = cap * np.eye(len(group.index))
     covariance = np.linalg.solve(np.eye(len(target)) + prior @ precision, prior)
     return np.asarray((covariance + covariance.T) / 2.0)
 
 
-def _shape_weights(block: Block) -> Float:
-    weights = np.array(block.weights or (1.0,) * len(block.shapes))
+def _shape_weights(group: CoefficientGroup) -> Float:
+    weights = np.array(group.weights or (1.0,) * len(group.shapes))
     return np.asarray(weights / weights.sum())
 
 
-def _expected(kind: str, blocks: Sequence[Block]) -> Float:
+def _expected(kind: str, groups: Sequence[CoefficientGroup]) -> Float:
     """Chance of zero, then of every shape at every scale, before anything is seen."""
-    weights = _shape_weights(next(block for block in blocks if block.kind == kind and block.shapes))
+    weights = _shape_weights(next(group for group in groups if group.kind == kind and group.shapes))
     zero, _ = _EXPECTED[kind]
     return np.concatenate([[zero], ((1.0 - zero) * weights[:, None] * np.full(len(SCALES), 1 / len(SCALES))).ravel()])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Fit:
-    """A block's posterior: its mean, how likely each component is, and the evidence for special shapes."""
+    """A group's posterior: its mean, how likely each component is, and the evidence for special shapes."""
 
     mean: Float
     turned: Float
@@ -179,13 +179,13 @@ class _Fit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Part:
-    """A block with its own precision, every shape turned so that this precision is diagonal.
+    """A group with its own precision, every shape turned so that this precision is diagonal.
 
     ``padded``, ``turn`` (shapes, coefficients, columns); ``keep`` (shapes, scales, columns), the posterior variances;
     ``bulk`` (shapes, scales), the part of the log evidence that does not depend on the target.
     """
 
-    block: Block
+    group: CoefficientGroup
     scale: float
     own: Float
     flat: Float | None
@@ -195,20 +195,20 @@ class _Part:
     bulk: Float
 
     @classmethod
-    def of(cls, block: Block, precision: Float, scale: float, cap: float) -> _Part:
-        own = precision[np.ix_(block.index, block.index)]
-        if not block.shapes:
+    def of(cls, group: CoefficientGroup, precision: Float, scale: float, cap: float) -> _Part:
+        own = precision[np.ix_(group.index, group.index)]
+        if not group.shapes:
             none = np.zeros(0)
             flat = np.asarray(np.linalg.inv(own + np.eye(len(own)) / cap))
-            return cls(block, scale, own, flat, none, none, none, none)
-        width = max(shape.shape[1] for shape in block.shapes)
-        padded = np.zeros((len(block.shapes), len(own), width))
-        for number, shape in enumerate(block.shapes):
+            return cls(group, scale, own, flat, none, none, none, none)
+        width = max(shape.shape[1] for shape in group.shapes)
+        padded = np.zeros((len(group.shapes), len(own), width))
+        for number, shape in enumerate(group.shapes):
             padded[number, :, : shape.shape[1]] = shape
         values, vectors = np.linalg.eigh(np.swapaxes(padded, 1, 2) @ own @ padded)
         values, grid = np.maximum(values, 0.0)[:, None, :], (scale * SCALES)[None, :, None]
         bulk = -0.5 * np.sum(np.log1p(grid * values), axis=2)
-        return cls(block, scale, own, None, padded, padded @ vectors, 1.0 / (values + 1.0 / grid), bulk)
+        return cls(group, scale, own, None, padded, padded @ vectors, 1.0 / (values + 1.0 / grid), bulk)
 
     def turned(self, rest: Float) -> Float:
         return np.asarray(rest @ self.turn)
@@ -220,7 +220,7 @@ class _Part:
     @property
     def plain(self) -> BoolArray:
         """Which components are not special: zero, and shapes that are not."""
-        special = self.block.special or (False,) * len(self.block.shapes)
+        special = self.group.special or (False,) * len(self.group.shapes)
         return np.concatenate([[True], np.repeat(~np.array(special), len(SCALES))])
 
     def fit(self, rest: Float, chances: Float | None, logs: Float | None, any_special: float, together: bool) -> _Fit:
@@ -231,7 +231,7 @@ class _Part:
         scores = np.concatenate([[0.0], self.evidence(turned).ravel()]) + logs
         inside = np.exp(scores - scores.max())
         total = inside.sum()
-        if together and any(self.block.special):
+        if together and any(self.group.special):
             # Overwhelming evidence leaves nothing of the usual: not even a zero to divide by.
             plain = self.plain
             usual = max(float(inside @ plain), 1e-300)
@@ -254,7 +254,7 @@ class _Part:
         scores = evidence + np.log(chances[1:]).reshape(evidence.shape)
         peak = scores.max(axis=1)
         by_shape = peak + np.log(np.exp(scores - peak[:, None]).sum(axis=1))
-        special = np.array(self.block.special or (True,) * len(by_shape))
+        special = np.array(self.group.special or (True,) * len(by_shape))
         by_shape = np.where(special, by_shape + np.log(max(any_special, 1e-300)), by_shape)
         odds = np.append(by_shape, np.log(chances[0]))
         lifted = np.where(special, np.minimum(by_shape + _BELIEVABLE, odds.max()), by_shape)
@@ -266,8 +266,8 @@ class _Part:
         means = (self.turn @ (kept * turned)[:, :, None])[:, :, 0]
         middle = share @ means
         left = within + (means * share[:, None]).T @ means - np.outer(middle, middle)
-        scaled = self.padded * np.sqrt(share * self.scale * SCALES[level])[:, None, None]
-        wide = np.einsum("sik,sjk->ij", scaled, scaled)
+        weighted = self.padded * np.sqrt(share * self.scale * SCALES[level])[:, None, None]
+        wide = np.einsum("sik,sjk->ij", weighted, weighted)
         return _matched(wide, self.own, float(np.trace(left)))
 
     def covariance(self, fit: _Fit) -> Float:
@@ -291,3 +291,47 @@ def _matched(wide: Float, own: Float, left: float) -> Float:
         posterior = np.linalg.solve(np.eye(len(own)) + prior @ own, prior)
         low, high = (middle, high) if float(np.trace(posterior)) < left else (low, middle)
     return np.asarray(np.exp(high) * wide)
+
+
+# Keeps what can be seen by no record from being divided by.
+_TINY = 1e-12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Information:
+    """A normal likelihood of coefficients: its precision, and precision times its peak.
+
+    It is about the coefficients of these very records, so that rounds add up: each has noise of its own, while all see
+    the same records. What sampling adds is added once, by `sampled`.
+    """
+
+    precision: Float
+    target: Float
+
+    @classmethod
+    def seen(cls, value: Float, sd: float, slope: Float, model_error: float) -> Information:
+        """From moments ``slope @ coefficients + noise``; ``model_error`` is that of the slope, relative.
+
+        Without it, early rounds would be believed to the last digit where records are many.
+        """
+        noise = sd**2 + model_error**2 * float(np.mean(value**2))
+        return cls(slope.T @ slope / noise, slope.T @ value / noise)
+
+    def sampled(self, precision: Float) -> Information:
+        """The same about the coefficients of the population, which those of the records miss with some precision."""
+        left = np.linalg.solve(
+            self.precision + precision + _TINY * np.trace(precision) * np.eye(len(precision)), precision
+        )
+        joint = self.precision @ left
+        return Information((joint + joint.T) / 2.0, left.T @ self.target)
+
+    def around(self, centre: Float) -> Information:
+        """The same where coefficients were counted from a centre."""
+        return Information(self.precision, self.target + self.precision @ centre)
+
+    def __add__(self, other: Information) -> Information:
+        return Information(self.precision + other.precision, self.target + other.target)
+
+    def weakened(self, part: float) -> Information:
+        """Believed in part only."""
+        return Information(part * self.precision, part * self.target)

@@ -3,8 +3,8 @@ import pytest
 
 from discreet.data.bounds import Levels, Range
 from discreet.postprocessing.basis import Basis, Size
-from discreet.postprocessing.marginals import BINS, reference_points
-from discreet.postprocessing.reference_population import REFERENCE, Reference, SteadyGram
+from discreet.postprocessing.marginals import BINS
+from discreet.postprocessing.reference_population import REFERENCE, Reference, SteadyGram, reference_points
 
 RNG = np.random.default_rng(0)
 COLUMNS = (Range(0, 1), Range(0, 1), Levels((0, 1)))
@@ -30,6 +30,20 @@ def noisy(gram, sd, seed=1):
 
 
 # --- the public stand-in --------------------------------------------------------------------------------------------
+
+
+def test_reference_points_have_the_marginals_and_the_correlation():
+    columns = (Range(0, 1), Range(0, 1), Levels((0, 1, 2)))
+    correlation = np.array([[1.0, 0.7, 0.0], [0.7, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    bell = np.exp(-0.5 * (((2 * np.arange(BINS) + 1) / BINS - 1) / 0.33) ** 2)
+    bell /= bell.sum()
+    marginals = (MARGINALS[0], bell, np.array([0.5, 0.3, 0.2]))
+    x = reference_points(columns, marginals, correlation, 6_000)
+    # Evenly distributed points: far nearer than 1 / sqrt(6000).
+    assert np.abs(np.histogram(x[:, 1], BINS, (-1, 1))[0] / 6_000 - bell).max() < 0.01
+    assert np.abs(np.bincount(x[:, 2].astype(int)) / 6_000 - marginals[2]).max() < 0.01
+    assert np.corrcoef(x[:, 0], x[:, 1])[0, 1] == pytest.approx(0.7, abs=0.05)
+    np.testing.assert_array_equal(x, reference_points(columns, marginals, correlation, 6_000))
 
 
 def test_the_reference_takes_its_correlations_from_the_released_matrix():

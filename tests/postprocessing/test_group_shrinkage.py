@@ -1,20 +1,20 @@
-"""Block-wise shrinkage: what it does at its limits, and that its parts are what they say."""
+"""Group-wise shrinkage: what it does at its limits, and that its parts are what they say."""
 
 import numpy as np
 import pytest
 
-from discreet.postprocessing.block_shrinkage import Block, profile, shrink
+from discreet.postprocessing.group_shrinkage import CoefficientGroup, profile, shrink
 
 RNG = np.random.default_rng(0)
 
 
-def blocks_of(count, width=3, kind="own"):
-    """An intercept, then blocks of equal width with three shapes."""
+def groups_of(count, width=3, kind="own"):
+    """An intercept, then groups of equal width with three shapes."""
     order = np.arange(1.0, width + 1.0)
     shapes = (np.diag(1 / order), np.diag(1 / order**2), np.diag(np.where(order == 1, 1.0, 1e-3)))
     return (
-        Block(np.array([0]), "intercept"),
-        *(Block(1 + width * k + np.arange(width), kind, shapes) for k in range(count)),
+        CoefficientGroup(np.array([0]), "intercept"),
+        *(CoefficientGroup(1 + width * k + np.arange(width), kind, shapes) for k in range(count)),
     )
 
 
@@ -29,7 +29,7 @@ def information(truth, noise, seed=0):
 
 def test_without_noise_nothing_is_shrunk():
     truth = RNG.normal(size=13)
-    found = shrink(*information(truth, 1e-6), blocks_of(4), scale=1.0, cap=9.0)  # type: ignore[misc]
+    found = shrink(*information(truth, 1e-6), groups_of(4), scale=1.0, cap=9.0)  # type: ignore[misc]
     np.testing.assert_allclose(found.mean, truth, atol=1e-3)
     assert np.all(found.matters[1:] > 0.99)
 
@@ -38,27 +38,27 @@ def test_pure_noise_is_shrunk_to_almost_nothing():
     rms = []
     for seed in range(20):
         precision, target = information(np.zeros(31), 0.05, seed)
-        found = shrink(precision, target, blocks_of(10), scale=1.0, cap=9.0)
+        found = shrink(precision, target, groups_of(10), scale=1.0, cap=9.0)
         plain = np.linalg.solve(precision, target)
         rms.append((np.sum(found.mean[1:] ** 2), np.sum(plain[1:] ** 2)))
     shrunk, unshrunk = np.mean(rms, axis=0)
     assert shrunk < 0.1 * unshrunk
 
 
-def test_blocks_that_matter_stand_out_and_the_others_do_not():
+def test_groups_that_matter_stand_out_and_the_others_do_not():
     truth = np.zeros(31)
     truth[4:7] = 1.0, -0.5, 0.25
-    found = shrink(*information(truth, 0.03), blocks_of(10), scale=1.0, cap=9.0)  # type: ignore[misc]
+    found = shrink(*information(truth, 0.03), groups_of(10), scale=1.0, cap=9.0)  # type: ignore[misc]
     assert np.argmax(found.matters[1:]) == 1
     assert found.matters[2] > 0.99
     assert np.median(found.matters[1:]) < 0.3
     np.testing.assert_allclose(found.mean[4:7], truth[4:7], atol=0.15)
 
 
-def test_chances_are_probabilities_and_are_learned_from_blocks_of_a_kind():
+def test_chances_are_probabilities_and_are_learned_from_groups_of_a_kind():
     truth = np.zeros(61)
-    few = shrink(*information(truth, 0.05), blocks_of(20), scale=1.0, cap=9.0).chances["own"]  # type: ignore[misc]
-    many = shrink(*information(RNG.normal(size=61), 0.05), blocks_of(20), scale=1.0, cap=9.0).chances["own"]  # type: ignore[misc]
+    few = shrink(*information(truth, 0.05), groups_of(20), scale=1.0, cap=9.0).chances["own"]  # type: ignore[misc]
+    many = shrink(*information(RNG.normal(size=61), 0.05), groups_of(20), scale=1.0, cap=9.0).chances["own"]  # type: ignore[misc]
     for chances in (few, many):
         assert chances.min() > 0
         assert chances.sum() == pytest.approx(1.0)
@@ -68,8 +68,8 @@ def test_chances_are_probabilities_and_are_learned_from_blocks_of_a_kind():
 
 
 def test_nothing_seen_leaves_the_prior():
-    blocks = blocks_of(2)
-    found = shrink(np.zeros((7, 7)), np.zeros(7), blocks, scale=1.0, cap=9.0)
+    groups = groups_of(2)
+    found = shrink(np.zeros((7, 7)), np.zeros(7), groups, scale=1.0, cap=9.0)
     np.testing.assert_array_equal(found.mean, 0.0)
     assert found.covariance[0, 0] == pytest.approx(9.0)
     assert found.matters[1] == pytest.approx(0.5)
@@ -77,15 +77,15 @@ def test_nothing_seen_leaves_the_prior():
 
 
 def joint(count):
-    """Blocks of two models' coefficients: in the first only, or in both (special)."""
+    """Groups of two models' coefficients: in the first only, or in both (special)."""
     m = 1 + count
     one = np.array([[1.0], [0.0]]), np.array([[0.5, 0.5], [1.0, -1.0]])
-    made = [Block(np.array([0, m]), "intercept")]
-    made += [Block(np.array([k, m + k]), "own", one, (0.5, 0.5), (False, True)) for k in range(1, m)]
+    made = [CoefficientGroup(np.array([0, m]), "intercept")]
+    made += [CoefficientGroup(np.array([k, m + k]), "own", one, (0.5, 0.5), (False, True)) for k in range(1, m)]
     return tuple(made)
 
 
-def test_a_joint_block_lends_the_second_model_what_is_seen_of_the_first():
+def test_a_joint_group_lends_the_second_model_what_is_seen_of_the_first():
     # The second model is seen poorly; where the first shows nothing, a faint sign in the second is believed less.
     precision = np.diag([1e4] * 3 + [4.0] * 3)
     seen = np.array([0.0, 1.0, 0.0, 0.0, 0.8, 0.8])
@@ -121,9 +121,9 @@ def test_covariances_are_positive(noise):
     truth = np.zeros(13)
     truth[1:4] = 1.0, 0.5, 0.2
     precision, target = information(truth, noise)
-    blocks = blocks_of(4)
-    found = shrink(precision, target, blocks, scale=1.0, cap=9.0)
-    wide = profile(precision, target, blocks, found, scale=1.0, cap=9.0)
+    groups = groups_of(4)
+    found = shrink(precision, target, groups, scale=1.0, cap=9.0)
+    wide = profile(precision, target, groups, found, scale=1.0, cap=9.0)
     for covariance in (found.covariance, wide):
         np.testing.assert_allclose(covariance, covariance.T, atol=1e-12 * np.abs(covariance).max())
         assert np.linalg.eigvalsh(covariance).min() > -1e-9 * np.abs(covariance).max()
@@ -137,9 +137,9 @@ def test_the_profile_is_wider_than_the_posterior_and_covers():
         truth[1:4] = rng.normal(size=3) / np.arange(1, 4)
         truth[0] = rng.normal()
         precision, target = information(truth, 0.3, seed)
-        blocks = blocks_of(4)
-        found = shrink(precision, target, blocks, scale=1.0, cap=9.0)
-        wide = profile(precision, target, blocks, found, scale=1.0, cap=9.0)
+        groups = groups_of(4)
+        found = shrink(precision, target, groups, scale=1.0, cap=9.0)
+        wide = profile(precision, target, groups, found, scale=1.0, cap=9.0)
         hits += np.sum(np.abs(wide @ target - truth)[:4] < 1.645 * np.sqrt(np.diag(wide))[:4])
         total += 4
         wider += np.trace(wide) / np.trace(found.covariance) / 60

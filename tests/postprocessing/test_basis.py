@@ -159,8 +159,8 @@ def test_combine_is_a_matrix_product():
 
 
 @given(st.floats(1e-3, 1e9), st.floats(1.0, 100.0), st.integers(0, 120))
-def test_a_basis_only_grows_with_strength(strength, factor, p):
-    small, large = size_for(strength, p), size_for(strength * factor, p)
+def test_a_basis_only_grows_with_information(information, factor, p):
+    small, large = size_for(information, p), size_for(information * factor, p)
     assert small.degree <= large.degree
     assert small.pairs <= large.pairs
     assert small.curved <= large.curved
@@ -171,11 +171,11 @@ def test_a_basis_only_grows_with_strength(strength, factor, p):
 @pytest.mark.parametrize("size", [RICH, STEPS, ADDITIVE], ids=str)
 def test_features_are_the_same_in_memory_that_was_used_before(size):
     basis = Basis(COLUMNS, MARGINALS, size)
-    room = ScratchBuffer()
+    scratch = ScratchBuffer()
     for rows, seed in ((50, 1), (31, 2)):
         x = points(rows, seed)
         features, weight = basis(x)
-        again = basis.features(x, room(rows, basis.m))
+        again = basis.features(x, scratch(rows, basis.m))
         np.testing.assert_array_equal(again, features)
         np.testing.assert_array_equal(basis.held(again), weight)
-        assert np.shares_memory(again, room(rows, basis.m))
+        assert np.shares_memory(again, scratch(rows, basis.m))

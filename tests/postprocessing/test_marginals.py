@@ -5,13 +5,18 @@ from discreet.data.bounds import Levels, Range
 from discreet.postprocessing.marginals import (
     BINS,
     NARROWEST,
+    Line,
+    Ranks,
     cell_numbers,
     cells,
     clean_marginals,
     clean_windows,
     find_windows,
     into_windows,
-    reference_points,
+    normal_scores,
+    polynomials,
+    recurrence,
+    unroll,
 )
 
 UNIFORM = np.full(BINS, 1 / BINS)
@@ -52,7 +57,7 @@ def test_a_clean_marginal_is_nearer_to_the_truth_than_the_noisy_one(column):
 
 
 @pytest.mark.parametrize("truth", [BELL, UNIFORM], ids=["bell", "uniform"])
-def test_covariates_that_are_alike_tell_each_others_shape(truth):
+def test_covariates_that_are_alike_share_what_is_known_of_their_shape(truth):
     # So much noise that a histogram on its own says next to nothing; a wrong guess would be off by a factor of three.
     rng, columns = np.random.default_rng(6), (RANGE,) * 6
     errors = {1: [], 6: []}
@@ -92,18 +97,6 @@ def test_cell_numbers_cover_the_range_and_nothing_else():
     assert [cells(column) for column in columns] == [BINS, 3]
 
 
-def test_reference_points_have_the_marginals_and_the_correlation():
-    columns = (Range(0, 1), Range(0, 1), Levels((0, 1, 2)))
-    correlation = np.array([[1.0, 0.7, 0.0], [0.7, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    marginals = (UNIFORM, BELL, np.array([0.5, 0.3, 0.2]))
-    x = reference_points(columns, marginals, correlation, 6_000)
-    # Evenly spread points: far nearer than 1 / sqrt(6000).
-    assert np.abs(np.histogram(x[:, 1], BINS, (-1, 1))[0] / 6_000 - BELL).max() < 0.01
-    assert np.abs(np.bincount(x[:, 2].astype(int)) / 6_000 - marginals[2]).max() < 0.01
-    assert np.corrcoef(x[:, 0], x[:, 1])[0, 1] == pytest.approx(0.7, abs=0.05)
-    np.testing.assert_array_equal(x, reference_points(columns, marginals, correlation, 6_000))
-
-
 def _histogram(values):
     return np.histogram(values, BINS, (-1, 1))[0] / len(values)
 
@@ -134,7 +127,7 @@ def test_windows_count_what_lies_outside_as_their_ends():
     assert into_windows(x, (None, None)) is x
 
 
-def test_a_second_look_knows_plateaus_and_skewed_shapes():
+def test_a_second_histogram_knows_plateaus_and_skewed_shapes():
     rng = np.random.default_rng(7)
     plateau = np.where((np.arange(BINS) >= 4) & (np.arange(BINS) < 18), 1 / 14, 0.0)
     skewed = _histogram(2 * np.clip(np.exp(rng.normal(-2, 0.6, 100_000)), 0, 1) - 1)
@@ -155,7 +148,7 @@ def _mean_error(found, truth):
     return np.mean([np.sum((one - truth) ** 2) for one in found])
 
 
-def test_ends_that_a_second_look_finds_empty_are_cut_off():
+def test_ends_that_a_second_histogram_finds_empty_are_cut_off():
     rng = np.random.default_rng(8)
     # Even records from -0.1 to 0.1 of a range, in a window from -0.25 to 0.25.
     truth = _histogram(rng.uniform(-0.4, 0.4, 100_000))
@@ -191,3 +184,31 @@ def test_a_range_that_is_filled_keeps_its_window():
         ((window,), (marginal,)) = clean_windows([(0.3, 0.5)], [UNIFORM], sd)
         assert window == (0.3, 0.5)
         np.testing.assert_allclose(marginal, UNIFORM, rtol=0.05)
+
+
+# --- curves along a range ---
+
+
+@pytest.mark.parametrize("knots", [2, 3, 7, BINS, BINS + 1, 1_000])
+@pytest.mark.parametrize("high", [1.0, 1.0 - 1.0 / BINS, 0.3])
+def test_a_line_gives_to_the_bit_what_numpy_interpolates(knots, high):
+    rng = np.random.default_rng(knots)
+    at, values = np.linspace(-high, high, knots), rng.standard_normal(knots)
+    beside = [np.nextafter(at, -2.0), np.nextafter(at, 2.0), np.nextafter(np.nextafter(at, -2.0), -2.0)]
+    x = np.clip(np.concatenate([rng.uniform(-1, 1, 20_000), at, *beside, [0.0]]), -high, high)
+    np.testing.assert_array_equal(Line(-high, high, values)(x), np.interp(x, at, values), strict=True)
+
+
+@pytest.mark.parametrize("marginal", [BELL, SKEWED], ids=["bell", "skewed"])
+def test_curves_are_the_same_wherever_they_are_written(marginal):
+    scores = normal_scores(marginal)
+    rows = recurrence(marginal, scores, 3)
+    ranks = Ranks.of(marginal, scores, rows, steps=True, jumps=4)
+    x = np.random.default_rng(0).uniform(-1, 1, 500)
+    fresh = polynomials(unroll(x, scores), rows)
+    fresh += ranks(x, fresh)
+    out = np.full((12, 500), np.nan)
+    written = polynomials(unroll(x, scores), rows, out)
+    ranks(x, written, out[3:])
+    np.testing.assert_array_equal(out[:9], fresh)
+    assert np.isnan(out[9:]).all()

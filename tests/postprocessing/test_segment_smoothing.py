@@ -63,7 +63,7 @@ def covered(truth, tables=25):
 
 @pytest.mark.parametrize("truth", [0.2 * np.sin(3 * np.linspace(-1, 1, 8)), np.full(8, 0.1)], ids=["wave", "flat"])
 def test_intervals_cover_segments_about_as_often_as_they_say(truth):
-    # 25 tables whose eight segments hang together: allow for them as for 50 independent ones.
+    # 25 tables whose eight segments are dependent: allow for them as for 50 independent ones.
     assert covered(truth) > 0.9 - 3 * np.sqrt(0.09 / 50)
 
 

@@ -42,8 +42,8 @@ def test_it_is_the_usual_augmented_score(y, t, e, mu0, mu1):
 
 
 @given(values, st.sampled_from([0, 1]), st.floats(0.01, 0.5), st.floats(0, 1), values)
-def test_no_score_exceeds_the_bound(y, t, least, where, f):
-    e = least + where * (1 - 2 * least)
+def test_no_score_exceeds_the_bound(y, t, least, part, f):
+    e = least + part * (1 - 2 * least)
     assert abs(score(y, t, e, f)) <= aipw_score_bound(2.0, least) * (1 + 1e-9)
 
 

@@ -36,28 +36,28 @@ def test_bins_are_half_octaves_below_the_ceiling():
 @pytest.mark.parametrize("scale", [0.001, 0.03, 0.2, 1.0])
 @pytest.mark.parametrize("sd", [1e-9, 0.003, 0.02])
 def test_the_scale_of_a_normal_is_recovered(scale, sd):
-    # With this much noise a single draw may be off by a quarter and more, so the middle one of several is looked at.
+    # With this much noise a single draw may be off by a quarter and more, so the middle one of several is taken.
     noise = np.random.default_rng(int(1e6 * scale)).normal(0, sd, (9, BINS))
     found = [MagnitudeHistogram.fit(fractions, sd, CEILING).scale for fractions in histogram(normal(scale)) + noise]
-    # Scales are told apart to an eighth of an octave, and interpolated within half octaves: a tenth is what to expect.
+    # Scales are fitted to an eighth of an octave, and interpolated within half octaves: a tenth is what to expect.
     assert np.median(found) == pytest.approx(scale, rel=0.15 if sd > 0.01 else 0.12)
 
 
 def test_known_factors_are_taken_out_of_the_shape_and_left_in_the_magnitude():
     factors = np.repeat([1.0, 8.0], 500)
     values = normal(0.1) * np.resize(factors, 200_000)
-    spread = MagnitudeHistogram.fit(histogram(values), 0.003, CEILING, (factors, np.ones(factors.size)))
-    np.testing.assert_allclose(spread.mass, histogram(values), atol=0.02)
+    magnitude = MagnitudeHistogram.fit(histogram(values), 0.003, CEILING, (factors, np.ones(factors.size)))
+    np.testing.assert_allclose(magnitude.mass, histogram(values), atol=0.02)
 
 
 def test_mass_is_a_distribution_even_under_much_noise():
     for seed in range(50):
         noise = np.random.default_rng(seed).normal(0, 3.0, BINS)
-        spread = MagnitudeHistogram.fit(histogram(normal(0.1, 1000)) + noise, 3.0, CEILING)
-        assert spread.mass.min() >= 0
-        assert spread.mass.sum() == pytest.approx(1)
-        assert 0 < spread.scale <= CEILING
-        level, excess = spread.clip(1.0)
+        magnitude = MagnitudeHistogram.fit(histogram(normal(0.1, 1000)) + noise, 3.0, CEILING)
+        assert magnitude.mass.min() >= 0
+        assert magnitude.mass.sum() == pytest.approx(1)
+        assert 0 < magnitude.scale <= CEILING
+        level, excess = magnitude.clip(1.0)
         assert level > 0
         assert excess >= 0
 
@@ -65,46 +65,46 @@ def test_mass_is_a_distribution_even_under_much_noise():
 @pytest.mark.parametrize("seed", [4, 8, 57])
 def test_no_mass_and_no_excess_is_negative_by_rounding(seed):
     factors = np.random.default_rng(seed).uniform(1, 9, 50)
-    spread = MagnitudeHistogram.fit(np.zeros(BINS), 1e3, CEILING, (factors, np.ones(50)))
-    assert spread.mass.min() >= 0
-    assert spread.clip(1e-9)[1] >= 0
+    magnitude = MagnitudeHistogram.fit(np.zeros(BINS), 1e3, CEILING, (factors, np.ones(50)))
+    assert magnitude.mass.min() >= 0
+    assert magnitude.clip(1e-9)[1] >= 0
     assert _shape_cells((factors, np.ones(50))).min() >= 0
 
 
 def test_what_stands_clear_of_the_noise_is_believed():
     values = np.concatenate([normal(0.01, 95_000), np.full(5_000, 3.0)])
-    spread = MagnitudeHistogram.fit(histogram(values), 0.001, CEILING)
-    assert 1 - spread.below(2.0) == pytest.approx(0.05, abs=0.005)
+    magnitude = MagnitudeHistogram.fit(histogram(values), 0.001, CEILING)
+    assert 1 - magnitude.below(2.0) == pytest.approx(0.05, abs=0.005)
 
 
 def test_below_and_excess_agree_with_a_normal():
-    spread = MagnitudeHistogram.fit(histogram(normal(0.2)), 1e-6, CEILING)
+    magnitude = MagnitudeHistogram.fit(histogram(normal(0.2)), 1e-6, CEILING)
     levels = 0.2 * np.array([0.5, 1.0, 2.0])
-    # Within half octaves mass is spread evenly over the logarithm, which is a few per cent off.
+    # Within half octaves mass is even over the logarithm, which is a few per cent off.
     for level in levels:
-        assert spread.below(level) == pytest.approx(2 * norm.cdf(level / 0.2) - 1, abs=0.03)
+        assert magnitude.below(level) == pytest.approx(2 * norm.cdf(level / 0.2) - 1, abs=0.03)
     z = levels / 0.2
-    np.testing.assert_allclose(spread.excess(levels), 2 * 0.2 * (norm.pdf(z) - z * norm.sf(z)), atol=0.012)
-    assert np.all(np.diff(spread.excess(np.linspace(0, 1, 30))) <= 0)
+    np.testing.assert_allclose(magnitude.excess(levels), 2 * 0.2 * (norm.pdf(z) - z * norm.sf(z)), atol=0.012)
+    assert np.all(np.diff(magnitude.excess(np.linspace(0, 1, 30))) <= 0)
 
 
 def test_below_is_a_distribution_function():
-    spread = MagnitudeHistogram.fit(histogram(normal(0.2)), 1e-6, CEILING)
-    values = [spread.below(level) for level in [0.0, *np.geomspace(1e-6, CEILING, 50)]]
+    magnitude = MagnitudeHistogram.fit(histogram(normal(0.2)), 1e-6, CEILING)
+    values = [magnitude.below(level) for level in [0.0, *np.geomspace(1e-6, CEILING, 50)]]
     assert values == sorted(values)
     assert values[0] == 0
     assert values[-1] == pytest.approx(1)
 
 
 def test_the_clip_shrinks_as_noise_grows_and_where_sides_may_cancel():
-    spread = MagnitudeHistogram.fit(histogram(normal(0.2)), 1e-6, CEILING)
-    by_noise = [spread.clip(noise) for noise in (1e-4, 1e-3, 1e-2, 1e-1, 1.0)]
+    magnitude = MagnitudeHistogram.fit(histogram(normal(0.2)), 1e-6, CEILING)
+    by_noise = [magnitude.clip(noise) for noise in (1e-4, 1e-3, 1e-2, 1e-1, 1.0)]
     levels, excesses = [level for level, _ in by_noise], [excess for _, excess in by_noise]
     assert levels == sorted(levels, reverse=True)
     assert levels[0] > levels[-1]
     assert excesses == sorted(excesses)
-    # A tail that may lie on one side only is feared in full where it is long, and less where it is short.
-    assert spread.clip(1e-2, lopsided=True)[0] < spread.clip(1e-2)[0]
+    # A tail that may lie on one side only is penalised in full where it is long, and less where it is short.
+    assert magnitude.clip(1e-2, lopsided=True)[0] < magnitude.clip(1e-2)[0]
     long = MagnitudeHistogram.fit(
         histogram(normal(0.01) * np.where(RNG.random(200_000) < 0.01, 40.0, 1.0)), 1e-6, CEILING
     )
