@@ -20,7 +20,6 @@ from discreet.audit.configurations import public_facts
 from discreet.audit.replay import replay
 from discreet.audit.result import AuditResult
 from discreet.estimators.measurements import score as score_rounds
-from discreet.privacy import calibration as scales
 from discreet.privacy import gate, noise
 from discreet.privacy.sensitivity import fixed_point as lattice
 from discreet.privacy.sensitivity import sets as geometry
@@ -38,7 +37,7 @@ class Planted(NamedTuple):
 def _patched(*patches: tuple[Any, str, Any]) -> Iterator[None]:
     before = [(where, name, getattr(where, name)) for where, name, _ in patches]
     # Plans of rounds are kept from fit to fit: neither right nor wrong ones may outlive the change.
-    scales.plan_noise.cache_clear()
+    lattice.plan_noise.cache_clear()
     for where, name, value in patches:
         setattr(where, name, value)
     try:
@@ -46,7 +45,7 @@ def _patched(*patches: tuple[Any, str, Any]) -> Iterator[None]:
     finally:
         for where, name, value in before:
             setattr(where, name, value)
-        scales.plan_noise.cache_clear()
+        lattice.plan_noise.cache_clear()
 
 
 def noise_halved() -> AbstractContextManager[None]:

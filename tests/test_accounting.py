@@ -9,15 +9,10 @@ from hypothesis import strategies as st
 from scipy.signal import fftconvolve
 
 from discreet.exceptions import InvalidInput
-from discreet.privacy import accountant as accounting
+from discreet.privacy import loss_distributions
 from discreet.privacy.accountant import (
     SLACK,
-    ClaimedEvent,
-    GaussianEvent,
-    LaplaceEvent,
-    ParallelEvent,
     calibrate_mu,
-    event_from_dict,
     gdp_delta,
     gdp_epsilon,
     lattice_slack,
@@ -25,6 +20,7 @@ from discreet.privacy.accountant import (
     profile_of,
     sequential_profile,
 )
+from discreet.privacy.budget import ClaimedEvent, GaussianEvent, LaplaceEvent, ParallelEvent, event_from_dict
 
 GRID = 2.0**50
 EPSILONS = [0.0, 0.1, 0.5, 1.0, 2.0]
@@ -139,7 +135,7 @@ def test_fourier_transforms_are_off_by_less_than_is_set_aside():
     exact = np.zeros(p.size + q.size - 1)
     for i, j in [(0, 0), (0, -1), (-1, 0), (-1, -1)]:
         exact[(i % p.size) + (j % q.size)] += p[i] * q[j]
-    assert np.abs(fftconvolve(p, q) - exact).sum() < accounting._FOURIER
+    assert np.abs(fftconvolve(p, q) - exact).sum() < loss_distributions._FOURIER
 
 
 @given(st.lists(st.floats(0.01, 1), min_size=1, max_size=6), st.floats(0, 5))

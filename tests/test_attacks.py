@@ -13,7 +13,7 @@ from discreet.papers.private_ate.equations import Exact, publish
 from discreet.papers.private_ate.estimator import MEASURED as PRIVATE_CI
 from discreet.papers.propensity.estimator import MEASURED as PROPENSITY
 from discreet.papers.propensity.logistic import sensitivity
-from discreet.privacy.conversions import gdp_epsilon, gdp_mu
+from discreet.privacy.accountant import gdp_epsilon, gdp_mu
 from discreet.testing import seeded_noise
 from evidence.reproduce.pages import write
 from evidence.reproduce.private_ate import attack as private_ci_attack

@@ -6,7 +6,7 @@ import pytest
 from discreet import Bounds, Budget
 from discreet.data.clusters import Clusters, nearest
 from discreet.data.frames import encoded
-from discreet.data.records import ArrayRecords
+from discreet.data.in_memory import ArrayRecords
 from discreet.estimators.clustering import first_clusters, lloyd
 from discreet.exceptions import InvalidInput
 from discreet.papers import PrivateKMeans

@@ -13,12 +13,12 @@ from discreet.privacy.accountant import (
     gdp_delta,
     gdp_epsilon,
     gdp_mu,
+    lattice_delta,
     lattice_slack,
     zcdp_delta,
     zcdp_epsilon,
     zcdp_mu,
 )
-from discreet.privacy.conversions import lattice_delta
 
 epsilons = st.floats(-6, 7).map(lambda exponent: 10**exponent)
 deltas = st.floats(-300, math.log10(0.5)).map(lambda exponent: 10**exponent)

@@ -13,11 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from discreet import Bounds
-from discreet.data.backends import open_table
+from discreet.data.backends import TableSpec, open_table
 from discreet.data.backends.base import Options
 from discreet.data.expressions import E, Formula, Y, by_arm, ends, is_finite, number
+from discreet.data.in_memory import ArrayRecords
 from discreet.data.partition import Partition
-from discreet.data.records import ArrayRecords, Chunk, Records
+from discreet.data.records import Chunk, Records
 from discreet.exceptions import InvalidInput
 
 N = 64
@@ -69,12 +70,12 @@ def opener(kind: str, postgres: str | None = None) -> Any:
         facts: Any = {"outcome": "y", "treatment": "t", "bounds": bounds, "propensity": "e"}
         if postgres is not None:
             options = Options(relation="v")
-            with _table(postgres, columns, "float8"), open_table(postgres, **facts, options=options) as found:
+            with _table(postgres, columns, "float8"), open_table(postgres, TableSpec(**facts), options) as found:
                 yield found
             return
         frame = pl.DataFrame(columns)
         table = frame.lazy() if kind == "polars" else duckdb.connect().from_arrow(frame.to_arrow())
-        with open_table(table, **facts) as found:
+        with open_table(table, TableSpec(**facts)) as found:
             yield found
 
     return opened
@@ -146,7 +147,7 @@ def test_spark_makes_the_same_integers_as_numpy(spark: Any) -> None:
         columns, bounds, formulas = columns_of(VALUES), bounds_of(outcome), whole(PLAIN + WITH_E)
         rows = spark.createDataFrame(list(zip(*(columns[name] for name in "ytex"), strict=True)), ["y", "t", "e", "x"])
         facts: Any = {"outcome": "y", "treatment": "t", "bounds": bounds, "propensity": "e"}
-        with open_table(rows, **facts) as records:
+        with open_table(rows, TableSpec(**facts)) as records:
             np.testing.assert_array_equal(by_row(records, formulas), by_numpy(columns, bounds, formulas))
 
 
@@ -206,7 +207,10 @@ def test_a_formula_that_may_overflow_is_known_before_any_record_is_read() -> Non
 def test_formulas_that_may_overflow_are_added_up_row_by_row_in_postgresql(postgres: str) -> None:
     columns, bounds = columns_of(VALUES), bounds_of((-1.0, 1.0))
     facts: Any = {"outcome": "y", "treatment": "t", "bounds": bounds, "propensity": "e"}
-    with _table(postgres, columns, "float8"), open_table(postgres, **facts, options=Options(relation="v")) as records:
+    with (
+        _table(postgres, columns, "float8"),
+        open_table(postgres, TableSpec(**facts), Options(relation="v")) as records,
+    ):
         assert records.group_sums(None, whole([Y * number(1e200) * number(1e200)])) is None
 
 
@@ -219,7 +223,7 @@ def test_decimals_that_float64_rounds_to_zero_are_zero_in_postgresql(postgres: s
     columns, formulas = columns_of(floats), whole(PLAIN)
     with (
         _table(postgres, columns | {"y": texts}, "numeric"),
-        open_table(postgres, **facts, bounds=bounds, options=Options(relation="v")) as records,
+        open_table(postgres, TableSpec(**facts, bounds=bounds), Options(relation="v")) as records,
     ):
         np.testing.assert_array_equal(by_row(records, formulas), by_numpy(columns, bounds, formulas))
         rows = records.sum(lambda chunk: np.rint(chunk.y * EDGE).astype(np.int64).sum(keepdims=True))

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import Bounds, DifferenceInMeans, Uplift
+from discreet.data.backends import TableSpec, open_table
 from discreet.data.backends import duckdb as duck
-from discreet.data.backends import open_table
 from discreet.data.backends.polars import PolarsSource
 from discreet.data.bounds import Levels
 from discreet.data.partition import Partition
@@ -84,7 +84,7 @@ def test_later_rounds_say_that_earlier_ones_were_spent(monkeypatch: pytest.Monke
         return replace(found, usable=len(calls) == 1)
 
     monkeypatch.setattr(duck.DuckSource, "group", group)
-    with open_table(duckdb.from_arrow(rows()), outcome="y", treatment="t", bounds=BOUNDS) as records:
+    with open_table(duckdb.from_arrow(rows()), TableSpec(outcome="y", treatment="t", bounds=BOUNDS)) as records:
         assert records.group_sums(Partition.of(BY, BOUNDS), ()) is not None
         with pytest.raises(SourceFailed, match=r"reads it in two ways.*stays spent"):
             records.group_sums(Partition.of(BY, BOUNDS), ())
@@ -144,11 +144,8 @@ def test_text_is_compared_to_the_letter_whatever_its_collation(how: str) -> None
     assert sums(opened, bounds, by, relation="it") == sums(table, bounds, by)
     with open_table(
         opened,
-        outcome="y",
-        treatment="t",
-        bounds=bounds,
-        where={"g": "a"},
-        options=duck.Options(relation="it"),  # type: ignore[attr-defined]
+        TableSpec(outcome="y", treatment="t", bounds=bounds, where={"g": "a"}),
+        duck.Options(relation="it"),  # type: ignore[attr-defined]
     ) as found:
         assert found.n == 50
 
@@ -216,7 +213,7 @@ def test_units_are_counted_in_the_rows_that_are_added_up(
 def test_cells_that_change_between_passes_are_noticed() -> None:
     opened = duckdb.connect()
     opened.from_arrow(UNITS).create("it")
-    with open_table(opened.sql("FROM it"), outcome="y", treatment="t", bounds=BOUNDS) as records:
+    with open_table(opened.sql("FROM it"), TableSpec(outcome="y", treatment="t", bounds=BOUNDS)) as records:
         records.group_sums(Partition.of(BY, BOUNDS), ())
         opened.execute("UPDATE it SET x1 = -1 WHERE id < 100")
         with pytest.raises(SourceFailed, match=r"changed while they were being read.*stays spent"):
@@ -246,7 +243,9 @@ def test_what_a_cursor_does_not_see_is_said_and_the_way_out_works() -> None:
 
 def test_a_file_that_changes_under_polars_is_a_sentence(tmp_path: Path) -> None:
     pq.write_table(rows(4_000), tmp_path / "it.parquet")
-    with open_table(pl.scan_parquet(tmp_path / "it.parquet"), outcome="y", treatment="t", bounds=BOUNDS) as records:
+    with open_table(
+        pl.scan_parquet(tmp_path / "it.parquet"), TableSpec(outcome="y", treatment="t", bounds=BOUNDS)
+    ) as records:
         records.group_sums(Partition.of(BY, BOUNDS), ())
         pq.write_table(rows(), tmp_path / "it.parquet")
         with pytest.raises(SourceFailed, match="stays spent"):

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import ATE, Bounds, DifferenceInMeans, Uplift
-from discreet.data.backends import open_table
+from discreet.data.backends import TableSpec, open_table
 from discreet.data.bounds import Levels, Range
 from discreet.exceptions import InvalidInput, SourceFailed
 from discreet.testing import record_sums, seeded_noise
@@ -207,7 +207,7 @@ def test_decimals_are_the_nearest_floats_everywhere(tmp_path: Path) -> None:
 
     found = set()
     for table in awkward_tables(tmp_path).values():
-        with open_table(table, outcome="y", treatment="t", bounds=AWKWARD) as records:
+        with open_table(table, TableSpec(outcome="y", treatment="t", bounds=AWKWARD)) as records:
             found.add(int(records.sum(kernel)[0]))
     prices = np.array([float(price) for price in awkward()["price"].to_pylist()])
     assert found == {int((np.clip((prices - 5) / 5, -1, 1).view(np.int64) >> 12).sum())}
@@ -400,7 +400,7 @@ def test_a_full_disk_is_one_sentence_without_data(tmp_path: Path, monkeypatch: p
 
 def test_a_parquet_table_lets_go_of_its_connection(tmp_path: Path) -> None:
     pq.write_table(simple(np.arange(40) / 4), tmp_path / "it.parquet")
-    with open_table(str(tmp_path / "it.parquet"), outcome="y", treatment="t", bounds=SIMPLE) as records:
+    with open_table(str(tmp_path / "it.parquet"), TableSpec(outcome="y", treatment="t", bounds=SIMPLE)) as records:
         connection: duckdb.DuckDBPyConnection = records.source.connection  # type: ignore[attr-defined]
         connection.execute("SELECT 1")
     with pytest.raises(duckdb.Error):

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.data.backends import open_table
-from discreet.data.backends.group_by import equal_steps, thresholds
+from discreet.data.backends import TableSpec, open_table
+from discreet.data.backends.cells import equal_steps, thresholds
 from discreet.data.bounds import Bounds, Range
 from discreet.data.expressions import ByCell, E, Y, by_arm, number
 from discreet.data.partition import Partition
@@ -104,7 +104,7 @@ def test_engines_add_up_the_integers_of_the_grid(case, neighbours, seed):
         duckdb.connect().from_arrow(pl.DataFrame(columns).to_arrow()),
     ):
         with (
-            open_table(table, outcome="y", treatment="t", bounds=BOUNDS, propensity="e") as records,
+            open_table(table, TableSpec(outcome="y", treatment="t", bounds=BOUNDS, propensity="e")) as records,
             frozen_noise(),
             record_sums() as recorded,
         ):

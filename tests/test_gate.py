@@ -7,16 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.data.bounds import Bounds
-from discreet.data.records import CHUNK_ROWS, ArrayRecords, Chunk
+from discreet.data.in_memory import ArrayRecords
+from discreet.data.records import CHUNK_ROWS, Chunk
 from discreet.exceptions import BudgetExceeded, InvalidBudget, InvalidInput
 from discreet.privacy import gate as gate_module
 from discreet.privacy.accountant import SLACK, calibrate_mu, lattice_slack, sets_slack_aside
 from discreet.privacy.budget import Budget
-from discreet.privacy.calibration import CAPACITY_BITS, SUM_BITS, noise_sd
 from discreet.privacy.gate import Gate
 from discreet.privacy.noise import MAX_SCALE
 from discreet.privacy.query import Query
-from discreet.privacy.sensitivity.sets import GRID_BITS, Ball, Cells, Gram, Interval, MeanSquare
+from discreet.privacy.sensitivity.fixed_point import CAPACITY_BITS, GRID_BITS, SUM_BITS, noise_sd
+from discreet.privacy.sensitivity.sets import Ball, Cells, Gram, Interval, MeanSquare
 from discreet.testing import frozen_noise, record_sums, seeded_noise, watched
 
 N = 5_000

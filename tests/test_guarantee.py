@@ -9,14 +9,10 @@ from hypothesis import strategies as st
 
 from discreet.exceptions import InvalidBudget, InvalidInput
 from discreet.privacy.accountant import (
-    ClaimedEvent,
-    GaussianEvent,
-    LaplaceEvent,
-    ParallelEvent,
     calibrate_mu,
     gdp_epsilon,
 )
-from discreet.privacy.budget import Budget
+from discreet.privacy.budget import Budget, ClaimedEvent, GaussianEvent, LaplaceEvent, ParallelEvent
 from discreet.privacy.guarantee import Guarantee, parallel, sequential
 
 GRID = 2.0**45

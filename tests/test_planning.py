@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import ATE, Bounds, DifferenceInMeans, plan
-from discreet.data import records
+from discreet.data import in_memory
 from discreet.datasets import draw
 from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds
 from discreet.privacy import gate
@@ -81,7 +81,7 @@ def test_planning_touches_no_data_and_draws_no_noise(monkeypatch):
     for where, name in (
         (gate.Gate, "__init__"),
         (gate.Gate, "ask"),
-        (records.ArrayRecords, "of"),
+        (in_memory.ArrayRecords, "of"),
         (gate, "discrete_gaussian"),
         (gate, "discrete_laplace"),
     ):

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from psycopg import sql
 
 from discreet import Bounds, DifferenceInMeans, Levels, Range, Uplift
-from discreet.data.backends import open_table
+from discreet.data.backends import TableSpec, open_table
 from discreet.data.backends.base import Options
 from discreet.data.backends.postgres.copy import decoded
 from discreet.data.records import Chunk, IntArray
@@ -122,9 +122,9 @@ def test_every_type_of_column_gives_the_same_numbers_as_in_memory(
     database.execute("CREATE TYPE arm AS ENUM ('placebo', 'the drug')")
     stored = frame.assign(smokes=frame["smokes"].astype(int)) if types[-1] == "int2" else frame
     write(database, stored, dict(zip(frame.columns, types, strict=True)))
-    with open_table(frame, bounds=ODD, **ROLES) as here:
+    with open_table(frame, TableSpec(bounds=ODD, **ROLES)) as here:
         expected = here.sum(fingerprint)
-    with open_table(postgres, bounds=ODD, options=Options(relation="claims"), **ROLES) as there:
+    with open_table(postgres, TableSpec(bounds=ODD, **ROLES), Options(relation="claims")) as there:
         np.testing.assert_array_equal(there.sum(fingerprint), expected)
     by = {"age": 3, "paid": 2, 'the "ward" %s {}': "levels"}
     estimator = Uplift(epsilon=1, bounds=ODD, by=by)
@@ -348,7 +348,7 @@ def test_a_stream_that_ends_early_is_refused(n: int, width: int, data: st.DataOb
 
 def test_nothing_of_the_connection_is_printed(postgres: str, database: psycopg.Connection[Any]) -> None:
     write(database, study(50), TYPES)
-    with open_table(postgres, bounds=BOUNDS, options=Options(relation="claims"), **ROLES) as records:
+    with open_table(postgres, TableSpec(bounds=BOUNDS, **ROLES), Options(relation="claims")) as records:
         assert "host" not in repr(records)
         assert records.source.connection.info.transaction_status == psycopg.pq.TransactionStatus.INTRANS  # type: ignore[attr-defined]
     assert records.source.connection.closed  # type: ignore[attr-defined]

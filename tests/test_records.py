@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.data.bounds import Bounds, Levels, Range
-from discreet.data.records import CHUNK_ROWS, ArrayRecords, Chunk, IntArray
+from discreet.data.in_memory import ArrayRecords
+from discreet.data.records import CHUNK_ROWS, Chunk, IntArray
 from discreet.exceptions import InvalidInput, MissingBounds
 
 BOUNDS = Bounds(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from discreet.data.bounds import Bounds
 from discreet.exceptions import InvalidBudget, InvalidInput, UnsupportedRelease
 from discreet.privacy.accountant import calibrate_mu
-from discreet.privacy.events import ClaimedEvent, GaussianEvent, LaplaceEvent, ParallelEvent
+from discreet.privacy.budget import ClaimedEvent, GaussianEvent, LaplaceEvent, ParallelEvent
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases.average import Release, Uncertainty
 

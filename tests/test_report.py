@@ -10,7 +10,7 @@ from scipy.special import ndtr
 from discreet.data.bounds import Bounds, Levels, Range
 from discreet.exceptions import MissingExtra
 from discreet.privacy.accountant import calibrate_mu
-from discreet.privacy.events import ClaimedEvent, LaplaceEvent
+from discreet.privacy.budget import ClaimedEvent, LaplaceEvent
 from discreet.releases.average import Uncertainty
 from discreet.releases.plots import release_figure
 from discreet.releases.report import finding, guess, render, save_report

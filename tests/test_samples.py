@@ -12,8 +12,9 @@ import pytest
 from discreet import ATE, CATE, Bounds, DifferenceInMeans, Uplift
 from discreet.data.backends import base as sources
 from discreet.data.bounds import Range
-from discreet.data.records import CHUNK_ROWS, ArrayRecords
-from discreet.data.sampling import chosen, sample_of
+from discreet.data.in_memory import ArrayRecords
+from discreet.data.records import CHUNK_ROWS
+from discreet.data.sampling import chosen
 from discreet.estimators import _allocation
 from discreet.exceptions import InvalidInput, SourceFailed
 from discreet.privacy.gate import Gate
@@ -136,11 +137,11 @@ def test_a_table_that_is_not_long_is_used_as_a_whole() -> None:
 
 def test_an_empty_sample_adds_up_to_nothing(short: None) -> None:
     records = ArrayRecords.of(*_arrays(), bounds=BOUNDS, sample_by=NUMBERED["id"])
-    none = sample_of(records, 0.0, 0.0)
+    none = records.sample(0.0, 0.0)
     assert none is not None
     np.testing.assert_array_equal(none.sum(lambda chunk: np.array([len(chunk.t), 7])), [0, 0])
     assert len(none.kept) == 0  # type: ignore[attr-defined]
-    half = sample_of(records, 0.5, 3_000.0)
+    half = records.sample(0.5, 3_000.0)
     assert max(len(chunk.t) for chunk in half.kept) <= CHUNK_ROWS
 
 

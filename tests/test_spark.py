@@ -16,7 +16,7 @@ import pytest
 
 import discreet
 from discreet import Bounds, Levels, Range, Uplift
-from discreet.data.backends import open_table
+from discreet.data.backends import TableSpec, open_table
 from discreet.data.records import Chunk, IntArray
 from discreet.exceptions import InvalidInput, SourceFailed
 from discreet.testing import seeded_noise
@@ -117,7 +117,7 @@ def test_a_worker_that_is_killed_in_the_middle_changes_no_sum(spark: Any, file: 
 
     # Workers do not have this file.
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    with open_table(spark.read.parquet(file).repartition(5), bounds=BOUNDS, **ROLES) as records:
+    with open_table(spark.read.parquet(file).repartition(5), TableSpec(bounds=BOUNDS, **ROLES)) as records:
         alive = records.sum(counted)
         after = records.sum(deadly)
     assert not Path(f"/proc/{killed.read_text()}").exists()
@@ -217,7 +217,7 @@ def test_rows_are_told_of_while_partitions_finish(spark: Any, file: str) -> None
         time.sleep(0.3)
         return np.array([len(chunk.t)])
 
-    with open_table(spark.read.parquet(file).repartition(8), bounds=BOUNDS, **ROLES) as records:
+    with open_table(spark.read.parquet(file).repartition(8), TableSpec(bounds=BOUNDS, **ROLES)) as records:
         np.testing.assert_array_equal(records.sum(slowly, told.append), [6_000])
     assert len(told) > 2
     assert sum(told) == 6_000
@@ -232,7 +232,7 @@ def test_whoever_stops_waiting_stops_the_job(spark: Any, file: str) -> None:
         return np.array([len(chunk.t)])
 
     frame, start = spark.read.parquet(file).repartition(40), time.monotonic()
-    with open_table(frame, bounds=BOUNDS, **ROLES) as records, pytest.raises(KeyboardInterrupt):
+    with open_table(frame, TableSpec(bounds=BOUNDS, **ROLES)) as records, pytest.raises(KeyboardInterrupt):
         records.sum(slowly, stop)
     # Two workers would take a minute for all partitions.
     assert time.monotonic() - start < 45

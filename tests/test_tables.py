@@ -9,9 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from discreet.data.backends import open_table
+from discreet.data.backends import TableSpec, open_table
 from discreet.data.bounds import Bounds, Levels, Range
-from discreet.data.records import CHUNK_ROWS, ArrayRecords, Chunk, IntArray, Records
+from discreet.data.in_memory import ArrayRecords
+from discreet.data.records import CHUNK_ROWS, Chunk, IntArray, Records
 from discreet.exceptions import InvalidInput, MissingBounds, SourceFailed
 
 BOUNDS = Bounds(
@@ -66,7 +67,7 @@ def in_memory(frame: pd.DataFrame, bounds: Bounds = BOUNDS) -> Records:
 
 def opened(path: Path | str, **arguments: Any) -> Records:
     """Records of a table, checked as the first round does."""
-    with open_table(path, **arguments) as records:
+    with open_table(path, TableSpec(**arguments)) as records:
         records.sum(lambda chunk: np.ones(1, dtype=np.int64))
         return records
 

@@ -13,7 +13,7 @@ from discreet.datasets import adum, criteo_shaped
 from discreet.estimators.uplift import declared, segments_in_words
 from discreet.exceptions import DiscreetError, InvalidBudget, InvalidInput, MissingBounds, NotFitted, UnsupportedRelease
 from discreet.privacy import gate as gate_module
-from discreet.privacy.events import GaussianEvent, LaplaceEvent
+from discreet.privacy.budget import GaussianEvent, LaplaceEvent
 from discreet.releases.report import render_page, save_page
 from discreet.testing import frozen_noise, seeded_noise
 

@@ -12,7 +12,7 @@ from discreet.exceptions import InvalidInput
 from discreet.privacy.gate import Gate, Watcher, _watchers
 from discreet.privacy.noise import _generator, _seeded, drawing_is_seeded
 from discreet.privacy.query import Released, Round
-from discreet.privacy.sensitivity.sets import Geometry
+from discreet.privacy.sensitivity.fixed_point import SensitivitySet
 
 
 def seeded_noise(seed: int) -> AbstractContextManager[None]:
@@ -69,7 +69,7 @@ def frozen_noise() -> Iterator[None]:
         _generator.reset(token)
 
 
-Recorded = tuple[str, Geometry, IntArray, float]
+Recorded = tuple[str, SensitivitySet, IntArray, float]
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from discreet.audit.attacks.floats import reachable
 from discreet.audit.black_box import bounds_of, clopper_pearson, distinguish, most_epsilon
 from discreet.audit.lower_bounds import Censored, Law, least_delta, least_epsilon, shift_epsilon
 from discreet.exceptions import InvalidInput
-from discreet.privacy.conversions import gdp_delta, gdp_epsilon
+from discreet.privacy.accountant import gdp_delta, gdp_epsilon
 from discreet.privacy.noise import published_laplace
 from discreet.testing import seeded_noise
 

@@ -12,7 +12,7 @@ from discreet.datasets import adum, criteo_shaped
 from discreet.exceptions import DiscreetError, InvalidBudget, InvalidInput, MissingBounds, NotFitted, UnsupportedRelease
 from discreet.papers import ADUM, PrivateKMeans, UnprovedClaim
 from discreet.papers.adum.release import SegmentRelease
-from discreet.privacy.events import ClaimedEvent, LaplaceEvent
+from discreet.privacy.budget import ClaimedEvent, LaplaceEvent
 from discreet.testing import frozen_noise, seeded_noise
 
 STUDY = adum(3_000, 0)

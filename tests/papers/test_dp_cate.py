@@ -11,7 +11,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.svm import SVC
 
 from discreet import Bounds, InvalidBudget, InvalidInput, MissingBounds, NotFitted
-from discreet.data.records import ArrayRecords
+from discreet.data.in_memory import ArrayRecords
 from discreet.datasets import dp_cate
 from discreet.papers import DPCATE
 from discreet.papers.common.arrays import gather

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from discreet import Bounds, InvalidBudget, InvalidInput, MissingBounds, NotFitted
-from discreet.data.records import ArrayRecords
+from discreet.data.in_memory import ArrayRecords
 from discreet.datasets import dp_cate
 from discreet.papers import DPCATEFunction
 from discreet.papers.common.arrays import gather

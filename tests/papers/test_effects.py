@@ -7,7 +7,7 @@ import pytest
 
 from discreet import Bounds, InvalidInput, UnsupportedRelease
 from discreet.papers.meta_learners.release import LearnerRelease, ReleasedModel, Term
-from discreet.privacy.events import ClaimedEvent
+from discreet.privacy.budget import ClaimedEvent
 from discreet.privacy.guarantee import Guarantee
 
 BOUNDS = Bounds(outcome=(0, 1), covariates={"age": (20, 60), "sex": ["f", "m"]})

@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.utils import check_random_state
 
 from discreet import Bounds
-from discreet.data.records import ArrayRecords
+from discreet.data.in_memory import ArrayRecords
 from discreet.datasets import Study, private_ci
 from discreet.papers.common.arrays import gather
 from discreet.papers.common.influence import noise_factor

@@ -17,7 +17,7 @@ from discreet.papers.common.arrays import Rows, into_unit_ball, split
 from discreet.papers.propensity import iptw, logistic
 from discreet.papers.propensity.release import PointRelease
 from discreet.privacy.accountant import gdp_mu
-from discreet.privacy.events import ClaimedEvent, ParallelEvent
+from discreet.privacy.budget import ClaimedEvent, ParallelEvent
 from discreet.testing import frozen_noise, seeded_noise
 
 STUDY = propensity_scores(2.0, 0)

@@ -17,7 +17,7 @@ from discreet.papers.adum import functional_mechanism as functional
 from discreet.papers.adum.two_model import joint_sensitivity, objective_budget
 from discreet.papers.adum.two_model_release import TwoModelRelease, unit_features
 from discreet.papers.propensity import logistic
-from discreet.privacy.events import ClaimedEvent
+from discreet.privacy.budget import ClaimedEvent
 from discreet.testing import frozen_noise, seeded_noise
 
 STUDY = adum(3_000, 0, frequency=np.pi)

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from discreet.data._arrays import ScratchBuffer
 from discreet.data.bounds import Levels, Range
+from discreet.data.columns import ScratchBuffer
 from discreet.data.records import CHUNK_ROWS
 from discreet.postprocessing.basis import Basis, Size, combine, size_for
 from discreet.postprocessing.marginals import BINS

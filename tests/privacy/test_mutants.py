@@ -23,7 +23,6 @@ from discreet.ledger import state as book
 from discreet.papers import TLearner
 from discreet.papers.common import sample_splitting as halves
 from discreet.papers.meta_learners import stages as learners_stages
-from discreet.privacy import calibration as scales
 from discreet.privacy import gate, noise
 from discreet.privacy.sensitivity import fixed_point as lattice
 from discreet.privacy.sensitivity import sets as geometry
@@ -90,9 +89,9 @@ MUTANTS = {
         (lambda _: test_gate.test_drawn_noise_has_the_stated_spread(Ball(1.0, test_gate.DRAWS), test_gate.BUDGET, 2),),
     ),
     "the scale is half of what the diameter needs": Mutant(
-        scales.plan_noise.__wrapped__,
-        "math.nextafter(diameter / strength, math.inf)",
-        "math.nextafter(diameter / strength / 2, math.inf)",
+        lattice.plan_noise.__wrapped__,
+        "math.nextafter(diameter / spendable, math.inf)",
+        "math.nextafter(diameter / spendable / 2, math.inf)",
         (lambda _: test_gate.test_stated_noise_follows_from_diameter_and_share(),),
     ),
     "the diameter of add-remove serves replace-one": Mutant(
@@ -114,7 +113,7 @@ MUTANTS = {
         (lambda _: test_gate.test_one_nan_counts_as_the_low_end_of_an_interval("replace-one"),),
     ),
     "a unit counts as one row": Mutant(
-        scales._times,
+        lattice._times,
         "rows * diameter",
         "diameter",
         (
@@ -144,12 +143,12 @@ MUTANTS = {
     ),
     "prepared sums are taken whatever their grid": Mutant(
         gate.Gate._known_sums,
-        " and each[1] == grid.grid_bits",
-        "",
+        "each is not None and each.grid_bits == grid.grid_bits",
+        "each is not None",
         (lambda _: test_gate.test_sums_that_were_prepared_on_another_grid_are_taken_anew(),),
     ),
     "the lattice's slack is ignored": Mutant(
-        scales._least_scale,
+        lattice._least_scale,
         "math.sqrt(grid.numbers / (24 * SLACK * share)) if aside else 0.0",
         "0.0",
         (lambda _: test_gate.test_lattices_of_all_releases_add_up_to_no_more_than_calibration_sets_aside(10**9, 20.0),),

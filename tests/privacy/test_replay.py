@@ -16,7 +16,7 @@ from discreet import ATE, CATE, Bounds, DifferenceInMeans
 from discreet.audit.tape import Tape, Unlike
 from discreet.postprocessing import group_shrinkage as shrinkage
 from discreet.postprocessing import reference_population as moments
-from discreet.privacy.calibration import plan_noise
+from discreet.privacy.sensitivity.fixed_point import plan_noise
 from discreet.privacy.sensitivity.sets import Ball, Cells, Gram, Interval, MeanSquare
 from discreet.testing import seeded_noise
 

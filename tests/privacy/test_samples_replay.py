@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import ATE, CATE, Bounds
-from discreet.data.records import ArrayRecords, Unit
+from discreet.data.in_memory import ArrayRecords
+from discreet.data.records import Unit
 from discreet.data.sampling import chosen
 from discreet.estimators import _allocation
 from discreet.privacy.budget import Budget

@@ -10,7 +10,8 @@ from sklearn.utils import check_random_state
 
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
-from discreet.data.records import ArrayRecords, Chunk
+from discreet.data.in_memory import ArrayRecords
+from discreet.data.records import Chunk
 from discreet.datasets import dp_cate, ihdp, rhc
 from discreet.papers.common.arrays import gather
 from discreet.papers.common.influence import noise_factor

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
-from discreet.data.records import ArrayRecords
+from discreet.data.in_memory import ArrayRecords
 from discreet.datasets import Study, private_ci, private_ci_rct, rhc
 from discreet.estimators.ate import ATE
 from discreet.exceptions import InvalidInput

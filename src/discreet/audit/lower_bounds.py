@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
 from discreet.data._arrays import Float
-from discreet.privacy.conversions import gdp_epsilon
+from discreet.privacy.accountant import gdp_epsilon
 
 _THRESHOLDS = 4_001
 

@@ -16,10 +16,8 @@ from discreet.audit.search import Pool
 from discreet.audit.tape import Tape, Unlike, ratio, repeated, too_quiet
 from discreet.data._arrays import IntArray
 from discreet.exceptions import DiscreetError, InvalidInput
-from discreet.privacy.accountant import profile_of
-from discreet.privacy.budget import Budget
-from discreet.privacy.conversions import gdp_epsilon
-from discreet.privacy.events import Event, GaussianEvent, LaplaceEvent, ParallelEvent
+from discreet.privacy.accountant import gdp_epsilon, profile_of
+from discreet.privacy.budget import Budget, Event, GaussianEvent, LaplaceEvent, ParallelEvent
 from discreet.privacy.query import Round
 from discreet.releases.wording import leaves
 

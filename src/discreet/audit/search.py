@@ -15,7 +15,8 @@ from discreet.audit.neighbours import Record, extremes, mutant, random_record, t
 from discreet.audit.tape import Tape
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
-from discreet.data.records import ArrayRecords, Chunk
+from discreet.data.in_memory import ArrayRecords
+from discreet.data.records import Chunk
 from discreet.privacy.guarantee import Neighbours
 from discreet.privacy.query import Round
 

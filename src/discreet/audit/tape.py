@@ -18,7 +18,7 @@ import numpy as np
 
 from discreet.audit.neighbours import Table
 from discreet.data._arrays import Float, IntArray
-from discreet.data.records import ArrayRecords
+from discreet.data.in_memory import ArrayRecords
 from discreet.exceptions import DiscreetError, InvalidInput
 from discreet.papers.common.arrays import Part, gather
 from discreet.privacy.gate import Gate

@@ -13,10 +13,11 @@ from math import sqrt
 from numbers import Real
 from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar, Unpack, cast
 
-from discreet.data.backends import open_table
+from discreet.data.backends import TableSpec, open_table
 from discreet.data.backends.base import Options
 from discreet.data.bounds import Bounds
-from discreet.data.records import ArrayRecords, Records, Unit
+from discreet.data.in_memory import ArrayRecords
+from discreet.data.records import Records, Unit
 from discreet.estimators import _allocation
 from discreet.estimators.measurements.score import Score
 from discreet.exceptions import InvalidInput, MissingBounds, NotFitted
@@ -278,8 +279,7 @@ class TableFits(ArrayFits[ReleaseT]):
                 "so leave it out."
             )
         source = Options(relation=options.get("relation"), query=options.get("query"), workers=options.get("workers"))
-        with open_table(
-            table,
+        spec = TableSpec(
             outcome=outcome,
             treatment=treatment,
             covariates=covariates,
@@ -289,8 +289,8 @@ class TableFits(ArrayFits[ReleaseT]):
             unit=options.get("unit"),
             max_rows=options.get("max_rows"),
             sample_by=options.get("sample_by"),
-            options=source,
-        ) as records:
+        )
+        with open_table(table, spec, source) as records:
             self._fit(records, progress)
             if records.unit is not None and records.unit.max_rows > 1:
                 self.release_ = replace(self.release_, notes=(*self.release_.notes, _unit_note(records.unit)))

@@ -22,9 +22,9 @@ from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds
 from discreet.postprocessing.basis import Basis, choose_size
 from discreet.privacy.accountant import calibrate_mu
 from discreet.privacy.budget import Budget
-from discreet.privacy.calibration import noise_sd
 from discreet.privacy.guarantee import Neighbours
-from discreet.privacy.sensitivity.sets import Ball, Geometry, MeanSquare
+from discreet.privacy.sensitivity.fixed_point import SensitivitySet, noise_sd
+from discreet.privacy.sensitivity.sets import Ball, MeanSquare
 
 Estimator = Literal["ate", "difference-in-means"]
 # Scores and residuals are clipped at about this many standard deviations.
@@ -220,7 +220,7 @@ class _Draft:
             raise InvalidBudget("ATE needs delta, e.g. delta=1e-6: its rounds add Gaussian noise.")
         total = epsilon if budget.delta is None else calibrate_mu(epsilon, budget.delta)
 
-        def noise(geometry: Geometry, share: float) -> float:
+        def noise(geometry: SensitivitySet, share: float) -> float:
             kept = share if self.neighbours == "replace-one" else share * (1.0 - COUNT)
             return noise_sd(geometry, kept, total, budget.pure, self.neighbours, self.n) / self.n
 
@@ -254,7 +254,7 @@ class _Draft:
         )
 
     def _nuisance(
-        self, noise: Callable[[Geometry, float], float], basis: Basis, allocation: Allocation
+        self, noise: Callable[[SensitivitySet, float], float], basis: Basis, allocation: Allocation
     ) -> tuple[float, float]:
         """Remainder, and by what factor the noise in the prognosis widens the score."""
         # Later rounds go to the features that matter; all share the first one.

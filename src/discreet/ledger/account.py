@@ -9,8 +9,8 @@ from typing import Any
 
 from discreet.ledger.composition import Composition, Cost, Total, admits, gaussian_limit, plain_limit, within_quota
 from discreet.ledger.state import DataSet, Proposal, Request
-from discreet.privacy.accountant import ClaimedEvent, Event, GaussianEvent, event_from_dict, profile_of
-from discreet.privacy.budget import Budget
+from discreet.privacy.accountant import profile_of
+from discreet.privacy.budget import Budget, ClaimedEvent, Event, GaussianEvent, event_from_dict
 from discreet.privacy.guarantee import Neighbours
 
 # Composing distributions takes a tenth of a second each: beyond this many the plain sum is all that is said.

@@ -12,9 +12,8 @@ from functools import lru_cache
 from typing import Any, Literal, get_args
 
 from discreet.exceptions import InvalidBudget, InvalidInput
-from discreet.privacy.accountant import RESERVE, SLACK, calibrate_mu, gdp_mu, sets_slack_aside
+from discreet.privacy.accountant import RESERVE, SLACK, calibrate_mu, gdp_mu, lattice_delta, sets_slack_aside
 from discreet.privacy.budget import Budget
-from discreet.privacy.conversions import lattice_delta
 
 Composition = Literal["either", "gaussian", "plain"]
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.data._arrays import Float, ScratchBuffer
+from discreet.data._arrays import Float
+from discreet.data.columns import ScratchBuffer
 from discreet.postprocessing.basis import Basis
 from discreet.postprocessing.marginals import into_windows, polynomials, unroll
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from discreet.exceptions import InvalidInput
-from discreet.privacy.events import ClaimedEvent, Event, GaussianEvent, LaplaceEvent, ParallelEvent
+from discreet.privacy.budget import ClaimedEvent, Event, GaussianEvent, LaplaceEvent, ParallelEvent
 from discreet.privacy.guarantee import Guarantee
 
 RELATION = {

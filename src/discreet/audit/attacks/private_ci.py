@@ -17,7 +17,7 @@ from discreet.audit.mechanism import claimed_budget, fitted
 from discreet.audit.neighbours import Table
 from discreet.audit.result import AuditResult
 from discreet.data._arrays import Float
-from discreet.data.records import ArrayRecords
+from discreet.data.in_memory import ArrayRecords
 from discreet.datasets import Study, private_ci
 from discreet.papers.common.arrays import gather
 from discreet.papers.private_ate.equations import Exact, Parts

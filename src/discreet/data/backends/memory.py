@@ -14,11 +14,11 @@ from discreet.data.backends.base import Options, missing_unit, too_many_rows
 from discreet.data.backends.scan import Columns, named
 from discreet.data.columns import arrow
 from discreet.data.frames import vector
-from discreet.data.records import ArrayRecords
+from discreet.data.in_memory import ArrayRecords
 from discreet.exceptions import InvalidInput
 
 
-def source(table: Any, columns: Columns, options: Options) -> ArrayRecords:
+def open_records(table: Any, columns: Columns, options: Options) -> ArrayRecords:
     """Records in memory; columns are referred to, not copied, unless a filter leaves rows out."""
     if options.relation is not None or options.query is not None:
         raise InvalidInput("relation= and query= belong to a database: leave them out for frames, and use where=.")
@@ -52,7 +52,7 @@ def source(table: Any, columns: Columns, options: Options) -> ArrayRecords:
         propensity=frame[columns.propensity].to_native() if by_column else columns.propensity,
         unit=columns.unit,
         sample_by=None if columns.sample_by is None else frame[columns.sample_by].to_native(),
-        public=("the filter that chose the records",) if any(each.half is None for each in columns.where) else (),
+        public=columns.public,
     )
 
 

@@ -76,6 +76,11 @@ class Columns:
         return wanted
 
     @property
+    def public(self) -> tuple[str, ...]:
+        """What is public about how rows were chosen, one phrase each; that halves are used is said elsewhere."""
+        return ("the filter that chose the records",) if any(each.half is None for each in self.where) else ()
+
+    @property
     def names(self) -> Names:
         """What errors call the columns."""
         return Names(

@@ -1,10 +1,10 @@
-"""SQL of counts and sums by cell and arm: what DuckDB says, and what other dialects change."""
+"""SQL of counts and sums by cell and arm: DuckDB's, and what other dialects change."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from discreet.data.backends.scan import Columns
 from discreet.data.backends.value_counts import Count
 from discreet.data.expressions import Formula
 from discreet.data.partition import Partition
+from discreet.exceptions import InvalidInput
+
+if TYPE_CHECKING:
+    import duckdb
 
 # Adding this and taking it away again rounds to whole numbers, of two to the even one, as IEEE arithmetic does.
 _ROUNDER = 6755399441055744.0
@@ -25,7 +29,7 @@ _WHOLE = _WIDE | _SIGNED | {"boolean", "utinyint", "usmallint", "uinteger"}
 
 @dataclass(frozen=True, slots=True)
 class Sql:
-    """DuckDB's words. ``types`` are the columns' types in lower case; a dialect replaces what differs."""
+    """DuckDB's SQL. ``types`` are the columns' types in lower case; a dialect replaces what differs."""
 
     types: Mapping[str, str]
     double: str = "DOUBLE"
@@ -177,3 +181,10 @@ def quoted(name: str) -> str:
 def literal(text: str) -> str:
     """A text in SQL."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def types_of(relation: duckdb.DuckDBPyRelation) -> dict[str, str]:
+    """Types of the columns by name, in lower case. DuckDB takes names that differ in case for one and the same."""
+    if len({name.lower() for name in relation.columns}) < len(relation.columns):
+        raise InvalidInput("table has two columns with the same name, apart from case: rename one in the query.")
+    return dict(zip(relation.columns, (str(column.id) for column in relation.types), strict=True))

@@ -11,8 +11,8 @@ from itertools import chain
 
 import numpy as np
 
-from discreet.data._arrays import Float, ScratchBuffer
-from discreet.data.columns import Range
+from discreet.data._arrays import Float
+from discreet.data.columns import Range, ScratchBuffer
 from discreet.data.records import CHUNK_ROWS, Chunk
 from discreet.estimators._allocation import WINDOWS
 from discreet.estimators.measurements.location import RowMap

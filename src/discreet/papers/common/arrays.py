@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -10,10 +9,9 @@ import numpy as np
 
 from discreet.data._arrays import Float, IntArray
 from discreet.data.bounds import Bounds, Range
-from discreet.data.expressions import Formula
 from discreet.data.frames import encoded, feature_rows
-from discreet.data.partition import Partition
-from discreet.data.records import CHUNK_ROWS, MIN_ROWS, ArrayRecords, Chunk, Kernel, Records, RowProgress, add_up
+from discreet.data.in_memory import ArrayRecords
+from discreet.data.records import CHUNK_ROWS, MIN_ROWS, Chunk, Kernel, Records, RecordsInMemory, RowProgress, add_up
 from discreet.estimators._base import Progress
 from discreet.exceptions import InvalidInput
 from discreet.privacy.noise import charge_first
@@ -26,7 +24,7 @@ MOST_FEATURES = 4096
 
 # No class below compares or prints its columns: they are the records themselves.
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Part:
+class Part(RecordsInMemory):
     """Some of the records, chosen by their places, as a source of their own."""
 
     unit: ClassVar[None] = None
@@ -44,14 +42,9 @@ class Part:
         places = (slice(start, start + CHUNK_ROWS) for start in range(0, self.n, CHUNK_ROWS))
         return add_up((take(self.rows, place) for place in places), kernel, count_rows, n=self.n)
 
-    def group_sums(
-        self, partition: Partition | None, formulas: Sequence[Formula], count_rows: RowProgress | None = None
-    ) -> None:
-        """Rows in memory have no engine of their own: `sum` adds up."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Rows:
+class Rows(RecordsInMemory):
     """Records in memory, clipped and encoded; a source for the gate.
 
     Parameters
@@ -101,14 +94,9 @@ class Rows:
         """Add up ``kernel(chunk)``, an int64 array; ``count_rows`` is told the number of rows just finished."""
         return Part(Chunk(y=self.y, t=self.t, x=self.x, e=None), self.bounds).sum(kernel, count_rows)
 
-    def group_sums(
-        self, partition: Partition | None, formulas: Sequence[Formula], count_rows: RowProgress | None = None
-    ) -> None:
-        """Rows in memory have no engine of their own: `sum` adds up."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class OneVector:
+class OneVector(RecordsInMemory):
     """The only record of a derived data set: a vector that was computed from all records (geometry `Statistic`)."""
 
     unit: ClassVar[None] = None
@@ -125,11 +113,6 @@ class OneVector:
         """``kernel`` of the vector."""
         chunk = Chunk(y=np.zeros(1), t=np.zeros(1), x=self.vector[None, :], e=None)
         return add_up([chunk], kernel, count_rows, n=1)
-
-    def group_sums(
-        self, partition: Partition | None, formulas: Sequence[Formula], count_rows: RowProgress | None = None
-    ) -> None:
-        """A vector has no engine of their own: `sum` adds up."""
 
 
 def take(rows: Chunk, places: slice) -> Chunk:

@@ -2,8 +2,7 @@
 
 import warnings
 
-from discreet.privacy.budget import Budget
-from discreet.privacy.events import ClaimedEvent
+from discreet.privacy.budget import Budget, ClaimedEvent
 from discreet.privacy.guarantee import Guarantee, Neighbours
 from discreet.privacy.noise import drawing_is_seeded
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from discreet.data.backends import open_table
+from discreet.data.backends import TableSpec, open_table
 from discreet.data.backends.base import Options
 from discreet.data.filters import Half
 from discreet.data.records import Chunk
@@ -38,7 +38,8 @@ class SampleSplit(NamedTuple):
         engine = Options(**{name: options.pop(name, None) for name in ("relation", "query", "workers")})
 
         def half(which: int, text: bool) -> tuple[Chunk, tuple[str, ...]]:
-            with open_table(source, **options, half=(column, Half(key, which, text)), options=engine) as records:
+            spec = TableSpec(**options, half=(column, Half(key, which, text)))
+            with open_table(source, spec, engine) as records:
                 return gather(records, progress), records.public
 
         try:

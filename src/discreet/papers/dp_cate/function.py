@@ -27,7 +27,8 @@ from sklearn.base import BaseEstimator
 
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
-from discreet.data.records import MIN_ROWS, ArrayRecords, Chunk
+from discreet.data.in_memory import ArrayRecords
+from discreet.data.records import MIN_ROWS, Chunk
 from discreet.estimators._base import Checked
 from discreet.exceptions import InvalidBudget, InvalidInput, NotFitted
 from discreet.ledger.charging import on_ledger

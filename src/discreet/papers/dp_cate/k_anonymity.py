@@ -15,7 +15,7 @@ import numpy as np
 
 from discreet.data._arrays import Float, IntArray
 from discreet.data.bounds import Bounds
-from discreet.data.records import ArrayRecords
+from discreet.data.in_memory import ArrayRecords
 from discreet.exceptions import InvalidInput
 from discreet.papers.common.arrays import gather
 from discreet.papers.common.influence import level_counts

@@ -24,7 +24,8 @@ from sklearn.base import BaseEstimator
 
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
-from discreet.data.records import ArrayRecords, Chunk
+from discreet.data.in_memory import ArrayRecords
+from discreet.data.records import Chunk
 from discreet.estimators._base import Checked, Fitted
 from discreet.exceptions import InvalidBudget, InvalidInput
 from discreet.ledger.charging import on_ledger

@@ -14,7 +14,8 @@ from typing import Any, ClassVar, Self, Unpack
 
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
-from discreet.data.records import ArrayRecords, Chunk
+from discreet.data.in_memory import ArrayRecords
+from discreet.data.records import Chunk
 from discreet.estimators._base import Chargeable, Fitted, Progress, refuse_unknown
 from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds
 from discreet.ledger.charging import Payment

@@ -272,7 +272,7 @@ class PrivATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore
     def _fit(self, records: Records, progress: Progress | None) -> None:
         if records.unit is not None:
             raise InvalidInput(_NO_UNIT)
-        if self.split is not None and not getattr(records, "ordered", True):
+        if self.split is not None and not records.ordered:
             raise InvalidInput(
                 "split needs split_by=, a column of units, on a table whose rows have no order: name it."
             )

@@ -16,13 +16,13 @@ import numpy as np
 import pyarrow as pa
 import sqlalchemy as sa
 
-from discreet.data.backends import open_table
+from discreet.data.backends import TableSpec, open_table
 from discreet.data.backends.base import Options
 from discreet.data.backends.files import files_of, read_csv, read_parquet
 from discreet.data.bounds import Bounds, Levels
 from discreet.data.expressions import Y, number
+from discreet.data.in_memory import ArrayRecords
 from discreet.data.partition import Cut, Partition
-from discreet.data.records import ArrayRecords
 from discreet.exceptions import InvalidInput
 
 _DATABASE = re.compile(r"(sqlite|postgresql(\+psycopg)?)://")
@@ -123,9 +123,9 @@ def records_in(source: str, *, outcome: str, treatment: str, bounds: Bounds, pro
         # By both ways in which fits read: engines add up cells by themselves, and rows are sent here. Either reads
         # everything, and refuses what cannot be used.
         steps = [(each * number(2.0**30)).rint() for each in (Y, Y * Y)]
-        with open_table(table, **facts, options=Options(**where)) as records:
+        with open_table(table, TableSpec(**facts), Options(**where)) as records:
             records.group_sums(_whole(bounds), steps)
-        with open_table(table, **facts, options=Options(**where)) as records:
+        with open_table(table, TableSpec(**facts), Options(**where)) as records:
             return int(records.sum(lambda chunk: np.array([len(chunk.t)]))[0])
     X = table.select(list(bounds.names)) if bounds.p else None
     known = table[propensity] if isinstance(propensity, str) else propensity

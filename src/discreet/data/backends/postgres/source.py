@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from discreet.data.backends.base import Groups, missing_unit, unusable
+from discreet.data.backends.base import Capabilities, Groups, Options, TableRecords, missing_unit, unusable
 from discreet.data.backends.group_by import compile_filters
 from discreet.data.backends.postgres.copy import connect, copied, fetched, refusing
 from discreet.data.backends.postgres.dialect import (
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _EXACT = 2.0**53
 
 
-def source(table: Any, columns: Columns, options: Any) -> PostgresSource:
+def open_records(table: Any, columns: Columns, options: Options) -> TableRecords:
     """A table or a query of the database at an address."""
     rows = query_of(options.relation, options.query)
     connection = connect(str(table))
@@ -48,7 +48,7 @@ def source(table: Any, columns: Columns, options: Any) -> PostgresSource:
     except BaseException:
         connection.close()
         raise
-    return PostgresSource(connection, rows, types)
+    return TableRecords.opened(columns, PostgresSource(connection, rows, types))
 
 
 # The connection is not printed: it knows a password.
@@ -56,7 +56,7 @@ def source(table: Any, columns: Columns, options: Any) -> PostgresSource:
 class PostgresSource:
     """Rows of a table or query. One transaction stays open from the first pass to the last: all see the same."""
 
-    fixed: ClassVar[bool] = True
+    capabilities: ClassVar[Capabilities] = Capabilities(snapshot=True)
     connection: psycopg.Connection[Any]
     rows: str
     types: Mapping[str, str]

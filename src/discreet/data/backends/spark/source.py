@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from discreet import __version__
-from discreet.data.backends.base import Groups, missing_unit, unusable
+from discreet.data.backends.base import Capabilities, Groups, Options, TableRecords, missing_unit, unusable
 from discreet.data.backends.group_by import Named, compile_expression, compile_filters, compile_rows
 from discreet.data.backends.scan import Columns, Sweep, Tally, named, total
 from discreet.data.backends.spark.dialect import WIDE, SparkDialect, place
@@ -46,7 +46,7 @@ _ARROW = pa.schema(
 )
 
 
-def source(table: Any, columns: Columns, options: Any) -> SparkSource:
+def open_records(table: Any, columns: Columns, options: Options) -> TableRecords:
     """A frame of Spark, which each pass runs again."""
     if options.relation is not None or options.query is not None:
         raise InvalidInput("relation and query are for connections: a Spark frame is a query already.")
@@ -62,14 +62,15 @@ def source(table: Any, columns: Columns, options: Any) -> SparkSource:
                 "table is a query with chance in it (rand, shuffle, monotonically_increasing_id), so that each pass "
                 "would see other rows: write its result down and give that."
             )
-        return _checked(table, columns)
+        made = _checked(table, columns)
+    return TableRecords.opened(columns, made)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparkSource:
     """Rows of a frame. Its columns are called by their places, because Spark's names have rules of their own."""
 
-    remote: ClassVar[bool] = True
+    capabilities: ClassVar[Capabilities] = Capabilities(remote=True)
     frame: DataFrame
     types: dict[str, str]
 
