@@ -32,7 +32,7 @@ def test_importing_the_package_loads_no_library() -> None:
 def test_every_paper_can_be_imported_and_none_is_loaded_before_it_is_asked_for() -> None:
     import discreet.papers as papers
 
-    assert set(papers._HOME) | {"baselines"} == set(papers.__all__) <= set(dir(papers))
+    assert papers._HOME.keys() | papers._MODULES.keys() == set(papers.__all__) <= set(dir(papers))
     for name in papers._HOME:
         assert getattr(discreet.papers, name).__name__ == name
     assert discreet.papers.baselines.standard.__name__ == "standard"

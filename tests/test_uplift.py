@@ -185,7 +185,7 @@ def test_files_of_another_kind_or_version_and_broken_ones_are_refused(fitted, tm
     plain = fitted.release_.to_dict()
     for change, error, words in [
         ({"format": "discreet-release"}, UnsupportedRelease, "a release of another kind, 'discreet-release'"),
-        ({"version": 99}, UnsupportedRelease, "version 99, newer than 1"),
+        ({"version": 99}, UnsupportedRelease, "version 99, newer than 2"),
         ({"extra": 1}, InvalidInput, "exactly the fields"),
         ({"kind": "signed", "propensity": None}, InvalidInput, "known propensity"),
         ({"noisy": {"counts": [1]}}, InvalidInput, "wrong type"),

@@ -19,6 +19,7 @@ PRESENTATION: tuple[str, ...] = (
     "discreet.estimators.planning",
     "discreet.releases.function_plots",
     "discreet.releases.plots",
+    "discreet.releases.page",
     "discreet.releases.report",
     "evidence.reproduce.pages",
 )

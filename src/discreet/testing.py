@@ -14,6 +14,8 @@ from discreet.privacy.noise import _generator, _seeded, drawing_is_seeded
 from discreet.privacy.query import Released, Round
 from discreet.privacy.sensitivity.fixed_point import SensitivitySet
 
+__all__ = ["frozen_noise", "record_sums", "seeded_noise", "watched"]
+
 
 def seeded_noise(seed: int) -> AbstractContextManager[None]:
     """Draw fast, reproducible noise of the same scale inside a ``with`` block.

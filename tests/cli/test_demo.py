@@ -14,7 +14,7 @@ from discreet.datasets.demo import PUBLIC
 from discreet.exceptions import InvalidInput
 from discreet.releases.average import Release
 from tests.cli.helpers import refused, run
-from tests.test_report import Page
+from tests.releases.test_report import Page
 
 
 @pytest.fixture(scope="module")

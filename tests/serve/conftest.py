@@ -14,6 +14,7 @@ from discreet.privacy.budget import Budget
 from discreet.serve.app import create_app
 from discreet.serve.domain import administration as curating
 from discreet.serve.domain import users as people
+from discreet.serve.domain.datasets import NewDataset
 from discreet.serve.domain.users import Identity
 from discreet.serve.service import Service
 from discreet.serve.settings import Settings
@@ -98,7 +99,7 @@ def populate(settings, folder):
         pq.write_table(table(study.X, study.T, study.Y, outcome), folder / f"{name}.parquet")
         facts = {"id": name, "title": f"The {name}", "source": f"{name}.parquet", "outcome": outcome}
         facts |= {"treatment": "treated", "bounds": BOUNDS.to_dict(), "epsilon": 60.0, "delta": 1e-4}
-        curating.register(service, curator(), curating.NewDataset(**facts, **more))
+        curating.register(service, curator(), NewDataset(**facts, **more))
         curating.allow(service, curator(), name, "analyst", Budget(epsilon=50.0, delta=1e-4))
     curating.allow(service, curator(), "clinic", "colleague", Budget(epsilon=1.0, delta=1e-5))
     tokens = {person: people.add_token(service.engine, service.clock, person=person) for person in names}

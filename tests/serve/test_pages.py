@@ -102,11 +102,11 @@ def test_plans_of_all_kinds_are_free_and_the_wider_for_a_smaller_epsilon(site):
     assert site.service.ledger.head == before
 
 
-def test_the_picture_of_a_plan_stays_inside_its_frame(site):
+def test_the_figure_of_a_plan_stays_inside_its_frame(site):
     dataset = catalogue.by_id(site.service.engine, "clinic")
     for epsilon in (0.05, 0.2, 1.0, 10.0, 60.0):
         asked = plans.Planned(epsilon=epsilon, delta=1e-6)
-        drawn = plans.picture(plans.curve(dataset, asked), plans.answer(dataset, asked).plan, "days")
+        drawn = plans.figure(plans.curve(dataset, asked), plans.answer(dataset, asked).plan, "days")
         places = [tuple(map(float, part[1:].split())) for part in drawn["path"].replace("L", "\nL").splitlines()]
         assert all(
             drawn["left"] <= x <= drawn["right"] and drawn["top"] - 0.1 <= y <= drawn["bottom"] for x, y in places

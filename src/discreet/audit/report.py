@@ -5,23 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 
 from discreet.audit.result import AuditResult
+from discreet.releases.page import inline_figure, page
 from discreet.releases.plots import require
-from discreet.releases.report import page, picture
 
 
 def render(result: AuditResult) -> str:
-    """The page as text: HTML with its style and pictures inside."""
+    """The page as text: HTML with its style and figures inside."""
     require()
     from matplotlib.figure import Figure
 
-    pictures = []
+    figures = []
     for part in result.parts or (result,):
         rows = len(part.picture.get("names", ()))
         figure = Figure(figsize=(8.2, max(3.0, 0.8 + 0.22 * rows)))
         part.plot(figure.subplots())
         figure.tight_layout()
         caption = f"{part.instrument}: {part.shown()}. Neighbours: {part.worst}."
-        pictures.append((caption, picture(figure, caption)))
+        figures.append((caption, inline_figure(figure, caption)))
     facts = [
         ("Claimed", f"{result.claimed} ({result.neighbours}, {result.status})"),
         ("Attack", f"{result.attack} ({result.instrument})"),
@@ -36,7 +36,7 @@ def render(result: AuditResult) -> str:
         result=result,
         finding=f"{result.mechanism}: {result.verdict}.",
         facts=facts,
-        pictures=pictures,
+        figures=figures,
         notes=[(part.instrument, note) for part in result.parts or (result,) for note in part.notes],
         rounds=[(moved.name, f"{moved.ratio:.3f}", moved.neighbours) for moved in result.rounds],
         json=result.to_json(),

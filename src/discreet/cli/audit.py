@@ -44,8 +44,8 @@ def audit_(
 
     name, attack = _known(estimator, attack)
     made = _made(name, epsilon, delta, attack, neighbours, bounds)
-    with progress("getting ready") as told:
-        result = audit(made, attack=attack, trials=trials, progress=told)
+    with progress("getting ready") as show_progress:
+        result = audit(made, attack=attack, trials=trials, progress=show_progress)
     show_table(result.mechanism, ["", ""], _rows(result))
     for sentence in result.found:
         typer.echo(f"! {sentence}")

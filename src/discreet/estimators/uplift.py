@@ -178,7 +178,7 @@ class Uplift(TableFits[UpliftRelease], BaseEstimator):  # type: ignore[misc]
             partition=partition,
             kind=kind,
             noisy=noisy,
-            look=moments,
+            outcome_moments=moments,
             propensity=known,
             weighted=weighted,
             guarantee=gate.guarantee(proof="uplift.md", public=self._public(gate)),

@@ -31,7 +31,7 @@ from discreet.privacy.noise import charged_by, drawing_is_seeded
 Fitted = TypeVar("Fitted")
 
 _ARGUMENTS = ("ledger", "dataset", "analyst", "stratum", "reservation")
-# Arguments that say which rows of a table are meant.
+# Arguments that choose rows of a table.
 _ROW_ARGUMENTS = ("where", "unit", "max_rows", "relation", "query", "split_by", "sample_by")
 _LEDGER_NOTE = (
     "With ``ledger=`` and ``dataset=`` (and ``analyst=``, ``stratum=``) the budget is charged to a `Ledger` before "

@@ -60,7 +60,7 @@ def prepare(settings: Settings, *, n: int = 20_000) -> dict[str, str]:
         study = draw(design, n, seed)
         pq.write_table(table(study.X, study.T, study.Y, outcome), home / file)
         shared: Any = {"source": file, "outcome": outcome, "treatment": TREATMENT, "bounds": PUBLIC.to_dict()}
-        curating.register(service, curator, curating.NewDataset(**facts, **shared))
+        curating.register(service, curator, catalogue.NewDataset(**facts, **shared))
         curating.allow(service, curator, facts["id"], "analyst", Budget(epsilon=4.0, delta=1e-5))
     if "clinic-stays" not in there:
         curating.allow(service, curator, "clinic-stays", "colleague", Budget(epsilon=2.0, delta=1e-5))

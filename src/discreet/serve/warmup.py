@@ -27,5 +27,5 @@ def warm(app: FastAPI, service: Service) -> None:
             asked = plans.Planned(epsilon=1.0, delta=1e-6)
             plans.curve(dataset, asked)
         except DiscreetError:
-            # Whatever cannot be computed now is said on its page.
+            # Whatever cannot be computed now is reported on its page.
             continue

@@ -10,7 +10,7 @@ import pytest
 
 from discreet import CATE, Bounds, EffectRelease, InvalidInput, Release, UnsupportedRelease, load
 from discreet.postprocessing.basis import combine
-from discreet.releases.function import _from_steps, _in_steps
+from discreet.releases import io
 from discreet.releases.report import effect_finding, render_effect, save_page
 from discreet.testing import seeded_noise
 
@@ -71,7 +71,7 @@ def test_ten_covariates_make_a_small_file(tmp_path):
 def test_a_factor_comes_back_from_its_file_as_it_was_but_for_rounding(size):
     factor = np.tril(np.random.default_rng(size).standard_normal((size or 1, size or 1))) * (size > 0)
     factor[factor < -1.0] = 0.0
-    again = _from_steps(**json.loads(json.dumps(_in_steps(factor))))
+    again = io.triangular_from_steps(**json.loads(json.dumps(io.triangular_to_steps(factor))))
     np.testing.assert_allclose(again, factor, rtol=0.0, atol=2.0**-12 * np.abs(factor).max())
 
 

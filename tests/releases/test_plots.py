@@ -9,7 +9,7 @@ from discreet.cli.demo.comparisons import Row, plot_splits, plot_widths
 from discreet.exceptions import InvalidInput, MissingExtra
 from discreet.releases.average import Uncertainty
 from discreet.releases.plots import COLOURS, plot_release, release_figure, svg
-from tests.test_release import a_release
+from tests.releases.test_average import a_release
 
 
 def words(figure):
