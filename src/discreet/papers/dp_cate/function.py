@@ -264,9 +264,9 @@ class DPCATEFunction(Checked, BaseEstimator):  # type: ignore[misc]
             raise InvalidBudget("DPCATEFunction needs delta, e.g. delta=1e-5: its noise is Gaussian.")
         check_common(self)
         check_kernel(self)
-        one_of(self, "calibration", get_args(Calibration))
-        one_of(self, "split", (None, *get_args(Split)))
-        one_of(self, "as_printed", (False, True))
+        one_of("calibration", self.calibration, get_args(Calibration))
+        one_of("split", self.split, (None, *get_args(Split)))
+        one_of("as_printed", self.as_printed, (False, True))
         if self.split == "private" and (self.model_regression is not None or self.model_propensity is not None):
             raise InvalidInput("split='private' has its own models; leave out model_regression and model_propensity.")
         if self.calibration == "proved":

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Real
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, Protocol, get_args
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -265,25 +265,49 @@ def closed_sensitivity(reach: Extent, width: float, normalised: bool) -> float:
     return (reach.pseudo + reach.rho) * width / (reach.least_weight if normalised else 1.0)
 
 
-def check_common(self: Any) -> None:
+class CommonParameters(Protocol):
+    """Parameters that both variants of DP-CATE have."""
+
+    @property
+    def bounds(self) -> Bounds: ...
+
+    @property
+    def learner(self) -> str | Weight: ...
+
+    @property
+    def propensity(self) -> Any: ...
+
+    @property
+    def model_regression(self) -> Any: ...
+
+    @property
+    def model_propensity(self) -> Any: ...
+
+    @property
+    def random_state(self) -> Any: ...
+
+
+def check_common(estimator: CommonParameters) -> None:
     """What both variants of DP-CATE refuse without looking at a record."""
-    if not self.bounds.p:
-        raise InvalidInput(f"{type(self).__name__} needs covariates in its bounds: an effect depends on them.")
-    if self.propensity is not None and (isinstance(self.propensity, bool) or not isinstance(self.propensity, Real)):
+    if not estimator.bounds.p:
+        raise InvalidInput(f"{type(estimator).__name__} needs covariates in its bounds: an effect depends on them.")
+    if estimator.propensity is not None and (
+        isinstance(estimator.propensity, bool) or not isinstance(estimator.propensity, Real)
+    ):
         raise InvalidInput(
             "propensity must be one number, as the domain holds unseen records; leave it out to estimate it."
         )
-    check_models(*first_stage(self.model_regression, self.model_propensity))
-    check_weight(weight_of(self.learner), self.bounds, known_propensity(self))
+    check_models(*first_stage(estimator.model_regression, estimator.model_propensity))
+    check_weight(weight_of(estimator.learner), estimator.bounds, known_propensity(estimator))
 
 
-def known_propensity(self: Any) -> float | None:
+def known_propensity(estimator: CommonParameters) -> float | None:
     """The probability of treatment, where it is known by design."""
-    return None if self.propensity is None else float(self.propensity)
+    return None if estimator.propensity is None else float(estimator.propensity)
 
 
-def rng_of(self: Any) -> Any:
+def rng_of(estimator: CommonParameters) -> Any:
     """The generator that seeds models and searches."""
     from sklearn.utils import check_random_state
 
-    return check_random_state(self.random_state)
+    return check_random_state(estimator.random_state)
