@@ -15,11 +15,12 @@ import numpy as np
 from scipy.special import ndtri
 
 from discreet.data.bounds import Bounds
+from discreet.data.columns import Range
 from discreet.data.records import MIN_ROWS
 from discreet.estimators._allocation import COUNT, KNOWN_DESIGN, MEANS, OBSERVATIONAL, Allocation
 from discreet.estimators._base import refuse_unknown
 from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds
-from discreet.postprocessing.basis import Basis, choose_size
+from discreet.postprocessing.basis import Basis, Size, choose_size, size_for
 from discreet.privacy.accountant import calibrate_mu
 from discreet.privacy.budget import Budget
 from discreet.privacy.guarantee import Neighbours
@@ -34,6 +35,8 @@ _MISSED = 0.2
 # Features that later rounds of the models go to.
 _SELECTED = 8
 _POWER = 0.8
+# Where an epsilon for a width is searched, and the ratio of two that are next to each other.
+_EPSILONS, _NEXT = (1e-3, 1e3), 1.0 + 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,14 +195,32 @@ def _positive(value: Any, name: str) -> float:
 
 def _solve(draft: _Draft, width: float) -> Plan:
     """Smallest epsilon (to a thousandth) whose expected width is at most the target."""
-    low, high = 1e-3, 1e3
-    if draft.at(high).width > width:
-        least = draft.at(high).without_privacy
+    if draft.at(_EPSILONS[1]).width > width:
+        least = draft.at(_EPSILONS[1]).without_privacy
         raise InvalidInput(f"no epsilon gives a width of {width:.4g}: {draft.n:,} records allow {least:.4g} at best.")
-    while high / low > 1.001:
+    # The width falls with epsilon, but jumps where models grow: the last epsilon before a jump is tried as well.
+    low = _EPSILONS[0]
+    while True:
+        high = _last_before_growth(draft, low)
+        if draft.at(high).width <= width:
+            return draft.at(_bisect(low, high, 1.001, lambda epsilon: draft.at(epsilon).width <= width))
+        low = high * _NEXT
+
+
+def _last_before_growth(draft: _Draft, low: float) -> float:
+    """The largest epsilon up to which models are those of this one."""
+    models, high = draft.models(low), _EPSILONS[1]
+    if draft.models(high) == models:
+        return high
+    return max(low, _bisect(low, high, _NEXT, lambda epsilon: draft.models(epsilon) != models) / _NEXT)
+
+
+def _bisect(low: float, high: float, ratio: float, enough: Callable[[float], bool]) -> float:
+    """The smallest epsilon that is enough, to a ratio; ``high`` is."""
+    while high / low > ratio:
         middle = sqrt(low * high)
-        low, high = (low, middle) if draft.at(middle).width <= width else (middle, high)
-    return draft.at(high)
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +234,15 @@ class _Draft:
     treated: float
     sd: float
     neighbours: Neighbours
+
+    def models(self, epsilon: float) -> tuple[Size | None, int]:
+        """How rich the adjustment may be, and how often the propensity is refined: both grow with epsilon."""
+        if self.known or self.estimator != "ate" or self.delta is None:
+            return None, 0
+        information, columns = self.n * calibrate_mu(epsilon, self.delta), self.bounds.columns
+        terms = [1 if isinstance(column, Range) else len(column.levels) - 1 for column in columns]
+        products = (sum(terms) ** 2 - sum(k * k for k in terms)) // 2
+        return size_for(information, len(columns), products), len(OBSERVATIONAL.rounds(information, len(columns)))
 
     def at(self, epsilon: float) -> Plan:
         budget = Budget(epsilon=epsilon, delta=self.delta)
