@@ -9,7 +9,8 @@ import pytest
 
 from discreet import ATE, CATE, Bounds, EffectRelease, NotFitted
 from discreet.data.columns import Levels, Range
-from discreet.estimators.cate import Design, effect_size
+from discreet.estimators._effect_allocation import EFFECT
+from discreet.estimators.cate import Design
 from discreet.privacy.accountant import calibrate_mu
 from discreet.testing import frozen_noise, seeded_noise
 
@@ -152,21 +153,21 @@ def test_nothing_is_answered_before_fitting():
 RANGES = tuple(Range(0, 1) for _ in range(6))
 
 
-def test_the_public_rule_grows_with_strength_and_never_reads_data():
-    sizes = [effect_size(scaled, 1e6, RANGES) for scaled in (50.0, 250.0, 500.0, 5_000.0)]
+def test_the_public_rule_grows_with_information_and_never_reads_data():
+    sizes = [EFFECT.size(information, 1e6, RANGES) for information in (50.0, 250.0, 500.0, 5_000.0)]
     assert [size.degree for size in sizes] == [2, 3, 4, 5]
     assert [size.pairs for size in sizes] == [False, False, True, True]
     assert [size.jumps for size in sizes] == [0, 0, 0, 11]
     # Ten records to a feature, at least.
-    assert effect_size(5_000.0, 100, RANGES).degree == 1
+    assert EFFECT.size(5_000.0, 100, RANGES).degree == 1
     # Many levels make too many products.
-    assert not effect_size(500.0, 1e6, (*RANGES, Levels(tuple(range(30))))).pairs
+    assert not EFFECT.size(500.0, 1e6, (*RANGES, Levels(tuple(range(30))))).pairs
 
 
 @pytest.mark.parametrize("propensity", [None, 0.5, "column"])
 def test_shares_use_the_whole_budget(propensity):
     design = Design.of(1_000.0, 5_000, RANGES, propensity)
-    assert sum(design.shares.to_dict().values()) == pytest.approx(1.0)
+    assert sum(design.allocation.shares.values()) == pytest.approx(1.0)
     assert design.varying
     assert not Design.of(10.0, 5_000, RANGES, propensity).varying
 

@@ -46,7 +46,8 @@ def test_more_epsilon_and_more_records_never_widen_the_interval(case, neighbours
 @settings(max_examples=15)
 @given(st.sampled_from(CASES), st.floats(0.01, 100))
 def test_the_epsilon_for_a_width_gives_that_width_and_little_less_does_not(case, epsilon):
-    target = planned(case, epsilon=epsilon).width
+    # A hair wider: while shares move from models to the score, the width is flat to a few millionths.
+    target = 1.0001 * planned(case, epsilon=epsilon).width
     solved = planned(case, width=target)
     assert solved.width <= target
     # Rules change in steps of n mu: where a round is added, a little more budget may widen the interval a little.

@@ -75,7 +75,7 @@ def run(cell: Cell, replication: int) -> dict[str, float]:
 
     sample, test = _studies(cell, replication)
     given: dict[str, Any] = {"epsilon": cell.epsilon, "delta": DELTA, "bounds": sample.bounds}
-    records = {"Y": sample.y, "T": sample.t, "X": sample.x}
+    records: dict[str, Any] = {"Y": sample.y, "T": sample.t, "X": sample.x}
     with threadpool_limits(1), seeded_noise(noise_seed(NOISE_SEED, cell.name, replication)), warnings.catch_warnings():
         warnings.simplefilter("ignore", UnprovedClaim)
         if not cell.method.startswith("CATE"):

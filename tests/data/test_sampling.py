@@ -1,5 +1,6 @@
 """Models from a sample: the same rows on every engine, and estimates that are as good as from all records."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from discreet.data.bounds import Range
 from discreet.data.in_memory import ArrayRecords
 from discreet.data.records import CHUNK_ROWS
 from discreet.data.sampling import chosen
-from discreet.estimators import _base as fitted
+from discreet.estimators import _allocation
 from discreet.exceptions import InvalidInput, SourceFailed
 from discreet.privacy.gate import Gate
 from discreet.testing import record_sums, seeded_noise, watched
@@ -28,8 +29,7 @@ ROLES = {"outcome": "y", "treatment": "t", "sample_by": "id"}
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables of a few thousand rows are long enough for a sample."""
-    monkeypatch.setattr(fitted, "_SAMPLE", 1.0)
-    monkeypatch.setattr(fitted, "_SAMPLE_STRENGTH", 1.0)
+    monkeypatch.setattr(_allocation, "SAMPLE", replace(_allocation.SAMPLE, records=1.0, information=1.0))
 
 
 def seeded(estimator: Any, table: Any, **options: Any) -> tuple[Any, list[Any]]:
@@ -59,7 +59,7 @@ def test_a_sample_has_as_many_records_as_asked_for_and_hangs_on_numbers_alone() 
 @pytest.mark.parametrize("kind", TABLES)
 def test_every_engine_chooses_the_same_sample(kind: str, short: None, tmp_path: Path) -> None:
     expected = seeded(ate(), NUMBERED)
-    assert "sample" in expected[0].adjustment["shares"]
+    assert "number of records" in expected[0].adjustment["shares"]
     assert_same(seeded(ate(), TABLES[kind](NUMBERED, tmp_path)), expected)
 
 
@@ -108,25 +108,25 @@ def table(n: int, seed: int) -> tuple[pa.Table, Bounds, float]:
 
 
 def test_an_average_effect_is_as_good_with_models_from_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitted, "_SAMPLE_STRENGTH", 3_000.0)
+    monkeypatch.setattr(_allocation, "SAMPLE", replace(_allocation.SAMPLE, information=3_000.0))
     records, bounds, truth = table(200_000, 4)
     made = {}
     for by in (None, "id"):
         with seeded_noise(8):
             made[by] = ATE(epsilon=2, delta=1e-6, bounds=bounds).fit_table(records, **(ROLES | {"sample_by": by}))
     widths = {by: np.ptp(each.ate_interval()) for by, each in made.items()}
-    assert "sample" in made["id"].release_.adjustment["shares"]
+    assert "number of records" in made["id"].release_.adjustment["shares"]
     assert all(abs(each.ate_ - truth) < 0.02 for each in made.values())
     assert widths["id"] < 1.3 * widths[None]
 
 
 def test_an_effect_as_a_function_is_as_good_with_models_from_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitted, "_SAMPLE_STRENGTH", 3_000.0)
+    monkeypatch.setattr(_allocation, "SAMPLE", replace(_allocation.SAMPLE, information=3_000.0))
     records, bounds, _ = table(200_000, 5)
     asked = np.random.default_rng(0).uniform(-1, 1, (500, 3))
     with seeded_noise(8):
         made = CATE(epsilon=2, delta=1e-6, bounds=bounds).fit_table(records, **ROLES)
-    assert "sample" in made.release_.adjustment["shares"]
+    assert "number of records" in made.release_.adjustment["shares"]
     assert np.sqrt(np.mean((made.effect(asked) - 0.5 - 0.4 * asked[:, 0]) ** 2)) < 0.04
 
 
@@ -243,7 +243,7 @@ def test_numbers_that_do_not_choose_evenly_choose_nothing(column: str, short: No
     uneven = NUMBERED.assign(same=5, zero=0, few=np.arange(len(NUMBERED)) % 3)
     release, _ = seeded(ate(), uneven, sample_by=column)
     # The sample's size was released, and said that it is none.
-    assert "sample" in release.adjustment["shares"]
+    assert "number of records" in release.adjustment["shares"]
     assert sum(release.adjustment["shares"].values()) == pytest.approx(1.0)
     assert not any("fitted to a sample" in note for note in release.notes)
     assert any("fitted to a sample" in note for note in seeded(ate(), NUMBERED)[0].notes)

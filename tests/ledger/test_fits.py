@@ -1,9 +1,11 @@
 """Every estimator pays before it draws, once, and is answered for free when it asks the same again."""
 
+import inspect
 import sqlite3
 import warnings
 from contextlib import closing, contextmanager
 from types import SimpleNamespace
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pandas as pd
@@ -130,6 +132,17 @@ def test_no_published_method_draws_before_its_charge_is_on_disk(name, ledger, mo
     )
 
 
+def keywords_of(method):
+    """Names of the arguments that a method takes, those of an unpacked TypedDict included."""
+    parameters = inspect.signature(method).parameters
+    names = set(parameters)
+    for name, parameter in parameters.items():
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            for given in get_args(get_type_hints(method)[name]):
+                names |= given.__optional_keys__
+    return names
+
+
 def test_the_walk_leaves_no_estimator_out():
     public = {name for name in discreet.__all__ if hasattr(getattr(discreet, name), "get_params")}
     public |= {f"papers.{name}" for name in papers.__all__ if hasattr(getattr(papers, name), "get_params")}
@@ -138,7 +151,7 @@ def test_the_walk_leaves_no_estimator_out():
     for name in public:
         kind = getattr(papers, name.removeprefix("papers.")) if "." in name else getattr(discreet, name)
         for method in (kind.fit, getattr(kind, "fit_table", kind.fit)):
-            assert {"ledger", "dataset", "analyst", "stratum"} <= set(method.__signature__.parameters), name
+            assert {"ledger", "dataset", "analyst", "stratum", "reservation"} <= keywords_of(method), name
 
 
 def test_every_sampler_charges_before_it_draws():

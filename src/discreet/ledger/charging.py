@@ -151,7 +151,7 @@ def on_ledger(*kinds: Any, one_gate: bool = False) -> Callable[[Callable[..., Fi
         signature = inspect.signature(fit)
 
         @wraps(fit)
-        def fitting(self: Any, *args: Any, **named: Any) -> Fitted:
+        def fitting(self: ChargeableEstimator, *args: Any, **named: Any) -> Fitted:
             payment: Any = {name: named.pop(name, None) for name in _ARGUMENTS}
             if payment["ledger"] is None:
                 if any(value is not None for value in payment.values()):

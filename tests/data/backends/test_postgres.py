@@ -129,9 +129,9 @@ def test_every_type_of_column_gives_the_same_numbers_as_in_memory(
     by = {"age": 3, "paid": 2, 'the "ward" %s {}': "levels"}
     estimator = Uplift(epsilon=1, bounds=ODD, by=by)
     with seeded_noise(1):
-        expected = estimator.fit_table(frame, **ROLES).release_.to_dict()
+        released = estimator.fit_table(frame, **ROLES).release_.to_dict()
     with seeded_noise(1):
-        assert estimator.fit_table(postgres, relation="claims", **ROLES).release_.to_dict() == expected
+        assert estimator.fit_table(postgres, relation="claims", **ROLES).release_.to_dict() == released
 
 
 def test_a_query_and_a_filter_choose_rows_inside_the_database(postgres: str, database: psycopg.Connection[Any]) -> None:

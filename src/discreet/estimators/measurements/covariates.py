@@ -14,6 +14,7 @@ import numpy as np
 from discreet.data._arrays import Float
 from discreet.data.columns import Range, ScratchBuffer
 from discreet.data.records import CHUNK_ROWS, Chunk
+from discreet.estimators._allocation import WINDOWS
 from discreet.estimators.measurements.location import RowMap
 from discreet.postprocessing.basis import Basis, Size, combine
 from discreet.postprocessing.feature_selection import FeatureSelection
@@ -52,7 +53,7 @@ def closer_questions(columns: tuple[Column, ...], share: float) -> tuple[Query, 
     """What `build_closer_basis` asks first."""
     if not _ranges(columns):
         return marginal_questions(columns, share)
-    return marginal_questions(columns, 0.4 * share)
+    return marginal_questions(columns, WINDOWS["marginals"] * share)
 
 
 def build_closer_basis(gate: Gate, questions: tuple[Query, ...], share: float, size: Size) -> Basis:
@@ -68,7 +69,8 @@ def build_closer_basis(gate: Gate, questions: tuple[Query, ...], share: float, s
     def inside(c: Chunk) -> Float:
         return into_windows(c.x, windows)[:, ranges].copy(order="F")
 
-    again = _fractions(gate, some, _marginals("marginals within windows", 0.6 * share, some, inside))
+    name = "marginals within windows"
+    again = _fractions(gate, some, _marginals(name, WINDOWS[name] * share, some, inside))
     marginals, closer = list(clean_marginals(columns, *first)), list(windows)
     for j, window, marginal in zip(ranges, *clean_windows([windows[j] for j in ranges], *again), strict=True):
         closer[j], marginals[j] = window, marginal

@@ -9,6 +9,7 @@ import numpy as np
 
 from discreet.data._arrays import Float, IntArray
 from discreet.data.records import Chunk
+from discreet.estimators._allocation import LOCATION
 from discreet.postprocessing.magnitude import BINS, Factors, MagnitudeHistogram, bin_numbers
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
@@ -35,8 +36,8 @@ def locate(gate: Gate, share: float, *beside: Query) -> Location:
     """
     n = gate.n
     first = (
-        Query("share of treated", 0.3 * share, Interval(0.0, 1.0), lambda c: c.t),
-        Query("outcome mean and square", 0.3 * share, MeanSquare(1.0), lambda c: c.y),
+        Query("share of treated", LOCATION["share of treated"] * share, Interval(0.0, 1.0), lambda c: c.t),
+        Query("outcome mean and square", LOCATION["outcome mean and square"] * share, MeanSquare(1.0), lambda c: c.y),
     )
     gate.prepare(*first, *beside)
     treated, outcome = gate.ask(*first)
@@ -45,10 +46,17 @@ def locate(gate: Gate, share: float, *beside: Query) -> Location:
     noise = float(np.asarray(outcome.sd)[0]) / n
     wide = float(np.sqrt(np.clip(outcome.value[1] / n - centre**2, max(2.0 * noise, 1e-6), 1.0)))
     (again,) = gate.ask(
-        Query("centre of the outcome", 0.15 * share, Interval(-3.0 * wide, 3.0 * wide), lambda c: c.y - centre)
+        Query(
+            "centre of the outcome",
+            LOCATION["centre of the outcome"] * share,
+            Interval(-3.0 * wide, 3.0 * wide),
+            lambda c: c.y - centre,
+        )
     )
     centre += float(again.value) / n
-    magnitude = measure_magnitude(gate, "outcome magnitude", 0.25 * share, lambda c: c.y - centre, 2.0)
+    magnitude = measure_magnitude(
+        gate, "outcome magnitude", LOCATION["outcome magnitude"] * share, lambda c: c.y - centre, 2.0
+    )
     return Location(
         treated=float(np.clip(float(treated.value) / n, low, high)),
         treated_noise=float(treated.sd) / n,

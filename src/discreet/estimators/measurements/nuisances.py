@@ -16,6 +16,7 @@ from scipy.special import expit, logit
 
 from discreet.data._arrays import Float
 from discreet.data.records import Chunk
+from discreet.estimators._allocation import MODELS, MODELS_OF_KNOWN_DESIGN
 from discreet.estimators.measurements.covariates import Features, Setting
 from discreet.estimators.measurements.location import Location, measure_magnitude
 from discreet.postprocessing.basis import NORM_CAP
@@ -166,7 +167,8 @@ def nuisance_questions(
     no model of treatment.
     """
     basis, treated = features.basis, location.treated
-    to_moments, to_contrast = (0.7, 0.3) if known else (0.38, 0.12)
+    parts = MODELS_OF_KNOWN_DESIGN if known else MODELS
+    to_moments, to_contrast = parts["outcome moments"], parts["outcome contrast"]
     clip, _ = location.magnitude.clip(gate.noise_sd(Ball(basis.radius, basis.m), to_moments * share) / gate.n)
     reach = max(treated, 1.0 - treated)
 
@@ -187,7 +189,8 @@ def nuisance_questions(
         Query("outcome contrast", to_contrast * share, Interval(-clip * reach, clip * reach), contrast),
     ]
     if not known:
-        queries.append(Query("treatment moments", 0.5 * share, Ball(reach * basis.radius, basis.m), treatment))
+        name, ball = "treatment moments", Ball(reach * basis.radius, basis.m)
+        queries.append(Query(name, parts[name] * share, ball, treatment))
     return NuisanceQuestions(clip, tuple(queries))
 
 

@@ -29,7 +29,7 @@ from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.in_memory import ArrayRecords
 from discreet.data.records import MIN_ROWS, Chunk
-from discreet.estimators import _base as fitted
+from discreet.estimators._base import Checked
 from discreet.exceptions import InvalidBudget, InvalidInput, NotFitted
 from discreet.ledger.charging import on_ledger
 from discreet.papers.common.arrays import OneVector, Part, gather, take
@@ -74,7 +74,7 @@ _SECRET = (
 )
 
 
-class DPCATEFunction(BaseEstimator):  # type: ignore[misc]
+class DPCATEFunction(Checked, BaseEstimator):  # type: ignore[misc]
     """Effects as a function of covariates, by kernel regression of pseudo-outcomes, with Gaussian process noise.
 
     Parameters
@@ -143,7 +143,7 @@ class DPCATEFunction(BaseEstimator):  # type: ignore[misc]
     """
 
     method_id: ClassVar[str] = "discreet/papers/dp-cate-function"
-    neighbours: ClassVar[Neighbours] = "replace-one"
+    neighbours: Neighbours = "replace-one"
 
     def __init__(
         self,
@@ -191,7 +191,7 @@ class DPCATEFunction(BaseEstimator):  # type: ignore[misc]
     @on_ledger()
     def fit(self, Y: Any, T: Any, *, X: Any = None) -> DPCATEFunction:
         """Fit both stages to arrays or frames; claimed calibration: nothing is released before `effect` is asked."""
-        fitted.check(self)
+        self.check()
         self._forget()
         if self.calibration == "paper":
             warn_of_claim("DPCATEFunction", f"{MEASURED} {_SECRET}")
@@ -264,9 +264,9 @@ class DPCATEFunction(BaseEstimator):  # type: ignore[misc]
             raise InvalidBudget("DPCATEFunction needs delta, e.g. delta=1e-5: its noise is Gaussian.")
         check_common(self)
         check_kernel(self)
-        one_of(self, "calibration", get_args(Calibration))
-        one_of(self, "split", (None, *get_args(Split)))
-        one_of(self, "as_printed", (False, True))
+        one_of("calibration", self.calibration, get_args(Calibration))
+        one_of("split", self.split, (None, *get_args(Split)))
+        one_of("as_printed", self.as_printed, (False, True))
         if self.split == "private" and (self.model_regression is not None or self.model_propensity is not None):
             raise InvalidInput("split='private' has its own models; leave out model_regression and model_propensity.")
         if self.calibration == "proved":

@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator
 
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
-from discreet.estimators import _base as fitted
+from discreet.estimators._base import AverageResult
 from discreet.exceptions import InvalidInput, MissingBounds
 from discreet.ledger.charging import on_ledger
 from discreet.papers.common.arrays import Rows
@@ -161,7 +161,7 @@ def private_bootstrap(
     return ClaimedInterval(_percentiles(noisy, alpha), guarantee)
 
 
-class SubsampledDifference(BaseEstimator):  # type: ignore[misc]
+class SubsampledDifference(AverageResult, BaseEstimator):  # type: ignore[misc]
     """Difference of the arms' means in a randomised trial, by subsample and aggregate.
 
     Records are dealt into groups; each group's difference of means is one bounded number, and their mean is released
@@ -204,9 +204,6 @@ class SubsampledDifference(BaseEstimator):  # type: ignore[misc]
 
     method_id: ClassVar[str] = "discreet/papers/subsampled-difference"
     neighbours: ClassVar[Neighbours] = "replace-one"
-
-    ate_interval, summary, plot = fitted.ate_interval, fitted.summary, fitted.plot
-    ate_, guarantee_ = property(fitted.ate_), property(fitted.guarantee_)
 
     def __init__(
         self,

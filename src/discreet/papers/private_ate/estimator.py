@@ -25,8 +25,7 @@ from sklearn.base import BaseEstimator
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import MIN_ROWS, Chunk, Records
-from discreet.estimators import _base as fitted
-from discreet.estimators._base import Progress
+from discreet.estimators._base import AverageResult, Progress, TableFits
 from discreet.exceptions import InvalidInput
 from discreet.ledger.charging import on_ledger
 from discreet.papers.common.arrays import Part, gather, in_own_unit
@@ -74,7 +73,7 @@ _PUBLIC_HALF = {
 }
 
 
-class PrivATE(BaseEstimator):  # type: ignore[misc]
+class PrivATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[misc]
     """Average effect by AIPW, with noise scaled to the gross-error sensitivity, and its interval.
 
     Parameters
@@ -132,10 +131,9 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
     """
 
     method_id: ClassVar[str] = "discreet/papers/private-ate"
+    release_types: ClassVar = (Release,)
 
-    ate_interval, summary, plot = fitted.ate_interval, fitted.summary, fitted.plot
-    ate_, guarantee_ = property(fitted.ate_), property(fitted.guarantee_)
-    neighbours: ClassVar[Neighbours] = "replace-one"
+    neighbours: Neighbours = "replace-one"
 
     def __init__(
         self,
@@ -177,16 +175,6 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     @on_ledger(Release)
-    def fit(self, Y: Any, T: Any, *, X: Any = None, progress: Progress | None = None) -> PrivATE:
-        """Estimate from arrays or frames: `discreet.ATE.fit` says what they may be."""
-        # What is wrong with the parameters comes first, then the warning, and only then the records.
-        fitted.check(self)
-        if self.calibration == "published":
-            warn_of_claim("PrivATE", MEASURED)
-        fit: PrivATE = fitted.fit(self, Y, T, X=X, progress=progress)
-        return fit
-
-    @on_ledger(Release)
     def fit_table(
         self,
         table: Any,
@@ -203,15 +191,16 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         With ``split``, records are split by a file's or frame's order. ``split_by`` names a column instead, which says
         whose record it is: a hash of it under ``random_state`` divides the records the same way on every engine.
         """
-        fitted.check(self)
+        self.check()
         if split_by is not None:
             return self._fit_by_hash(table, split_by, outcome, treatment, covariates, progress, options)
+        return super().fit_table(
+            table, outcome=outcome, treatment=treatment, covariates=covariates, progress=progress, **options
+        )
+
+    def _warn(self) -> None:
         if self.calibration == "published":
             warn_of_claim("PrivATE", MEASURED)
-        fit: PrivATE = fitted.fit_table(
-            self, table, outcome=outcome, treatment=treatment, covariates=covariates, progress=progress, **options
-        )
-        return fit
 
     def _check_budget(self, budget: Budget) -> None:
         check_parameters(self, budget)
@@ -240,8 +229,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
             raise InvalidInput("split_by belongs to split='public' or 'private': choose one, or leave it out.")
         if options.get("unit") is not None:
             raise InvalidInput(_NO_UNIT)
-        if self.calibration == "published":
-            warn_of_claim("PrivATE", MEASURED)
+        self._warn()
         key = self.random_state or 0
         if isinstance(key, bool) or not isinstance(key, int):
             raise InvalidInput("random_state must be a whole number where split_by is given: it is the hash's key.")
@@ -249,14 +237,14 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         split, public = SampleSplit.by_hash(source, column, key, progress, **roles, **options)
         return self._fit_rows(split, (f"which half of the records each {column} is in", *public))
 
-    def _fit(self, records: Records, progress: Progress | None) -> PrivATE:
+    def _fit(self, records: Records, progress: Progress | None) -> None:
         if records.unit is not None:
             raise InvalidInput(_NO_UNIT)
         if self.split is not None and not records.ordered:
             raise InvalidInput(
                 "split needs split_by=, a column of units, on a table whose rows have no order: name it."
             )
-        return self._fit_rows(SampleSplit.by_order(gather(records, progress)), records.public)
+        self._fit_rows(SampleSplit.by_order(gather(records, progress)), records.public)
 
     def _fit_rows(self, rows: SampleSplit, public: tuple[str, ...] = ()) -> PrivATE:
         budget = Budget(epsilon=self.epsilon, delta=self.delta)

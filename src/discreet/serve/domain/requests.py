@@ -11,9 +11,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchem
 
 from discreet.data.bounds import Bounds
 from discreet.data.partition import Partition
-from discreet.estimators import _base as fitted
+from discreet.estimators._effect_allocation import MOST_SEGMENTS
 from discreet.estimators.registry import REGISTRY, Entry
-from discreet.estimators.uplift import MOST_SEGMENTS
 from discreet.exceptions import InvalidInput
 from discreet.serve.domain.datasets import Dataset
 from discreet.serve.errors import Refusal
@@ -98,7 +97,7 @@ def estimator_for(dataset: Dataset, asked: Asked) -> Any:
         made = OFFERED[asked.kind].load()(**common)
     if asked.kind == "cate" and not bounds.p:
         raise InvalidInput("covariates must name at least one column: an effect function needs something to go with.")
-    fitted.check(made)
+    made.check()
     return made
 
 
