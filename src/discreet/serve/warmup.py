@@ -11,7 +11,7 @@ from discreet.serve.domain import datasets as catalogue
 from discreet.serve.pages.rendering import templates
 from discreet.serve.service import Service
 
-# Of more data sets than these, the rest are computed when they are first looked at.
+# Of more data sets than these, the rest are computed when somebody first opens them.
 _MOST = 20
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from discreet.data.partition import Partition
 from discreet.data.records import Kernel, Records, RowProgress, Unit, check_arms
 from discreet.data.sampling import KEPT_NUMBERS, Sample, each_of, nothing, together
 from discreet.exceptions import InvalidInput, SourceFailed
+
+if TYPE_CHECKING:
+    import duckdb
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -338,3 +341,15 @@ def too_many_rows(unit: Unit) -> InvalidInput:
         f"max_rows: a value of column {unit.column!r} has more rows than the {unit.max_rows} declared: declare more, "
         "or keep fewer rows of each unit."
     )
+
+
+def quoted(name: str) -> str:
+    """A column's name in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def types_of(relation: duckdb.DuckDBPyRelation) -> dict[str, str]:
+    """Types of the columns by name, in lower case. DuckDB takes names that differ in case for one and the same."""
+    if len({name.lower() for name in relation.columns}) < len(relation.columns):
+        raise InvalidInput("table has two columns with the same name, apart from case: rename one in the query.")
+    return dict(zip(relation.columns, (str(column.id) for column in relation.types), strict=True))

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import duckdb
 import pyarrow as pa
 
-from discreet.data.backends.base import Capabilities, Groups, Options, TableRecords, missing_unit
+from discreet.data.backends.base import Capabilities, Groups, Options, TableRecords, missing_unit, quoted, types_of
 from discreet.data.backends.group_by import compile_filters
 from discreet.data.backends.scan import BATCH_ROWS, Columns, Sweep, Tally, named
-from discreet.data.backends.sql import Sql, count_query, group_query, groups, quoted, types_of
+from discreet.data.backends.sql import Sql, count_query, group_query, groups
 from discreet.data.backends.value_counts import counted
 from discreet.data.expressions import Formula
 from discreet.data.partition import Partition

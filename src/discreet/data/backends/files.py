@@ -17,10 +17,9 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from discreet.data.backends.base import CHANGED, Capabilities, Groups, Options, TableRecords
+from discreet.data.backends.base import CHANGED, Capabilities, Groups, Options, TableRecords, quoted, types_of
 from discreet.data.backends.duckdb import check_kinds, check_types, most_rows, run_group
 from discreet.data.backends.scan import BATCH_ROWS, Columns, Sweep, Tally, in_order, named, run_parts, workers_for
-from discreet.data.backends.sql import quoted, types_of
 from discreet.data.bounds import Bounds, Levels
 from discreet.data.columns import too_large
 from discreet.data.expressions import Formula

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.data.backends.base import Groups
+from discreet.data.backends.base import Groups, quoted
 from discreet.data.backends.group_by import Named, compile_expression, compile_filters, compile_rows
 from discreet.data.backends.scan import Columns
 from discreet.data.backends.value_counts import Count
 from discreet.data.expressions import Formula
 from discreet.data.partition import Partition
-from discreet.exceptions import InvalidInput
 
 if TYPE_CHECKING:
-    import duckdb
+    pass
 
 # Adding this and taking it away again rounds to whole numbers, of two to the even one, as IEEE arithmetic does.
 _ROUNDER = 6755399441055744.0
@@ -173,18 +172,6 @@ def count_query(made: Count[str], table: str) -> str:
     return f"SELECT {keys}, count(*) FROM {table} WHERE {' AND '.join(made.conditions)} GROUP BY {numbers}"
 
 
-def quoted(name: str) -> str:
-    """A column's name in SQL."""
-    return '"' + name.replace('"', '""') + '"'
-
-
 def literal(text: str) -> str:
     """A text in SQL."""
     return "'" + text.replace("'", "''") + "'"
-
-
-def types_of(relation: duckdb.DuckDBPyRelation) -> dict[str, str]:
-    """Types of the columns by name, in lower case. DuckDB takes names that differ in case for one and the same."""
-    if len({name.lower() for name in relation.columns}) < len(relation.columns):
-        raise InvalidInput("table has two columns with the same name, apart from case: rename one in the query.")
-    return dict(zip(relation.columns, (str(column.id) for column in relation.types), strict=True))

@@ -226,12 +226,12 @@ def end(service: Service, connection: sa.Connection, row: dict[str, Any], visibl
 def fail(service: Service, row: dict[str, Any], failure: str) -> None:
     """End a job without a release."""
     with service.engine.begin() as connection:
-        failure = _told(connection, row, failure)
+        failure = _failure_shown(connection, row, failure)
         state = "stopped" if failure.startswith("stopped") else "failed"
         end(service, connection, row, due(service, row), state=state, failure=failure)
 
 
-def _told(connection: sa.Connection, row: dict[str, Any], failure: str) -> str:
+def _failure_shown(connection: sa.Connection, row: dict[str, Any], failure: str) -> str:
     """Why a job ended; somebody who wanted it stopped reads so, whatever else happened after it was charged."""
     wanted = sa.select(jobs.c.stop).where(jobs.c.id == row["id"]).with_for_update()
     return "stopped-charged" if connection.scalar(wanted) and failure.endswith("-charged") else failure
