@@ -339,7 +339,7 @@ def test_nothing_but_sums_and_counts_by_cell_is_asked_for(monkeypatch):
     with seeded_noise(0):
         for given in ({}, {"epsilon": 0.05, "propensity": 0.5}, {"by": PrivateKMeans(clusters=3, rounds=1)}):
             fit(**given)
-    assert set(asked) == {"Pairs", "Interval", "Cells", "Blocks"}
+    assert set(asked) == {"Pairs", "Interval", "Cells", "CellSums"}
 
 
 def test_a_fitted_estimator_survives_pickling(fitted):
