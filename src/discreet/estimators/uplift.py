@@ -320,7 +320,7 @@ def _notes(kind: Kind, known: bool, noisy: Table) -> tuple[str, ...]:
     else:
         notes.append("Effects are causal if treatment was as good as random within each segment.")
     if kind == "signed":
-        notes.append("Noise would outweigh what a sum per arm is worth: arms share one in every segment.")
+        notes.append("Noise would outweigh what a sum per arm is worth: the arms share a sum in every segment.")
     lost = int(noisy.lost.any(axis=1).sum())
     if lost:
         have = "has" if lost == 1 else "have"

@@ -149,9 +149,7 @@ def private_bootstrap(
     if budget.delta is None:
         raise InvalidInput("budget needs a delta for Theorem 4.3: add delta=1e-5 or the like.")
     warn_of_claim(
-        "private_bootstrap",
-        "It rests on the claim of PrivATE, which fails, and counts resampled records once.",
-        stacklevel=3,
+        "private_bootstrap", "It rests on the claim of PrivATE, which fails, and counts resampled records once."
     )
     sd = gamma * noise_factor(len(scores), budget.epsilon / replicates, budget.delta / replicates)
     noisy = means + published_gaussian(replicates, sd)
