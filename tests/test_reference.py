@@ -28,7 +28,7 @@ EXPORTED_BY_NAME = {"discreet.exceptions": "discreet"}
 def directives() -> Iterator[tuple[str, str]]:
     """What the reference documents: kind of directive and full name."""
     current = "discreet"
-    for kind, target in re.findall(r"^\.\. (currentmodule|auto\w+):: (\S+)", REFERENCE, re.MULTILINE):
+    for kind, target in re.findall(r"^\.\. (currentmodule|auto\w+|py:data):: (\S+)", REFERENCE, re.MULTILINE):
         if kind in ("currentmodule", "automodule"):
             current = target
         if kind != "currentmodule":
