@@ -121,7 +121,7 @@ class _Wide:
 
     def grid(self, grid_bits, neighbours):
         grid = self.right.grid(grid_bits, neighbours)
-        parts = {name: getattr(grid, name) for name in ("units", "shift", "numbers", "full", "room", "add")}
+        parts = {name: getattr(grid, name) for name in ("units", "shift", "numbers", "full", "grid_bits", "add")}
         return type(grid)(l2=self.factor * grid.l2, l1=self.factor * grid.l1, **parts)
 
     def natural(self, noisy):

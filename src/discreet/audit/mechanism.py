@@ -95,7 +95,9 @@ def propensity_of(estimator: Any) -> float | None:
 
 def with_fixed_parts(estimator: Any) -> Any:
     """An estimator that puts the same records into the same parts in every fit: which are where is public."""
-    return fresh(estimator, random_state=0) if stated(estimator, "random_state", 0) is None else estimator
+    # Of learners that share code, some take no random_state and have none to fix.
+    parameters = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
+    return fresh(estimator, random_state=0) if parameters.get("random_state", 0) is None else estimator
 
 
 def claimed_budget(estimator: Any) -> Budget:
