@@ -158,6 +158,59 @@ def test_a_subclass_without_an_id_is_somebody_else(ledger):
     assert ledger.account("ate").spent.epsilon > 1.0
 
 
+def fixed(**facts):
+    """A class whose constructor settles what those of the library take as parameters."""
+
+    class Fixed(ATE):
+        def __init__(self, *, sure=True):
+            super().__init__(**({"epsilon": 1.0, "delta": 1e-6, "bounds": BOUNDS} | facts))
+            self.sure = sure
+
+    return Fixed()
+
+
+def test_what_a_constructor_settles_without_a_parameter_is_part_of_the_key(ledger):
+    wider = replace(BOUNDS, outcome=(-1, 2))
+    changes = ({}, {"epsilon": 2.0}, {"delta": 1e-7}, {"bounds": wider}, {"propensity": 0.4})
+    found = [wanted(fixed(**facts), ledger) for facts in changes]
+    assert len({want.same for want in found} - {None}) == len(changes)
+    # Keys of earlier versions did not hold it, so that nothing is answered from them.
+    assert {want.legacy for want in found} == {None}
+    ledger.open("fixed", epsilon=20, delta=1e-3)
+    for facts in changes:
+        first, again = (fit(fixed(**facts), ledger=ledger, dataset="fixed").release_ for _ in range(2))
+        assert first == again
+        assert first.bounds == fixed(**facts).bounds
+    assert len(ledger.requests("fixed")) == len(changes)
+
+
+def test_a_constructor_that_settles_what_cannot_be_compared_is_charged_each_time(ledger):
+    odd = fixed()
+    odd.model = object()
+    assert (wanted(odd, ledger).same, wanted(odd, ledger).legacy) == (None, None)
+
+
+def test_a_column_that_a_constructor_settles_is_part_of_what_identifies_records(ledger):
+    Y, T, X = study()
+    tables = [X.assign(died=Y, treated=T, known=known) for known in (0.4, 0.5)]
+    call = {"outcome": "died", "treatment": "treated", "covariates": ["age", "bp"]}
+    found = {wanted(fixed(propensity="known"), ledger, table=table, **call).same for table in tables}
+    assert len(found - {None}) == 2
+
+
+def test_a_stored_release_of_another_budget_is_no_answer(ledger):
+    class Varied(ATE):
+        epsilon = 1.0
+
+        def __init__(self, *, delta=1e-6):
+            self.delta, self.bounds, self.propensity, self.neighbours = delta, BOUNDS, None, "replace-one"
+
+    ledger.open("varied", epsilon=20, delta=1e-3)
+    assert fit(Varied(), ledger=ledger, dataset="varied").guarantee_.epsilon == 1.0
+    Varied.epsilon = 0.5
+    assert fit(Varied(), ledger=ledger, dataset="varied").guarantee_.epsilon == 0.5
+
+
 def test_a_subclass_of_a_value_without_an_id_is_another_value():
     class Mine(PrivateKMeans):
         __slots__ = ()

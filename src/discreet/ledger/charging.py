@@ -201,7 +201,7 @@ def wanted_by(
     with suppress(NotPlain, TypeError, ValueError):
         columns = _columns(call)
         words = method_words(estimator)
-        contents = _contents(call, (estimator.get_params(deep=False).get("propensity"),))
+        contents = _contents(call, (vars(estimator).get("propensity"),))
         if ledger is not None and call.get("queries") is None and contents is not None:
             # A release that was drawn with seeded noise never answers a request that was not.
             asked = {"columns": columns, "seeded": drawing_is_seeded(), "records": ledger.seal(contents)}
@@ -270,7 +270,8 @@ def _stored(ledger: Ledger, wanted: Wanted, known: Mapping[str, Any], payment: P
     if wanted.same is None or payment.get("reservation") is not None or dataset is None:
         return None
     found = ledger.stored(dataset, wanted.same, legacy=wanted.legacy, stratum=payment.get("stratum"))
-    if found is None:
+    # What was paid for is the same only at the same price, whatever a class leaves out of its parameters.
+    if found is None or found.cost.budget != wanted.cost.budget:
         return None
     kept = ledger.release(found.id)
     if kept.get("format") not in known:
