@@ -8,12 +8,14 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
+from sklearn.base import clone
 
 import discreet
 from discreet import ATE, CATE, Bounds, InvalidInput, Ledger, PrivateKMeans, UnsupportedRelease, papers
 from discreet.ledger import _legacy_keys, charging
 from discreet.ledger._identity import method_words
 from discreet.ledger.charging import wanted_by
+from discreet.ledger.hash_chain import canonical
 from discreet.releases import io
 from discreet.testing import seeded_noise
 from tests.golden_calls import BOUNDS, calls, fit, study
@@ -288,6 +290,43 @@ def test_a_stored_release_of_a_newer_version_is_refused_and_nothing_is_charged(l
         estimator.fit(Y, T, X=X, ledger=ledger, dataset="paid")
     assert ledger.account("paid").spent.epsilon == 4
     assert ledger.log()[-1].action == "settle"
+
+
+UNSORTED = Bounds(outcome=(0, 1), covariates={"bp": (0, 1), "age": (0, 1)})
+FUNCTIONS = {
+    "cate": CATE(epsilon=4, delta=1e-6, bounds=UNSORTED),
+    "uplift": discreet.Uplift(epsilon=4, bounds=UNSORTED, by={"bp": 2}),
+    "adum": papers.ADUM(epsilon=4, bounds=UNSORTED, by={"bp": 2}),
+    "T-learner": papers.TLearner(epsilon=4, delta=1e-6, bounds=UNSORTED, base="linear", random_state=0),
+    "two models": papers.TwoModel(epsilon=4, bounds=UNSORTED),
+}
+
+
+@pytest.mark.parametrize("sorted_by_ledger", [False, True], ids=["now", "formerly"])
+@pytest.mark.parametrize("name", list(FUNCTIONS))
+def test_a_stored_release_keeps_its_covariates_in_their_order(name, sorted_by_ledger, ledger, monkeypatch):
+    if sorted_by_ledger:
+        # Ledgers of earlier versions sorted all names of a release, and keys did not hold their order.
+        monkeypatch.setattr("discreet.ledger.ledger.in_order", canonical)
+        monkeypatch.setattr(charging, "sorted", list, raising=False)
+    ledger.open("order", epsilon=20, delta=1e-3)
+    first, again = (fit(clone(FUNCTIONS[name]), ledger=ledger, dataset="order") for _ in range(2))
+    assert len(ledger.requests("order")) == 1
+    assert again.release_.bounds.names == ("bp", "age")
+    people = [[0.1, 0.9], [0.9, 0.1], [0.4, 0.2]]
+    assert again.effect(people).tolist() == first.effect(people).tolist()
+    ledger.verify()
+
+
+def test_columns_of_an_array_in_another_order_are_another_request(ledger):
+    Y, T, X = study()
+    ledger.open("other order", epsilon=20, delta=1e-3)
+    names = []
+    for covariates in ({"age": (0, 1), "bp": (0, 1)}, {"bp": (0, 1), "age": (0, 1)}):
+        estimator = ATE(epsilon=1.0, delta=1e-6, bounds=Bounds(outcome=(0, 1), covariates=covariates))
+        names.append(estimator.fit(Y, T, X=X.to_numpy(), ledger=ledger, dataset="other order").release_.bounds.names)
+    assert names == [("age", "bp"), ("bp", "age")]
+    assert len(ledger.requests("other order")) == 2
 
 
 def test_fits_name_no_module_of_an_estimator():

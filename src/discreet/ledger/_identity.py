@@ -48,6 +48,31 @@ def _named_words(estimator: Any) -> dict[str, Any]:
     return {"method": name, "parameters": _held(given, held, _defaults(kind))}
 
 
+def declared_names(estimator: Any) -> tuple[str, ...]:
+    """Names of the covariates in the order of an estimator's bounds; none where they have no names."""
+    bounds = vars(estimator).get("bounds")
+    return bounds.names if isinstance(bounds, Bounds) and bounds.named else ()
+
+
+def as_declared(release: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any] | None:
+    """A stored release with its covariates in the order of a request; None where it is known to have had another.
+
+    Ledgers used to sort names, while coefficients, cells and marginals kept the declared order.
+    """
+    adjusted = release.get("adjustment", {}).get("covariates", ())
+    if set(adjusted) == set(names) and tuple(adjusted) != names:
+        return None
+    bounds = release["bounds"]
+    ordered = {name: _ordered(value, names) for name, value in release.items()}
+    return ordered | {"bounds": {name: _ordered(value, names) for name, value in bounds.items()}}
+
+
+def _ordered(value: Any, names: tuple[str, ...]) -> Any:
+    """Fields by covariate in the order of these names; anything else as it is."""
+    by_name = isinstance(value, dict) and value.keys() == set(names)
+    return {name: value[name] for name in names} if by_name else value
+
+
 def _hidden(estimator: Any) -> dict[str, Any]:
     """What a constructor of somebody's own sets besides its parameters, such as a budget or bounds."""
     given = estimator.get_params(deep=False)
