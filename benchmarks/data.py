@@ -1,4 +1,4 @@
-"""A study of any length, made a block at a time so that making it needs no more memory than holding it."""
+"""A study of any length, made a batch at a time so that making it needs no more memory than holding it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BLOCK = 250_000
 _SEED = 2_600_000
 
 
-def blocks(rows: int) -> Iterator[tuple[slice, Float, Float, Float]]:
+def batches(rows: int) -> Iterator[tuple[slice, Float, Float, Float]]:
     """Consecutive pieces of outcome, treatment and covariates."""
     for start in range(0, rows, _BLOCK):
         part = slice(start, min(start + _BLOCK, rows))
@@ -30,7 +30,7 @@ def blocks(rows: int) -> Iterator[tuple[slice, Float, Float, Float]]:
 def arrays(rows: int) -> tuple[Float, Float, Float]:
     """The whole study: Y, T, X."""
     Y, T, X = np.empty(rows), np.empty(rows), np.empty((rows, COVARIATES))
-    for part, y, t, x in blocks(rows):
+    for part, y, t, x in batches(rows):
         Y[part], T[part], X[part] = y, t, x
     return Y, T, X
 
@@ -42,5 +42,5 @@ def write_parquet(path: Path, rows: int) -> None:
 
     schema = pa.schema([(name, pa.float64()) for name in ("y", "t", *NAMES)])
     with pq.ParquetWriter(path, schema) as writer:
-        for _, y, t, x in blocks(rows):
+        for _, y, t, x in batches(rows):
             writer.write_table(pa.table([y, t, *x.T.copy()], schema=schema))

@@ -25,7 +25,7 @@ def estimator_code(settings: object) -> str:
 
 def comparator_code(settings: object) -> str:
     """Fingerprint of the generators and of the methods that `discreet` is compared with."""
-    own = [ROOT / "evidence" / name for name in ("nonprivate.py", "private_ci_formula.py")]
+    own = [ROOT / "evidence" / "average" / name for name in ("nonprivate.py", "private_ci_formula.py")]
     facts = [SOURCE / "data" / name for name in ("bounds.py", "columns.py")]
     return fingerprint(settings, [*own, *facts, *(SOURCE / "datasets").glob("*.py")])
 

@@ -1,6 +1,6 @@
 """Eight bugs planted in the library, one at a time: what an audit must catch, or it proves nothing.
 
-Each is a context manager that breaks something for as long as it is open, and names the instrument that is meant to
+Each is a context manager that breaks something for as long as it is open, and names the instrument that has to
 catch it.
 """
 
@@ -14,13 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from discreet import ATE
+from discreet.audit._configurations import public_facts
+from discreet.audit._replay import ReplaySettings, replay
 from discreet.audit.attacks import Run
 from discreet.audit.attacks.pairs import on_pair
-from discreet.audit.configurations import public_facts
-from discreet.audit.replay import replay
 from discreet.audit.result import AuditResult
 from discreet.estimators.measurements import score as score_rounds
-from discreet.privacy import calibration as scales
 from discreet.privacy import gate, noise
 from discreet.privacy.sensitivity import fixed_point as lattice
 from discreet.privacy.sensitivity import sets as geometry
@@ -36,17 +35,17 @@ class Planted(NamedTuple):
 
 @contextmanager
 def _patched(*patches: tuple[Any, str, Any]) -> Iterator[None]:
-    before = [(where, name, getattr(where, name)) for where, name, _ in patches]
+    before = [(owner, name, getattr(owner, name)) for owner, name, _ in patches]
     # Plans of rounds are kept from fit to fit: neither right nor wrong ones may outlive the change.
-    scales.plan_noise.cache_clear()
-    for where, name, value in patches:
-        setattr(where, name, value)
+    lattice.plan_noise.cache_clear()
+    for owner, name, value in patches:
+        setattr(owner, name, value)
     try:
         yield
     finally:
-        for where, name, value in before:
-            setattr(where, name, value)
-        scales.plan_noise.cache_clear()
+        for owner, name, value in before:
+            setattr(owner, name, value)
+        lattice.plan_noise.cache_clear()
 
 
 def noise_halved() -> AbstractContextManager[None]:
@@ -171,16 +170,16 @@ def estimator() -> ATE:
 
 
 def audited(name: str) -> AuditResult:
-    """What the instrument that is meant to catch a bug says while it is planted."""
+    """What the instrument that has to catch a bug says while it is planted."""
     bug = PLANTED[name]
     with bug.plant():
-        return look(bug.instrument)
+        return result_of(bug.instrument)
 
 
-def look(instrument: str) -> AuditResult:
+def result_of(instrument: str) -> AuditResult:
     """One instrument's result on the estimator as it is now."""
     # Nearly everybody is alike, so that nobody but the replaced record is extreme.
-    result, worst = replay(estimator(), n=120, kinds=("concentrated",), generations=2)
+    result, worst = replay(estimator(), ReplaySettings(n=120, kinds=("concentrated",), generations=2))
     if instrument == "replay":
         return result
     assert worst is not None

@@ -12,10 +12,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table as Printed
 
-from evidence import limits, report
+from evidence.average import limits, report
+from evidence.average.coverage import DESIGNS, SIZES, STRESS, Cell, fill, run
+from evidence.average.targets import Table, Verdict, judge
 from evidence.cache import CACHE, ROOT
-from evidence.coverage import DESIGNS, SIZES, STRESS, Cell, fill, run
-from evidence.targets import Table, Verdict, judge
 
 REPLICATIONS = 500
 QUICK_REPLICATIONS = 4

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "discreet"
 GLOSSARY = ROOT / "docs" / "developers" / "glossary.md"
 # Whose attributes may be missing: objects of other libraries, and of users.
-FOREIGN = ("table", "values", "X", "request.state", "self.frame.sparkSession", "os", "node", "module")
+FOREIGN = ("X", "estimator", "os", "route", "self.frame.sparkSession", "table", "values")
 # What the glossary's table of retired words comes to: parts of names, and whole names.
 RETIRED_PARTS = {"room", "rooms", "look", "looks", "told", "spread", "focus", "strength", "doubt", "stake", "fear"}
 RETIRED_PARTS |= {"lean", "likeness", "coincidence"}

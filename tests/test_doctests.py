@@ -57,9 +57,7 @@ def named_by_the_reference() -> Iterator[Any]:
             if kind == "auto":
                 yield from (getattr(module, each) for each in listed or own_names(module))
         else:
-            path = target if target.startswith("discreet.") else f"{current}.{target}"
-            home, _, last = path.rpartition(".")
-            yield getattr(importlib.import_module(home), last)
+            yield pkgutil.resolve_name(target if target.startswith("discreet.") else f"{current}.{target}")
 
 
 def public() -> dict[str, Any]:

@@ -1,7 +1,9 @@
 """The package's front door: every name is there, and it opens at once."""
 
+import pickle
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 
@@ -32,7 +34,7 @@ def test_importing_the_package_loads_no_library() -> None:
 def test_every_paper_can_be_imported_and_none_is_loaded_before_it_is_asked_for() -> None:
     import discreet.papers as papers
 
-    assert set(papers._HOME) | {"baselines"} == set(papers.__all__) <= set(dir(papers))
+    assert papers._HOME.keys() | papers._MODULES.keys() == set(papers.__all__) <= set(dir(papers))
     for name in papers._HOME:
         assert getattr(discreet.papers, name).__name__ == name
     assert discreet.papers.baselines.standard.__name__ == "standard"
@@ -41,3 +43,12 @@ def test_every_paper_can_be_imported_and_none_is_loaded_before_it_is_asked_for()
     script = "import sys, discreet.papers; print({'numpy', 'sklearn', 'scipy'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_a_pickle_of_an_earlier_version_is_refused_in_a_sentence():
+    # A fitted estimator of version 0.1, as protocol 0 names its class.
+    old = b"cdiscreet.ate\nATE\n."
+    with pytest.raises(ModuleNotFoundError, match="unpickle it with the version that wrote it"):
+        pickle.loads(old)
+    with pytest.raises(ModuleNotFoundError, match="No module named 'nowhere'"):
+        import_module("nowhere")

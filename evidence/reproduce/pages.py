@@ -1,4 +1,4 @@
-"""A page of evidence: what was published, what came out here, and a picture; as Markdown, CSV and PNG."""
+"""A page of evidence: what was published, what came out here, and a figure; as Markdown, CSV and PNG."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Page:
     replications
         How often each cell was run.
     figure
-        The picture.
+        The figure.
     aims
         What was to be shown, each computed from the results.
     """
@@ -59,18 +59,18 @@ class Page:
 def write(page: Page, folder: Path, *, stem: str, title: str, command: str) -> list[Path]:
     """Write the three files; returns their paths."""
     folder.mkdir(parents=True, exist_ok=True)
-    table, picture, words = (folder / f"{stem}.{ending}" for ending in ("csv", "png", "md"))
+    table, image, text = (folder / f"{stem}.{ending}" for ending in ("csv", "png", "md"))
     with table.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, lineterminator="\n").writerows([page.head, *page.lines])
-    page.figure.savefig(picture, dpi=150, bbox_inches="tight", metadata={"Software": None})
+    page.figure.savefig(image, dpi=150, bbox_inches="tight", metadata={"Software": None})
     head = f"`{command}`. Replications: {page.replications:,}. Seeds: {page.seeds}."
-    parts = [f"# {title}", page.lead, head, grid(page.head, page.lines), f"![{title}]({picture.name})"]
+    parts = [f"# {title}", page.lead, head, grid(page.head, page.lines), f"![{title}]({image.name})"]
     if page.aims:
         lines = [f"* {'Reached' if aim.reached else 'Not reached'}: {aim.what} ({aim.found})." for aim in page.aims]
         parts += ["## What was to be shown", "\n".join(lines)]
     parts += ["## Differences from the paper", "\n".join(f"* {remark}" for remark in page.remarks)]
-    words.write_bytes(("\n\n".join(parts) + "\n").encode())
-    return [words, table, picture]
+    text.write_bytes(("\n\n".join(parts) + "\n").encode())
+    return [text, table, image]
 
 
 def grid(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:

@@ -39,7 +39,7 @@ class Target:
     name, title
         What it is called on the command line and on its page.
     experiment
-        Name of the raw results; targets that look at the same studies share it.
+        Name of the raw results; targets about the same studies share it.
     run
         One replication of one cell, as plain JSON; it must be importable by name, for other processes.
     cells

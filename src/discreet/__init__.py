@@ -1,5 +1,6 @@
 """Treatment effects from sensitive records, published under differential privacy."""
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ _HOME = {
     "Bounds": "data.bounds",
     "Budget": "privacy.budget",
     "BudgetExceeded": "exceptions",
+    "Curve": "releases.function",
     "DifferenceInMeans": "estimators.difference_in_means",
     "DiscreetError": "exceptions",
     "EffectRelease": "releases.function",
@@ -26,15 +28,23 @@ _HOME = {
     "MissingBounds": "exceptions",
     "MissingExtra": "exceptions",
     "NotFitted": "exceptions",
+    "Plan": "estimators.planning",
     "PrivateKMeans": "estimators.clustering",
     "Range": "data.columns",
     "Release": "releases.average",
     "Shares": "privacy.budget",
+    "SourceFailed": "exceptions",
+    "Uncertainty": "releases.average",
     "UnsupportedRelease": "exceptions",
     "Uplift": "estimators.uplift",
+    "UpliftCurve": "releases.segments",
     "UpliftRelease": "releases.segments",
     "load": "releases",
+    "parallel": "privacy.guarantee",
     "plan": "estimators.planning",
+    "render_page": "releases.report",
+    "save_page": "releases.report",
+    "sequential": "privacy.guarantee",
 }
 
 __all__ = [
@@ -43,6 +53,7 @@ __all__ = [
     "Bounds",
     "Budget",
     "BudgetExceeded",
+    "Curve",
     "DifferenceInMeans",
     "DiscreetError",
     "EffectRelease",
@@ -57,17 +68,25 @@ __all__ = [
     "MissingBounds",
     "MissingExtra",
     "NotFitted",
+    "Plan",
     "PrivateKMeans",
     "Range",
     "Release",
     "Shares",
+    "SourceFailed",
+    "Uncertainty",
     "UnsupportedRelease",
     "Uplift",
+    "UpliftCurve",
     "UpliftRelease",
     "__version__",
     "audit",
     "load",
+    "parallel",
     "plan",
+    "render_page",
+    "save_page",
+    "sequential",
 ]
 
 if TYPE_CHECKING:
@@ -78,7 +97,7 @@ if TYPE_CHECKING:
     from discreet.estimators.cate import CATE
     from discreet.estimators.clustering import PrivateKMeans
     from discreet.estimators.difference_in_means import DifferenceInMeans
-    from discreet.estimators.planning import plan
+    from discreet.estimators.planning import Plan, plan
     from discreet.estimators.uplift import Uplift
     from discreet.exceptions import (
         BudgetExceeded,
@@ -91,15 +110,17 @@ if TYPE_CHECKING:
         MissingBounds,
         MissingExtra,
         NotFitted,
+        SourceFailed,
         UnsupportedRelease,
     )
     from discreet.ledger import Ledger
     from discreet.privacy.budget import Budget, Shares
-    from discreet.privacy.guarantee import Guarantee
+    from discreet.privacy.guarantee import Guarantee, parallel, sequential
     from discreet.releases import load
-    from discreet.releases.average import Release
-    from discreet.releases.function import EffectRelease
-    from discreet.releases.segments import UpliftRelease
+    from discreet.releases.average import Release, Uncertainty
+    from discreet.releases.function import Curve, EffectRelease
+    from discreet.releases.report import render_page, save_page
+    from discreet.releases.segments import UpliftCurve, UpliftRelease
 
 
 # Modules that are reached as attributes of the package, `discreet.testing.seeded_noise`; `audit` can be called.
@@ -118,3 +139,21 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+class _Moved:
+    """Says what to do about a module that is not here: pickles of earlier versions name the files they were made in."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        """Asked last, when nobody else knows the module."""
+        if name.startswith(f"{__name__}."):
+            raise ModuleNotFoundError(
+                f"there is no module {name!r} in discreet {__version__}: import public names from discreet itself. "
+                "If a pickle asks for it, unpickle it with the version that wrote it, save its release_ there and read "
+                "that file with discreet.load.",
+                name=name,
+            )
+
+
+sys.meta_path.append(_Moved)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evidence.planted import PLANTED, audited, look
+from evidence.planted import PLANTED, audited, result_of
 
 
 @pytest.mark.parametrize("name", PLANTED)
@@ -17,6 +17,6 @@ def test_there_are_eight_of_them():
 
 
 def test_where_nothing_is_planted_the_same_replay_finds_nothing():
-    result = look("replay")
+    result = result_of("replay")
     assert not result.violated, result.summary()
     assert result.found == ()

@@ -45,8 +45,7 @@ def test_unexpected_errors_print_a_fixed_sentence_and_no_data(here, monkeypatch)
 
 def test_no_traceback_reaches_the_terminal(here):
     script = (
-        "from discreet import cli\n"
-        "from discreet.estimators import ate\n"
+        "from discreet import cli\nfrom discreet.estimators import ate\n"
         "def fail(*_, **__): raise RuntimeError('31337')\n"
         "ate.ATE.fit_table = fail\n"
         "cli.app()\n"

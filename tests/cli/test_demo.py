@@ -10,11 +10,11 @@ from typer.testing import CliRunner
 from discreet import EffectRelease, UpliftRelease
 from discreet.cli import app
 from discreet.cli.demo import tour
-from discreet.datasets.demo import PUBLIC
+from discreet.datasets._demo import PUBLIC
 from discreet.exceptions import InvalidInput
 from discreet.releases.average import Release
 from tests.cli.helpers import refused, run
-from tests.test_report import Page
+from tests.releases.test_report import Page
 
 
 @pytest.fixture(scope="module")

@@ -81,10 +81,10 @@ def test_refusals_come_before_anything_is_spent(here, monkeypatch, extra, senten
 def test_files_that_hold_something_else_are_refused(published, tmp_path):
     plain_ = json.loads((tmp_path / "segments.json").read_text())
     for change, sentence in [
-        ({"version": 99}, "version 99, newer than 1"),
+        ({"version": 99}, "version 99, newer than 2"),
         ({"format": "discreet-segments"}, "is not a release of discreet"),
-        ({"format": "discreet-effect-release"}, "a value of the wrong type"),
-        ({"format": "discreet-effect-release", "version": 2}, "exactly the fields"),
+        ({"format": "discreet-effect-release", "version": 1}, "a value of the wrong type"),
+        ({"format": "discreet-effect-release"}, "exactly the fields"),
         ({"more": 1}, "exactly the fields"),
     ]:
         (tmp_path / "other.json").write_text(json.dumps(plain_ | change))

@@ -113,8 +113,8 @@ def test_refusals_come_before_anything_is_spent(here, monkeypatch, extra, senten
 def test_covariates_without_names_are_named_by_hand(here):
     bounds = Bounds(outcome=(0, 10), covariates=[(0, 1)])
     rng = np.random.default_rng(0)
-    release = cate_module.CATE(epsilon=5.0, delta=1e-6, bounds=bounds)
-    release = release.fit(rng.uniform(0, 10, 300), np.arange(300) % 2, X=rng.random((300, 1))).release_
+    cate = cate_module.CATE(epsilon=5.0, delta=1e-6, bounds=bounds)
+    release = cate.fit(rng.uniform(0, 10, 300), np.arange(300) % 2, X=rng.random((300, 1))).release_
     release.save("plain.json")
     refused(run("effect", "plain.json", "study.csv"), "covariates must list the columns")
     refused(run("effect", "plain.json", "study.csv", "--covariates", "age,days"), "names 2 columns")

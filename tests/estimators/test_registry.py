@@ -1,5 +1,7 @@
 """The registry of estimators: what it says of each is true, and an entry is all that a new estimator needs."""
 
+import subprocess
+import sys
 from dataclasses import replace
 from typing import get_args
 
@@ -7,6 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from discreet import estimators
 from discreet.cli import estimate
 from discreet.estimators.registry import COVARIATES, REGISTRY, Planned
 from discreet.releases.report import KINDS
@@ -45,3 +48,25 @@ def test_a_new_entry_becomes_a_command(monkeypatch):
     assert "--neighbours" in shown
     assert "--sample-by" not in shown
     assert "--alpha" not in shown
+
+
+def test_the_package_offers_the_registry_and_loads_it_on_first_use():
+    script = "import sys, discreet.estimators as e; loaded = 'discreet.estimators.registry' in sys.modules; "
+    script += "print(loaded, 'ate' in e.REGISTRY)"
+    shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert shown.stdout.split() == ["False", "True"]
+    with pytest.raises(AttributeError, match="NOTHING"):
+        _ = estimators.NOTHING
+
+
+def test_what_an_entry_says_of_samples_and_gates_is_what_its_class_says():
+    for entry in REGISTRY.values():
+        if not entry.name.startswith("papers."):
+            assert (entry.samples, entry.one_gate) == (entry.load().samples, entry.load().one_gate)
+
+
+def test_every_estimator_has_an_id_and_says_which_releases_answer_for_it():
+    ids = {entry.load().method_id for entry in REGISTRY.values()}
+    assert len(ids) == len(REGISTRY)
+    for entry in COMMANDS:
+        assert all(kind.format for kind in entry.load().release_types)

@@ -1,9 +1,11 @@
 """Every estimator pays before it draws, once, and is answered for free when it asks the same again."""
 
+import inspect
 import sqlite3
 import warnings
 from contextlib import closing, contextmanager
 from types import SimpleNamespace
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pandas as pd
@@ -11,10 +13,10 @@ import pytest
 
 import discreet
 from discreet import ATE, Bounds, BudgetExceeded, InvalidInput, Ledger, LedgerCorrupt, LedgerRefused, papers
-from discreet.audit.configurations import matrix
+from discreet.audit._configurations import matrix
+from discreet.audit._neighbours import base
+from discreet.audit._replay import study_of
 from discreet.audit.mechanism import fitted as fit_to
-from discreet.audit.neighbours import base
-from discreet.audit.replay import study_of
 from discreet.ledger import Cost
 from discreet.ledger.charging import wanted_by
 from discreet.privacy import noise
@@ -58,7 +60,7 @@ def ledger(tmp_path):
 
 @contextmanager
 def watched_draws(path, monkeypatch):
-    """Every source of noise looks at the database from outside, and finds a charge there before it draws."""
+    """Every source of noise reads the database from outside, and finds a charge there before it draws."""
     draws = []
 
     def charged(what):
@@ -130,6 +132,17 @@ def test_no_published_method_draws_before_its_charge_is_on_disk(name, ledger, mo
     )
 
 
+def keywords_of(method):
+    """Names of the arguments that a method takes, those of an unpacked TypedDict included."""
+    parameters = inspect.signature(method).parameters
+    names = set(parameters)
+    for name, parameter in parameters.items():
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            for given in get_args(get_type_hints(method)[name]):
+                names |= given.__optional_keys__
+    return names
+
+
 def test_the_walk_leaves_no_estimator_out():
     public = {name for name in discreet.__all__ if hasattr(getattr(discreet, name), "get_params")}
     public |= {f"papers.{name}" for name in papers.__all__ if hasattr(getattr(papers, name), "get_params")}
@@ -138,7 +151,7 @@ def test_the_walk_leaves_no_estimator_out():
     for name in public:
         kind = getattr(papers, name.removeprefix("papers.")) if "." in name else getattr(discreet, name)
         for method in (kind.fit, getattr(kind, "fit_table", kind.fit)):
-            assert {"ledger", "dataset", "analyst", "stratum"} <= set(method.__signature__.parameters), name
+            assert {"ledger", "dataset", "analyst", "stratum", "reservation"} <= keywords_of(method), name
 
 
 def test_every_sampler_charges_before_it_draws():
@@ -188,7 +201,7 @@ def test_identical_requests_are_answered_for_free_and_others_are_charged(ledger)
     # Other rows under the same names, as many of them or fewer.
     assert ask(Y=Y[:70], X=X[:70])[1] == 4
     assert ask(Y=1 - Y)[1] == 5
-    # Arrays have no names, and are told apart by what is in them.
+    # Arrays have no names, and are compared by what is in them.
     arrays = ask(Y=Y.to_numpy(), X=X.to_numpy())
     assert ask(Y=Y.to_numpy(), X=X.to_numpy()) == arrays == (arrays[0], 6)
     ledger.renew("icu", "2", curator="cy")

@@ -11,8 +11,7 @@ from sqlalchemy import create_engine, text
 
 import discreet
 from discreet import Budget, BudgetExceeded, InvalidInput, Ledger, LedgerCorrupt, LedgerRefused, LedgerUnavailable
-from discreet.ledger import Cost
-from discreet.ledger import ledger as durable_module
+from discreet.ledger import Cost, _journal
 
 ONE = Cost(epsilon=1)
 HALF = Cost(epsilon=0.5)
@@ -190,6 +189,12 @@ def test_opening_again_in_the_same_words_changes_nothing_and_in_others_is_refuse
         ledger.open("icu", epsilon=2)
 
 
+def test_a_data_set_is_not_opened_with_terms_that_nobody_knows(ledger):
+    with pytest.raises(InvalidInput, match="open takes no epsilons, stratum: besides epsilon"):
+        ledger.open("icu", epsilon=2, stratum="a", epsilons=3)
+    assert ledger.datasets() == ()
+
+
 def test_a_clock_that_goes_backwards_changes_nothing(ledger, monkeypatch):
     class Clock:
         year = 2030
@@ -197,10 +202,10 @@ def test_a_clock_that_goes_backwards_changes_nothing(ledger, monkeypatch):
         @classmethod
         def now(cls, zone):
             cls.year -= 1
-            return durable_module_datetime(cls.year, 1, 1, tzinfo=zone)
+            return real(cls.year, 1, 1, tzinfo=zone)
 
-    durable_module_datetime = durable_module.datetime  # type: ignore[attr-defined]
-    monkeypatch.setattr(durable_module, "datetime", Clock)
+    real = _journal.datetime  # type: ignore[attr-defined]
+    monkeypatch.setattr(_journal, "datetime", Clock)
     ledger.open("icu", epsilon=2)
     spend(ledger, "icu", ONE)
     times = [entry.time for entry in ledger.log()]

@@ -11,10 +11,10 @@ import pytest
 from discreet import Bounds, Budget, DifferenceInMeans, InvalidInput, Ledger, LedgerRefused
 from discreet.ledger import Cost
 from discreet.ledger import charging as ledger_fits
-from evidence.ledger import page
-from evidence.ledger_crashes import crash
-from evidence.ledger_races import race
-from evidence.ledger_tampering import tamper
+from evidence.ledger.crashes import crash
+from evidence.ledger.page import page
+from evidence.ledger.races import race
+from evidence.ledger.tampering import tamper
 
 
 def test_exactly_one_of_many_contenders_gets_the_last_unit(url):

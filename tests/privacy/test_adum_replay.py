@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet import Bounds
-from discreet.audit.tape import Tape
+from discreet.audit._tape import Tape
 from discreet.papers import ADUM, PrivateKMeans, TwoModel, UnprovedClaim
 from discreet.papers.adum import estimator as adum
 from discreet.papers.adum import two_model

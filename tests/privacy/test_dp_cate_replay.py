@@ -7,8 +7,8 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from discreet import Bounds
-from discreet.audit.tape import Tape
-from discreet.data.records import ArrayRecords
+from discreet.audit._tape import Tape
+from discreet.data.in_memory import ArrayRecords
 from discreet.papers.common.arrays import gather
 from discreet.papers.common.nuisances import train
 from discreet.papers.dp_cate import kernel_regression as rkhs

@@ -19,7 +19,7 @@ from discreet.papers import (
 )
 from discreet.papers.private_ate import baselines
 from discreet.privacy import gate as gate_module
-from discreet.privacy.events import GaussianEvent, ParallelEvent
+from discreet.privacy.budget import GaussianEvent, ParallelEvent
 
 STUDY = draw("correlated", 600, 5)
 BINARY = Bounds(outcome=(0, 1), covariates=STUDY.bounds.columns, propensity=STUDY.bounds.propensity)

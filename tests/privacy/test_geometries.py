@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from discreet.data.bounds import Bounds
 from discreet.data.records import CHUNK_ROWS, Chunk
 from discreet.privacy.budget import Budget
-from discreet.privacy.calibration import CAPACITY_BITS, SUM_BITS
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
-from discreet.privacy.sensitivity.fixed_point import norm_bits
-from discreet.privacy.sensitivity.sets import GRID_BITS, Ball, Cells, Gram, Interval, MeanSquare
+from discreet.privacy.sensitivity.fixed_point import CAPACITY_BITS, GRID_BITS, SUM_BITS, norm_bits
+from discreet.privacy.sensitivity.sets import Ball, Cells, Gram, Interval, MeanSquare
 from discreet.privacy.sensitivity.table import CellSums, Pairs
 from discreet.testing import frozen_noise, record_sums
 

@@ -1,6 +1,7 @@
 """Learners that split the sample on neighbours, answers held fixed: no round moves by more than its noise covers."""
 
 import json
+import math
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 from discreet import Bounds, Budget
-from discreet.audit.tape import Tape
+from discreet.audit._tape import Tape
 from discreet.data.columns import Levels, Range
 from discreet.data.records import Chunk
 from discreet.papers import DRLearner, RLearner, TLearner
@@ -220,7 +221,7 @@ def test_parts_compose_in_parallel_and_no_part_spends_more_than_the_budget():
     assert (guarantee.epsilon, guarantee.delta) == (1.0, 1e-6)
     (event,) = guarantee.events
     assert len(event.parts) == 3
-    spent = [sum(one.mu**2 for one in part) for part in event.parts]
+    spent = [math.fsum(one.mu**2 for one in part) for part in event.parts]
     assert max(spent) == pytest.approx(min(spent), rel=1e-6)
     assert guarantee.epsilon_at(1e-6) <= 1.0
     assert guarantee.proof == "propensity.md, learners.md"

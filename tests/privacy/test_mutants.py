@@ -21,17 +21,16 @@ from discreet.ledger import charging as fits
 from discreet.ledger import composition as costs
 from discreet.ledger import state as book
 from discreet.papers import TLearner
-from discreet.papers.common import sample_splitting as halves
+from discreet.papers.common import sample_splitting
 from discreet.papers.meta_learners import stages as learners_stages
-from discreet.privacy import calibration as scales
 from discreet.privacy import gate, noise
 from discreet.privacy.sensitivity import fixed_point as lattice
 from discreet.privacy.sensitivity import sets as geometry
 from discreet.privacy.sensitivity.sets import Ball, Interval
 from evidence.planted import _patched
-from tests import test_engine_values, test_gate
+from tests.data.backends import test_group_by
 from tests.ledger import test_costs, test_fits, test_ledger, test_races_and_crashes
-from tests.privacy import test_learners_replay, test_private_ci_replay, test_samples_replay, test_units
+from tests.privacy import test_gate, test_learners_replay, test_private_ci_replay, test_samples_replay, test_units
 
 
 class Mutant(NamedTuple):
@@ -90,9 +89,9 @@ MUTANTS = {
         (lambda _: test_gate.test_drawn_noise_has_the_stated_spread(Ball(1.0, test_gate.DRAWS), test_gate.BUDGET, 2),),
     ),
     "the scale is half of what the diameter needs": Mutant(
-        scales.plan_noise.__wrapped__,
-        "math.nextafter(diameter / strength, math.inf)",
-        "math.nextafter(diameter / strength / 2, math.inf)",
+        lattice.plan_noise.__wrapped__,
+        "math.nextafter(diameter / spendable, math.inf)",
+        "math.nextafter(diameter / spendable / 2, math.inf)",
         (lambda _: test_gate.test_stated_noise_follows_from_diameter_and_share(),),
     ),
     "the diameter of add-remove serves replace-one": Mutant(
@@ -114,7 +113,7 @@ MUTANTS = {
         (lambda _: test_gate.test_one_nan_counts_as_the_low_end_of_an_interval("replace-one"),),
     ),
     "a unit counts as one row": Mutant(
-        scales._times,
+        lattice._times,
         "rows * diameter",
         "diameter",
         (
@@ -144,12 +143,12 @@ MUTANTS = {
     ),
     "prepared sums are taken whatever their grid": Mutant(
         gate.Gate._known_sums,
-        " and each[1] == grid.grid_bits",
-        "",
+        "each is not None and each.grid_bits == grid.grid_bits",
+        "each is not None",
         (lambda _: test_gate.test_sums_that_were_prepared_on_another_grid_are_taken_anew(),),
     ),
     "the lattice's slack is ignored": Mutant(
-        scales._least_scale,
+        lattice._least_scale,
         "math.sqrt(grid.numbers / (24 * SLACK * share)) if aside else 0.0",
         "0.0",
         (lambda _: test_gate.test_lattices_of_all_releases_add_up_to_no_more_than_calibration_sets_aside(10**9, 20.0),),
@@ -181,7 +180,7 @@ MUTANTS = {
         ),
     ),
     "halves share a record": Mutant(
-        halves.SampleSplit.of.__func__,  # type: ignore[attr-defined]
+        sample_splitting.SampleSplit.by_order.__func__,  # type: ignore[attr-defined]
         "slice(middle, None)",
         "slice(middle - 1, None)",
         (
@@ -226,15 +225,15 @@ MUTANTS = {
         formulas.ends,
         "float(np.rint(known[0][0])), float(np.rint(known[0][1]))",
         "float(np.rint(known[0][0] / 2)), float(np.rint(known[0][1] / 2))",
-        (lambda _: test_engine_values.test_ends_of_a_rounded_number_are_whole_so_that_no_clip_is_left_out_too_early(),),
+        (lambda _: test_group_by.test_ends_of_a_rounded_number_are_whole_so_that_no_clip_is_left_out_too_early(),),
     ),
     "an engine rounds halves up": Mutant(
         sql.Sql.rint,
         'f"(({value} + {self.constant(_ROUNDER)}) - {self.constant(_ROUNDER)})"',
         'f"floor({value} + {self.constant(0.5)})"',
         (
-            lambda _: test_engine_values.test_exact_halves_become_the_even_neighbour_on_either_side_of_zero(
-                test_engine_values.opener("duckdb")
+            lambda _: test_group_by.test_exact_halves_become_the_even_neighbour_on_either_side_of_zero(
+                test_group_by.opener("duckdb")
             ),
         ),
     ),

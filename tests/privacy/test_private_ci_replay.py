@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from discreet import Bounds
-from discreet.audit.tape import Tape
+from discreet.audit._tape import Tape
 from discreet.data.records import Chunk
 from discreet.datasets import private_ci
 from discreet.papers.common.sample_splitting import SampleSplit
@@ -75,20 +75,20 @@ def test_the_records_where_the_halves_meet_move_the_rounds_of_one_half_only(plac
 @pytest.mark.parametrize("n", [2, 3, 40, 41])
 def test_halves_by_order_share_no_record_and_lose_none(n):
     numbers = np.arange(float(n))
-    halves = SampleSplit.of(Chunk(y=numbers, t=numbers, x=numbers[:, None], e=numbers))
+    split = SampleSplit.by_order(Chunk(y=numbers, t=numbers, x=numbers[:, None], e=numbers))
     for part in ("y", "t", "e"):
-        first, second = (getattr(half, part) for half in halves)
+        first, second = (getattr(half, part) for half in split)
         np.testing.assert_array_equal(np.concatenate([first, second]), numbers)
-    assert abs(len(halves.first.t) - len(halves.second.t)) <= 1
+    assert abs(len(split.first.t) - len(split.second.t)) <= 1
 
 
 def test_halves_by_a_hash_share_no_record_and_lose_none():
     n = 500
     frame = pd.DataFrame({"y": np.arange(n) / n, "t": np.arange(n) % 2, "id": np.arange(n)})
-    halves, _ = SampleSplit.by_hash(
+    split, _ = SampleSplit.by_hash(
         frame, "id", 7, None, outcome="y", treatment="t", bounds=Bounds(outcome=(0, 1)), propensity=None
     )
-    first, second = (half.y.tolist() for half in halves)
+    first, second = (half.y.tolist() for half in split)
     assert not set(first) & set(second)
     assert len({*first, *second}) == n
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet import Bounds
-from discreet.audit.tape import Tape
+from discreet.audit._tape import Tape
 from discreet.papers import PropensityIPTW
 from discreet.papers.propensity import estimator as propensity
 
@@ -121,7 +121,7 @@ class _Wide:
 
     def grid(self, grid_bits, neighbours):
         grid = self.right.grid(grid_bits, neighbours)
-        parts = {name: getattr(grid, name) for name in ("units", "shift", "numbers", "full", "room", "add")}
+        parts = {name: getattr(grid, name) for name in ("units", "shift", "numbers", "full", "grid_bits", "add")}
         return type(grid)(l2=self.factor * grid.l2, l1=self.factor * grid.l1, **parts)
 
     def natural(self, noisy):

@@ -1,6 +1,6 @@
 """Estimators on neighbouring data sets, released values held fixed: no round may move by more than its noise covers.
 
-The tape is the audit's: `discreet.audit.tape` says how it works.
+The tape is the audit's: `discreet.audit._tape` says how it works.
 """
 
 from dataclasses import replace
@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import ATE, CATE, Bounds, DifferenceInMeans
-from discreet.audit.tape import Tape, Unlike
-from discreet.postprocessing import block_shrinkage as shrinkage
+from discreet.audit._tape import Tape, Unlike
+from discreet.postprocessing import group_shrinkage as shrinkage
 from discreet.postprocessing import reference_population as moments
-from discreet.privacy.calibration import plan_noise
+from discreet.privacy.sensitivity.fixed_point import plan_noise
 from discreet.privacy.sensitivity.sets import Ball, Cells, Gram, Interval, MeanSquare
 from discreet.testing import seeded_noise
 
@@ -181,7 +181,8 @@ adversaries = st.tuples(
 
 def test_the_cases_reach_every_round():
     names = set(tape_of("observational", "replace-one", "plentiful").names)
-    assert {"calibration 1", "calibration 2", "calibration 3", "effect moments", "residual moments"} <= names
+    refined = {f"propensity refinement {number}" for number in (1, 2, 3)}
+    assert refined | {"linear effect moments", "residual moments"} <= names
 
 
 @pytest.mark.parametrize(("kind", "relation"), [(kind, relation) for kind in KINDS for relation in RELATIONS])

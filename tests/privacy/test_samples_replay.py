@@ -1,5 +1,6 @@
 """Samples: records move into them and out of them, and sums move no further than docs/proofs/gate.md states."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import ATE, CATE, Bounds
-from discreet.data.records import ArrayRecords, Unit
+from discreet.data.in_memory import ArrayRecords
+from discreet.data.records import Unit
 from discreet.data.sampling import chosen
-from discreet.estimators import _base as fitted
+from discreet.estimators import _allocation
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
@@ -104,8 +106,7 @@ def test_the_diameter_of_a_public_number_of_records_would_not_do():
 @pytest.mark.parametrize("estimator", [ATE, CATE])
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 def test_whole_fits_stay_within_their_diameters(estimator, neighbours, monkeypatch):
-    monkeypatch.setattr(fitted, "_SAMPLE", 1.0)
-    monkeypatch.setattr(fitted, "_SAMPLE_STRENGTH", 1.0)
+    monkeypatch.setattr(_allocation, "SAMPLE", replace(_allocation.SAMPLE, records=1.0, information=1.0))
     rng = np.random.default_rng(8)
     n = 3_000
     frame = pd.DataFrame({"x": rng.random(n), "z": rng.uniform(-1, 1, n), "t": rng.integers(0, 2, n)})
@@ -147,8 +148,7 @@ def _columns(frame):
 
 @pytest.mark.parametrize("column", ["id", "patient"])
 def test_units_with_several_rows_stay_within_their_diameters_in_samples(column, monkeypatch):
-    monkeypatch.setattr(fitted, "_SAMPLE", 1.0)
-    monkeypatch.setattr(fitted, "_SAMPLE_STRENGTH", 1.0)
+    monkeypatch.setattr(_allocation, "SAMPLE", replace(_allocation.SAMPLE, records=1.0, information=1.0))
     rng = np.random.default_rng(9)
     n = 3_000
     frame = pd.DataFrame({"x": rng.random(n), "z": rng.uniform(-1, 1, n), "t": rng.integers(0, 2, n)})
@@ -226,8 +226,7 @@ def replayed(make, tables, **options):
     [(ATE, "removed"), (ATE, "replaced"), (ATE, "leaves the sample"), (CATE, "replaced")],
 )
 def test_all_rows_of_a_sampled_unit_together_move_no_sum_further_than_stated(estimator, change, monkeypatch):
-    monkeypatch.setattr(fitted, "_SAMPLE", 1.0)
-    monkeypatch.setattr(fitted, "_SAMPLE_STRENGTH", 1.0)
+    monkeypatch.setattr(_allocation, "SAMPLE", replace(_allocation.SAMPLE, records=1.0, information=1.0))
     options = {"sample_by": "patient", "unit": "patient", "max_rows": ROWS}
     pairs = list(replayed(lambda: estimator(epsilon=4, delta=1e-6, bounds=BOUNDS), neighbouring(change), **options))
     moves = [moved(one, other) / one.diameter for one, other in pairs]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from discreet import ATE, CATE, Bounds, DifferenceInMeans, Uplift
 from discreet.exceptions import InvalidInput
 from discreet.papers import ADUM
-from discreet.privacy.calibration import CAPACITY_BITS, unit_grid
+from discreet.privacy.sensitivity.fixed_point import CAPACITY_BITS, unit_grid
 from discreet.privacy.sensitivity.sets import Ball, Cells, Gram, Interval, MeanSquare, Statistic
 from discreet.privacy.sensitivity.table import CellSums, Pairs
 from discreet.testing import record_sums, seeded_noise

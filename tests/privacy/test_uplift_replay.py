@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from discreet import Bounds, PrivateKMeans, Uplift
-from discreet.audit.tape import Tape
+from discreet.audit._tape import Tape
 from discreet.datasets import adum
 from discreet.privacy import gate as gate_module
-from discreet.privacy.calibration import plan_noise
+from discreet.privacy.sensitivity.fixed_point import plan_noise
 from discreet.privacy.sensitivity.table import Pairs
 from discreet.testing import seeded_noise
 

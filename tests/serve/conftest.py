@@ -8,12 +8,13 @@ import pytest
 from fastapi.testclient import TestClient
 
 from discreet.datasets import draw
-from discreet.datasets.demo import PUBLIC as BOUNDS
-from discreet.datasets.demo import table
+from discreet.datasets._demo import PUBLIC as BOUNDS
+from discreet.datasets._demo import table
 from discreet.privacy.budget import Budget
 from discreet.serve.app import create_app
 from discreet.serve.domain import administration as curating
 from discreet.serve.domain import users as people
+from discreet.serve.domain.datasets import NewDataset
 from discreet.serve.domain.users import Identity
 from discreet.serve.service import Service
 from discreet.serve.settings import Settings
@@ -98,7 +99,7 @@ def populate(settings, folder):
         pq.write_table(table(study.X, study.T, study.Y, outcome), folder / f"{name}.parquet")
         facts = {"id": name, "title": f"The {name}", "source": f"{name}.parquet", "outcome": outcome}
         facts |= {"treatment": "treated", "bounds": BOUNDS.to_dict(), "epsilon": 60.0, "delta": 1e-4}
-        curating.register(service, curator(), curating.NewDataset(**facts, **more))
+        curating.register(service, curator(), NewDataset(**facts, **more))
         curating.allow(service, curator(), name, "analyst", Budget(epsilon=50.0, delta=1e-4))
     curating.allow(service, curator(), "clinic", "colleague", Budget(epsilon=1.0, delta=1e-5))
     tokens = {person: people.add_token(service.engine, service.clock, person=person) for person in names}
@@ -107,7 +108,7 @@ def populate(settings, folder):
 
 
 def quick(database, folder, **more):
-    """Settings for tests: nothing waits long, and nobody is told to slow down."""
+    """Settings for tests: nothing waits long, and nobody has to slow down."""
     facts = {"grid": 0.005, "first_tick": 0.02, "lease": 2.0, "logins": 1e5, "spends": 1e6, "asks": 1e6}
     return Settings(database=database, data=str(folder), **(facts | more))
 

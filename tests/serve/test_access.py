@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 from discreet.exceptions import InvalidInput
 from discreet.serve.app import ROUTERS, create_app
 from discreet.serve.domain import users as people
-from discreet.serve.middleware import Door
+from discreet.serve.middleware import AccessChecks
 from discreet.serve.rate_limits import Buckets
 from discreet.serve.service import Service
 from discreet.serve.settings import Settings
@@ -287,7 +287,7 @@ def test_bodies_that_are_too_large_are_refused(site):
 
 
 def knock(site, path, body, headers=(), **settings):
-    """Status of the answer to a request whose body comes as told, and how much of the body was read."""
+    """Status of the answer to a request whose body comes in these parts, and how much of the body was read."""
     app = create_app(quick(site.settings.database, site.settings.data, work=False, **settings))
     raw = [(name.lower().encode(), value.encode()) for name, value in dict(headers).items()]
     scope = {"type": "http", "method": "POST", "path": path, "headers": raw, "query_string": b"", "http_version": "1.1"}
@@ -353,7 +353,7 @@ def test_only_the_address_for_files_takes_files(site):
 
 def test_a_token_that_is_too_long_is_not_remembered(site):
     door = site.client.app.middleware_stack
-    while not isinstance(door, Door):
+    while not isinstance(door, AccessChecks):
         door = door.app
     before = len(door._known)
     for header in ({"Authorization": "Bearer " + "x" * 201}, {"Cookie": "discreet=" + "x" * 201}):

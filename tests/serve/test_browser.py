@@ -1,6 +1,6 @@
 """The journey of analysts and curators in Chromium, with what screen readers and keyboards need.
 
-With DISCREET_SCREENSHOTS set to a directory, pictures of the pages are kept there.
+With DISCREET_SCREENSHOTS set to a directory, screenshots of the pages are kept there.
 """
 
 import os
@@ -14,7 +14,7 @@ import uvicorn
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
-from discreet.datasets.demo import PUBLIC as BOUNDS
+from discreet.datasets._demo import PUBLIC as BOUNDS
 from discreet.releases.average import Release
 from discreet.serve import demo
 from discreet.serve.app import create_app
@@ -47,11 +47,11 @@ class Walk:
         self.page.wait_for_url("**/datasets")
 
     def check(self, name):
-        """No serious barrier, nothing that is cut off, and a picture for those who want one."""
+        """No serious barrier, nothing that is cut off, and a screenshot for those who want one."""
         found = Axe().run(self.page)
         serious = [each for each in found.response["violations"] if each["impact"] in ("serious", "critical")]
-        told = [(each["id"], [node["html"][:120] for node in each["nodes"]][:3]) for each in serious]
-        assert not told, (name, told)
+        problems = [(each["id"], [node["html"][:120] for node in each["nodes"]][:3]) for each in serious]
+        assert not problems, (name, problems)
         wide = self.page.evaluate("document.scrollingElement.scrollWidth - document.scrollingElement.clientWidth")
         assert wide <= 0, f"{name} is {wide} pixels too wide"
         self.checked += 1
@@ -197,8 +197,8 @@ def test_two_curators_register_decide_freeze_and_verify(walk, running):
     first.check("curator")
     first.click("Register a data set")
     for label, text in {
-        "Short name": "second-look",
-        "Title": "A second look",
+        "Short name": "second-study",
+        "Title": "A second study",
         "Where the records are": "clinic.parquet",
         "Outcome column": "days",
         "Treatment column": "treated",
@@ -207,7 +207,7 @@ def test_two_curators_register_decide_freeze_and_verify(walk, running):
         first.page.get_by_label(label, exact=label == "Title").first.fill(text)
     first.check("register")
     first.click("Check the records and register")
-    first.page.wait_for_url("**/curator/datasets/second-look")
+    first.page.wait_for_url("**/curator/datasets/second-study")
     first.page.get_by_label("Analyst", exact=True).select_option("analyst")
     first.page.get_by_label("Up to ε").fill("1")
     first.click("Give access")
@@ -240,7 +240,7 @@ def test_two_curators_register_decide_freeze_and_verify(walk, running):
     second.page.set_viewport_size({"width": 360, "height": 740})
     for path in (
         "/curator",
-        "/curator/datasets/second-look",
+        "/curator/datasets/second-study",
         "/curator/datasets/new",
         "/curator/people",
         "/curator/log",

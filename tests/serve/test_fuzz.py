@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 from schemathesis.core import NotSet
 
-from evidence.service_fuzz import fuzz
+from evidence.service.fuzz import fuzz
 
 CASES = 300
 

@@ -17,7 +17,7 @@ import pytest
 import sqlalchemy as sa
 from fastapi.testclient import TestClient
 
-from discreet.datasets.demo import PUBLIC as BOUNDS
+from discreet.datasets._demo import PUBLIC as BOUNDS
 from discreet.ledger import Ledger
 from discreet.serve.app import create_app
 from discreet.serve.domain import interactive_functions as functions

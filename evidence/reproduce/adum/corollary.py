@@ -53,8 +53,8 @@ def corollary1(results: Results) -> Page:
     return Page(
         lead=f"The bound (7) with its three terms, and the PEHE of ε-ADUM in {runs_each:,} runs each, every one on a "
         f"study of its own: {runs.N:,} records, effect sin(x), σ = {runs.FIG1_SIGMA:g}. Δ is the smallest for which "
-        "ε ≥ 8 p log(1/Δ)/n: (7) is said to hold with probability 1 − Δ. In the picture: PEHE over the bound, from the "
-        "smallest to the 99 % quantile, and the largest (crosses).",
+        "ε ≥ 8 p log(1/Δ)/n: (7) is claimed to hold with probability 1 − Δ. In the figure: PEHE over the bound, from "
+        "the smallest to the 99 % quantile, and the largest (crosses).",
         head=[
             *("p", "ε", "Δ", "pΔ", "bias", "variance", "privacy", "bound (7)"),
             *("PEHE, median", "PEHE, 99 %", "PEHE, largest", "violated", "runs with a count below half"),
@@ -76,7 +76,7 @@ def corollary1(results: Results) -> Page:
 
 
 def _aims(counts: Mapping[tuple[int, float], int], n: int) -> list[Aim]:
-    """Whether violations are as rare as they are said to be, from their counts among n runs each."""
+    """Whether violations are as rare as they are claimed to be, from their counts among n runs each."""
     delta = {setting: failure_probability(setting[0], runs.N, setting[1]) for setting in counts}
     allowed = {setting: _allowed(d, n) for setting, d in delta.items()}
     sure = [setting for setting in counts if delta[setting] < _SURE]

@@ -25,7 +25,9 @@ SEEDS = f"studies from {runs.STUDY_SEED}, noise from {runs.NOISE_SEED}, one stre
 STRICT = 5.0
 # A step of this size back up is no step: two and four cells of sin(pi x) have the same means.
 _FLAT = 0.01
-_PICTURES = "The paper shows a picture only; no number of it is printed in its text, so that there is none to compare."
+_FIGURE_ONLY = (
+    "The paper shows a figure only; no number of it is printed in its text, so that there is none to compare."
+)
 _SINE = (
     "The text has the effect sin(x) on (−1, 1) and calls it non-monotonic, which it is not: it is nearly a straight "
     "line. sin(πx) is non-monotonic; both are shown."
@@ -87,7 +89,7 @@ def fig1(results: Results) -> Page:
         head=["effect", "ε", "ADUM", "cells", "two-model", "degree", "ahead", "discreet.Uplift, proved"],
         lines=lines,
         remarks=[
-            _PICTURES,
+            _FIGURE_ONLY,
             _SINE,
             "Both methods have the paper's relation (one record more or less) and its noise; both are proved there.",
             "As in the paper, cells and degree are tuned on test data, which would cost privacy: real users have to "
@@ -186,7 +188,7 @@ def fig2(results: Results) -> Page:
         head=["effect", "ε", *(f"p = {p}" for p in FIG2_CELLS), "best p", "p of (7)"],
         lines=lines,
         remarks=[
-            _PICTURES,
+            _FIGURE_ONLY,
             _SINE,
             "Medians, where the paper shows means: a noisy count near zero makes a mean over runs meaningless.",
             f"The paper names two of its five ε, 50 and 100; the others here are {_list(FIG2_EPSILONS[:3])}.",

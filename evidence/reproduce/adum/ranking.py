@@ -25,6 +25,20 @@ _NAMES = {
 _COLOURS = dict(zip(TUNING, (GREEN, BLUE, ORANGE, PURPLE, INK), strict=True))
 
 
+_GENERATOR = (
+    "The generator is for scale. Visits follow a logistic law in it, which suits logistic regressions; cells "
+    "have no such help. What it says of who is ahead is not evidence about Criteo's data."
+)
+_REMARKS = (
+    "ADUM has the paper's relation (one record more or less). The two-model methods protect a record that is "
+    "replaced; with noise in the objective only if it stays in its arm.",
+    "The paper does not say how its logistic regressions knew the norms of their features. Here features have "
+    "public ranges and are pulled into the unit ball: a looser bound would cost the rival accuracy and ADUM "
+    "none, which may be part of why the rival does better here at small ε than there.",
+    "Equal scores are ranked together, so that a piecewise constant effect gains nothing by the order of ties.",
+)
+
+
 def best(rows: Sequence[Row], epsilon: float) -> tuple[str, Float]:
     """The setting with the largest mean AUUC, and how much it gains over a random ranking in each replication."""
     key = f"{epsilon:g}"
@@ -73,21 +87,15 @@ def fig3(results: Results) -> Page:
         head=["data", "ε", "random", *(word for name in _NAMES.values() for word in (name, "setting"))],
         lines=lines,
         remarks=[
-            "The paper shows a picture only, for 1,000,000 rows of CRITEO-UPLIFT v2, whose full file could not be had. "
+            "The paper shows a figure only, for 1,000,000 rows of CRITEO-UPLIFT v2, whose full file could not be had. "
             "In its place: Hillstrom's 64,000 customers, any e-mail against none, outcome visit; and a generator of "
             f"Criteo's shape with {runs.SHAPED_RECORDS:,} records. Half of the records train, half test.",
             *reasons,
-            "The generator is for scale. Visits follow a logistic law in it, which suits logistic regressions; cells "
-            "have no such help. What it says of who is ahead is not evidence about Criteo's data.",
+            _GENERATOR,
             "As in the paper, settings are tuned on test data, which favours whatever has more of them. Candidates: "
             + "; ".join(f"{_NAMES[m]} {', '.join(f'{s:g}' for s in given)}" for m, given in TUNING.items())
             + ".",
-            "ADUM has the paper's relation (one record more or less). The two-model methods protect a record that is "
-            "replaced; with noise in the objective only if it stays in its arm.",
-            "The paper does not say how its logistic regressions knew the norms of their features. Here features have "
-            "public ranges and are pulled into the unit ball: a looser bound would cost the rival accuracy and ADUM "
-            "none, which may be part of why the rival does better here at small ε than there.",
-            "Equal scores are ranked together, so that a piecewise constant effect gains nothing by the order of ties.",
+            *_REMARKS,
         ],
         aims=aims,
         seeds=f"splits and studies from {runs.STUDY_SEED}, noise from {runs.NOISE_SEED}, one stream for each cell",
@@ -117,10 +125,10 @@ def _aims(data: str, gains: dict[str, list[Float]]) -> list[Aim]:
 def _ahead(ours: list[Float], theirs: list[Float], places: Sequence[int]) -> tuple[bool, str]:
     """Whether one method gains more at all of these budgets; where it does not, by how much, ± one standard error."""
     behind = [k for k in places if ours[k].mean() <= theirs[k].mean()]
-    said = f"at {len(places) - len(behind)} of {len(places)} budgets"
+    budgets = f"at {len(places) - len(behind)} of {len(places)} budgets"
     gaps = [(FIG3_EPSILONS[k], theirs[k] - ours[k]) for k in behind]
-    apart = ", ".join(f"ε = {epsilon:g} by {gap.mean():.5f} ± {_error(gap):.5f}" for epsilon, gap in gaps)
-    return not behind, f"{said}; behind at {apart}" if behind else said
+    gaps_found = ", ".join(f"ε = {epsilon:g} by {gap.mean():.5f} ± {_error(gap):.5f}" for epsilon, gap in gaps)
+    return not behind, f"{budgets}; behind at {gaps_found}" if behind else budgets
 
 
 def _why(data: str, gains: dict[str, list[Float]]) -> str:

@@ -75,7 +75,7 @@ def trade_off(cell: str, replication: int) -> Row:
 
 
 def corollary(cell: str, replication: int) -> Row:
-    """Cell "20 0.04": a block of runs with this many cells and this epsilon, each on a study of its own.
+    """Cell "20 0.04": a batch of runs with this many cells and this epsilon, each on a study of its own.
 
     Beside its PEHE every run keeps the smallest quotient of a noisy count and the true one.
     """
@@ -136,12 +136,12 @@ def _ranker(bounds: Any, method: str, setting: float, epsilon: float) -> Any:
 
 
 def _split(data: str, replication: int) -> tuple[Study, Study]:
-    """Random halves: of the real records, or of a fresh draw."""
+    """Two random parts: of the real records, or of a fresh draw."""
     from sklearn.model_selection import train_test_split
 
     study = _hillstrom() if data == "hillstrom" else criteo_shaped(SHAPED_RECORDS, STUDY_SEED + replication)
-    halves = train_test_split(np.arange(study.n), test_size=0.5, random_state=STUDY_SEED % 1_000_000 + replication)
-    return _part(study, halves[0]), _part(study, halves[1])
+    parts = train_test_split(np.arange(study.n), test_size=0.5, random_state=STUDY_SEED % 1_000_000 + replication)
+    return _part(study, parts[0]), _part(study, parts[1])
 
 
 def _part(study: Study, places: Any) -> Study:

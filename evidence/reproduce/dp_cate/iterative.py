@@ -42,7 +42,7 @@ def _law(draws: int, replication: int) -> Row:
     batch = np.array([SecretFunction(function, _SCALE).ask(points) for _ in range(draws)])
     directions = _directions(function.kernel(points, points))
     row: Row = {"directions": directions.shape[1]}
-    # A tenth of the draws is plenty to tell the printed algorithm apart.
+    # A tenth of the draws is plenty to distinguish the printed algorithm.
     for name, printed, some in (("corrected", False, draws), ("printed", True, draws // 10)):
         single = np.empty((some, POINTS))
         for draw in range(some):
@@ -88,6 +88,23 @@ def _made_up(q: int, count: int, replication: int) -> tuple[Function, Float]:
     return Function(kernel=kernel, centres=centres, weights=weights), rng.uniform(0.0, 1.0, (count, q))
 
 
+def _times_figure(ratios: dict[str, float]) -> Any:
+    figure, (ax,) = axes(width=6.4, height=2.8)
+    ax.barh(list(ratios), list(ratios.values()), color=[BLUE if "memory" in name else ORANGE for name in ratios])
+    ax.axvline(MOST_RATIO, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
+    ax.set_xlabel(f"time of {ALL:,} single queries over that of the first {FIRST}")
+    return figure
+
+
+_REMARKS = (
+    "The paper has no such table.",
+    "A query whose answer earlier ones fix, up to a ten-thousandth of the noise, gets no random number of its "
+    "own: that is why a smooth kernel with few covariates needs few of them, and later queries cost little "
+    "more than earlier ones.",
+    "With a state file every answer is forced to disk before it is given, which takes longer than the algebra.",
+)
+
+
 def page(results: Results) -> Page:
     """Both findings."""
     (law,) = [cell for cell in results if cell.startswith("law")]
@@ -113,25 +130,17 @@ def page(results: Results) -> Page:
                     f"{int(np.median([row['numbers'] for row in results[cell]])):,} random numbers",
                 ]
             )
-    figure, (ax,) = axes(width=6.4, height=2.8)
     names = [f"{q} covariates, {name}" for q, name in ratios]
-    ax.barh(names, list(ratios.values()), color=[BLUE if "memory" in name else ORANGE for name in names])
-    ax.axvline(MOST_RATIO, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
-    ax.set_xlabel(f"time of {ALL:,} single queries over that of the first {FIRST}")
     return Page(
         lead="Algorithm 2 as it is printed draws every answer after the first from the process given earlier "
-        "*outputs*, and never looks at the fitted function again. Corrected, each answer is the function plus noise "
+        "*outputs*, and never evaluates the fitted function again. Corrected, each answer is the function plus noise "
         "that is drawn given the *noise* at earlier queries; then single answers must have the law of one batch "
         "(Algorithm 1). Two-sample Kolmogorov-Smirnov tests along each point and along the principal directions of the "
         "process, with Bonferroni's correction; times of this run.",
         head=["what", "found", "from"],
         lines=lines,
         remarks=[
-            "The paper has no such table.",
-            "A query whose answer earlier ones fix, up to a ten-thousandth of the noise, gets no random number of its "
-            "own: that is why a smooth kernel with few covariates needs few of them, and later queries cost little "
-            "more than earlier ones.",
-            "With a state file every answer is forced to disk before it is given, which takes longer than the algebra.",
+            *_REMARKS,
         ],
         aims=[
             Aim(
@@ -140,7 +149,7 @@ def page(results: Results) -> Page:
                 f"median p = {np.median(corrected):.3g}",
             ),
             Aim(
-                f"the printed algorithm is told apart from it (p below {LEVEL:g})",
+                f"the printed algorithm is distinguished from it (p below {LEVEL:g})",
                 max(printed) < LEVEL,
                 f"p of at most {max(printed):.3g}",
             ),
@@ -152,5 +161,5 @@ def page(results: Results) -> Page:
         ],
         seeds=f"functions and queries from {STUDY_SEED}, noise from {NOISE_SEED}",
         replications=len(results[law]),
-        figure=figure,
+        figure=_times_figure(dict(zip(names, ratios.values(), strict=True))),
     )

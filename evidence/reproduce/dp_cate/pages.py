@@ -1,4 +1,4 @@
-"""Figures of the DP-CATE paper, as tables and pictures: the paper prints no numbers for any of them."""
+"""Figures of the DP-CATE paper, as tables and figures: the paper prints no numbers for any of them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ COLOURS |= {EBM: MUTED, UNBOUNDED: BROWN, FLAGSHIP_CELL: VERMILION}
 CLOSE = 0.15
 
 NO_NUMBERS = (
-    "The paper shows a picture only: shapes can be compared, numbers cannot. It gives no δ; 1e-5 here. Except in "
+    "The paper shows a figure only: shapes can be compared, numbers cannot. It gives no δ; 1e-5 here. Except in "
     "*kernel, proved*, ε is what the paper claims, and the claim is known to fail: see `discreet.papers.DPCATE`."
 )
 SEARCH = (
@@ -120,7 +120,7 @@ def predictions(
         head = ["learner", "ε", "distance to non-private", *(["PEHE"] if truth else [])]
         return Page(
             lead=f"{lead} Root of the mean squared difference to the predictions of the same learner without noise"
-            f"{', and to the true effects (PEHE)' if truth else ''}; means over studies, δ = {DELTA:g}. The picture "
+            f"{', and to the true effects (PEHE)' if truth else ''}; means over studies, δ = {DELTA:g}. The figure "
             "shows the first study.",
             head=head,
             lines=lines,
@@ -309,10 +309,10 @@ def fig13(results: Results) -> Page:
         ax.plot(BUDGETS, found.values, "o-", color=COLOURS[method], label="DP-CATE", markersize=4)
         for aggregate, style in zip(AGGREGATES, ("-", ":"), strict=True):
             table = np.array([[row[method][aggregate][str(k)] for k in KS] for row in rivals])
-            means, spreads = table.mean(axis=0), table.std(axis=0) / sqrt(len(table))
-            for k, mean, spread in zip(KS, means, spreads, strict=True):
+            means, errors = table.mean(axis=0), table.std(axis=0) / sqrt(len(table))
+            for k, mean, error in zip(KS, means, errors, strict=True):
                 name = f"{NAMES[method]}, k-anonymity of {_AGGREGATED[aggregate]}"
-                lines.append([name, f"k = {k}", f"{mean:.3g} ± {spread:.2g}"])
+                lines.append([name, f"k = {k}", f"{mean:.3g} ± {error:.2g}"])
                 ax.axhline(mean, color=MUTED, linewidth=0.8, linestyle=style)
                 ax.annotate(f"k = {k}", (BUDGETS[-1], mean), fontsize=7, color=MUTED, ha="right", va="bottom")
             better = sum(value < means.max() for value in found.values)

@@ -10,7 +10,8 @@ from sklearn.utils import check_random_state
 
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
-from discreet.data.records import ArrayRecords, Chunk
+from discreet.data.in_memory import ArrayRecords
+from discreet.data.records import Chunk
 from discreet.datasets import dp_cate, ihdp, rhc
 from discreet.papers.common.arrays import gather
 from discreet.papers.common.influence import noise_factor
@@ -29,7 +30,7 @@ STUDY_SEED, NOISE_SEED = 71_000_000, 97_000_000
 DELTA = 1e-5
 N, TEST = 3_000, 0.1
 BUDGETS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
-# Figure 15 looks at these.
+# Figure 15 shows these.
 FINE = (0.1, 0.12, 0.14, 0.16, 0.18, 0.2)
 SHOWN = (0.5, 2.0, 10.0)
 STARTS = 3
@@ -48,7 +49,7 @@ IHDP_FILES = 20
 
 
 class Split(NamedTuple):
-    """Records to fit to, queries, and the truth at them where there is one; ``axis`` is what pictures show."""
+    """Records to fit to, queries, and the truth at them where there is one; ``axis`` is what figures show."""
 
     Y: Float
     T: Float
@@ -130,10 +131,10 @@ def _kernel(
     secret = model._published(rows, nuisances, Budget(epsilon=1.0, delta=DELTA))
     points = design(asked, split.bounds)
     exact, r = secret._function(points), secret._r
-    block = Path(secret._function.kernel, points.shape[1]).block(points)
+    added = Path(secret._function.kernel, points.shape[1]).rows(points)
 
     def noise() -> Float:
-        return np.asarray(block.new @ published_gaussian(block.new.shape[1], 1.0))
+        return np.asarray(added.new @ published_gaussian(added.new.shape[1], 1.0))
 
     answers = {"exact": exact} | {_key(e): exact + r / e * noise() for e in _epsilons()}
     return answers, r * float(np.sqrt(secret._function.kernel.height))

@@ -1,4 +1,4 @@
-"""Why the S-learner's numbers are not the published ones: its error hangs on when boosting stops."""
+"""Why the S-learner's numbers are not the published ones: its error depends on when boosting stops."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def page(results: Results) -> Page:
         there = published()[data, N, "S", EPSILON][0]
         means = {variant: float(found[f"{data} {variant}"].mean()) for variant in VARIANTS}
         for variant in VARIANTS:
-            said = with_error(found[f"{data} {variant}"])
-            lines.append([data, variant, printed(data, N, "S", EPSILON)[0], said, f"{means[variant] / there:.2f}"])
+            here = with_error(found[f"{data} {variant}"])
+            lines.append([data, variant, printed(data, N, "S", EPSILON)[0], here, f"{means[variant] / there:.2f}"])
         ax.plot(range(len(VARIANTS)), list(means.values()), "o", color=colour, label=f"setup {data}")
         ax.axhline(there, color=colour, linewidth=1.0, linestyle=(0, (4, 3)))
         low, high = min(means.values()), max(means.values())

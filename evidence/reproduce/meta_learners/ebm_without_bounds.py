@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from discreet.data._arrays import Float
-from discreet.data.records import ArrayRecords
+from discreet.data.in_memory import ArrayRecords
 from discreet.datasets.study import Study
 from discreet.papers.common.arrays import gather, in_own_unit
 from discreet.papers.common.queries import encode_queries

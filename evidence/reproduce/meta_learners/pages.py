@@ -66,7 +66,7 @@ _WEIGHTS = (
     "the outcome here, which is less stable where overlap is poor"
 )
 _START = (
-    "nearly all of it is bias, which hangs on where boosting stops and not on bounds (`discreet reproduce "
+    "nearly all of it is bias, which depends on where boosting stops and not on bounds (`discreet reproduce "
     "meta-learners boosting` changes that alone)"
 )
 _SPLIT = "The authors' code stratifies the partition by treatment; here it does not depend on the records."
@@ -97,11 +97,11 @@ def fig1(results: Results) -> Page:
     return Page(
         lead=f"What age adds to the effect on turnout, as a DR-learner finds it from {runs.SHAPE_SIZE:,} voters, "
         f"δ = {DELTA:g}. Root mean squared distance from the best additive shape of the true effect, and how far a "
-        f"shape goes up and down in all (that of the truth: {true_jump:.3f}). The picture shows the first replication.",
+        f"shape goes up and down in all (that of the truth: {true_jump:.3f}). The figure shows the first replication.",
         head=["base learner", "ε", "distance from the truth", "up and down"],
         lines=lines,
         remarks=[
-            "The paper shows a picture only, in which shapes become jumpier from ε = 4 down.",
+            "The paper shows a figure only, in which shapes become jumpier from ε = 4 down.",
             _STAND_IN,
             f"{_BOUNDS} Transformed outcomes are clipped to ±{CLIPS[VOTING]:g}.",
             _SPLIT,
@@ -164,6 +164,23 @@ def fig2(results: Results) -> Page:
     )
 
 
+def _parts_figure(results: Results) -> Any:
+    """Variances and squared biases by epsilon."""
+    figure, panels = axes(2)
+    for ax, base in zip(panels, (EBM, ADDITIVE), strict=True):
+        for data, colour in zip(FIGURE_SIZES, _fade(len(FIGURE_SIZES)), strict=True):
+            cell = figure_cell(results, data, base)
+            parts = np.array([np.mean([row[f"{epsilon:g}"] for row in results[cell]], axis=0) for epsilon in EPSILONS])
+            ax.plot(EPSILONS, parts[:, 2], "o-", color=colour, label=data, markersize=3)
+            ax.plot(EPSILONS, np.where(parts[:, 1] > 0, parts[:, 1], np.nan), ":", color=colour)
+        ax.set(xscale="log", yscale="log", xlabel="ε", title=NAMES[base], ylim=(1e-4, 40))
+        ax.set_xticks(EPSILONS, [f"{epsilon:g}" for epsilon in EPSILONS], minor=False)
+        ax.minorticks_off()
+    panels[0].set_ylabel("variance (dotted: squared bias)")
+    panels[1].legend(frameon=False, fontsize=8, ncols=2)
+    return figure
+
+
 def fig3(results: Results) -> Page:
     """MSE, bias and variance on six data sets."""
     cells = meanings(results)
@@ -182,18 +199,6 @@ def fig3(results: Results) -> Page:
                     *(there[1], f"{bias:.3g}", there[2], f"{variance:.3g}"),
                 ]
             )
-    figure, panels = axes(2)
-    for ax, base in zip(panels, (EBM, ADDITIVE), strict=True):
-        for data, colour in zip(FIGURE_SIZES, _fade(len(FIGURE_SIZES)), strict=True):
-            cell = figure_cell(results, data, base)
-            parts = np.array([np.mean([row[f"{epsilon:g}"] for row in results[cell]], axis=0) for epsilon in EPSILONS])
-            ax.plot(EPSILONS, parts[:, 2], "o-", color=colour, label=data, markersize=3)
-            ax.plot(EPSILONS, np.where(parts[:, 1] > 0, parts[:, 1], np.nan), ":", color=colour)
-        ax.set(xscale="log", yscale="log", xlabel="ε", title=NAMES[base], ylim=(1e-4, 40))
-        ax.set_xticks(EPSILONS, [f"{epsilon:g}" for epsilon in EPSILONS], minor=False)
-        ax.minorticks_off()
-    panels[0].set_ylabel("variance (dotted: squared bias)")
-    panels[1].legend(frameon=False, fontsize=8, ncols=2)
     widths = {data: np.mean([row["width"] for row in results[figure_cell(results, data, EBM)]]) for data in SETUPS}
     return Page(
         lead=f"Mean squared error of effects, its squared bias and its variance (section 5.1.3), δ = {DELTA:g}. "
@@ -227,7 +232,7 @@ def fig3(results: Results) -> Page:
         aims=list(setup_aims(results)),
         seeds=SEEDS,
         replications=min(len(rows) for rows in results.values()),
-        figure=figure,
+        figure=_parts_figure(results),
     )
 
 

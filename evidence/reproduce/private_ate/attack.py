@@ -1,12 +1,14 @@
-"""What PrivATE's published noise gives away: neighbours told apart by the width, and by the estimate."""
+"""What PrivATE's published noise gives away: neighbours distinguished by the width, and by the estimate."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
+from discreet.audit._lower_bounds import Law, least_epsilon
 from discreet.audit.attacks.private_ci import width_law
-from discreet.audit.lower_bounds import Law, least_epsilon
 from discreet.audit.result import rounded_down
 from discreet.papers.common.influence import noise_factor
 from discreet.papers.private_ate.equations import Exact
@@ -48,9 +50,13 @@ def _falls_between(exact: Exact, low: float, high: float) -> float:
     return float(at_most - at_least)
 
 
-def page(results: Results) -> Page:
-    """What both attacks prove."""
-    lines, proved = [], {}
+Proved = dict[tuple[str, str], list[float]]
+
+
+def _proved(results: Results) -> tuple[list[list[str]], Proved]:
+    """Lines of the table, and the bounds of every study."""
+    lines: list[list[str]] = []
+    proved: Proved = {}
     for cell in WIDTH:
         rows = results[cell]
         pairs = [[[exact_of(row[key], N, draw) for draw in range(DRAWS)] for key in ("one", "other")] for row in rows]
@@ -69,7 +75,7 @@ def page(results: Results) -> Page:
             )
     for cell in FEW:
         _, learner, n, treated = cell.split()
-        found = [_told_by_estimates(row, int(n)) for row in results[cell]]
+        found = [_shown_by_estimates(row, int(n)) for row in results[cell]]
         apart, shifts, proved[cell, ""] = (list(column) for column in zip(*found, strict=True))
         lines.append(
             [
@@ -78,6 +84,10 @@ def page(results: Results) -> Page:
                 *_bounds("ε", proved[cell, ""]),
             ]
         )
+    return lines, proved
+
+
+def _figure(proved: Proved) -> Any:
     figure, (left, right) = axes(2, width=9.6)
     for panel, cells in ((left, WIDTH), (right, FEW)):
         places = [key for key in proved if key[0] in cells]
@@ -90,6 +100,12 @@ def page(results: Results) -> Page:
     left.set(xlabel="δ that the width proves", xlim=(-0.02, 0.6))
     right.set(xlabel="ε that the estimate proves", xscale="log")
     figure.tight_layout()
+    return figure
+
+
+def page(results: Results) -> Page:
+    """What both attacks prove."""
+    lines, proved = _proved(results)
     least = min(min(proved[WIDTH[0], starts]) for starts in ("fixed", "drawn anew"))
     few = {cell: (min(proved[cell, ""]), float(np.median(proved[cell, ""]))) for cell in FEW}
     draws = [max(np.ptp(row["one"]["gammas"]) / min(row["one"]["gammas"]) for row in results[cell]) for cell in WIDTH]
@@ -135,7 +151,7 @@ def page(results: Results) -> Page:
         ],
         seeds=f"studies from {STUDY_SEED}, noise from {NOISE_SEED}",
         replications=len(results[WIDTH[0]]),
-        figure=figure,
+        figure=_figure(proved),
     )
 
 
@@ -147,11 +163,11 @@ def _falls_below_zero(exact: Exact) -> float:
 
 def _bounds(name: str, values: list[float]) -> list[str]:
     """The median and the least of lower bounds."""
-    told = [rounded_down(float(value)) for value in (np.median(values), min(values))]
-    return [text if text == "nothing" else f"{name} ≥ {text}" for text in told]
+    bounds = [rounded_down(float(value)) for value in (np.median(values), min(values))]
+    return [text if text == "nothing" else f"{name} ≥ {text}" for text in bounds]
 
 
-def _told_by_estimates(row: Row, n: int) -> tuple[float, float, float]:
+def _shown_by_estimates(row: Row, n: int) -> tuple[float, float, float]:
     """How far apart neighbours are, in gamma and in estimates over the noise, and the epsilon that this proves."""
     factor = noise_factor(n, EPSILON * DEFAULT_SHARE, DELTA * DEFAULT_SHARE)
     one, other = (Law.evenly(row[key]["tau"], factor * np.array(row[key]["gammas"])) for key in ("one", "other"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from discreet.audit.attacks.private_ci import few_treated, with_first
-from discreet.data.records import ArrayRecords
+from discreet.data.in_memory import ArrayRecords
 from discreet.datasets import Study, private_ci
 from discreet.papers.common.arrays import gather
 from discreet.papers.common.nuisances import train

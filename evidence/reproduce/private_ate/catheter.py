@@ -22,8 +22,8 @@ def catheter(cell: str, replication: int) -> Row:
     if cell == OURS:
         return row
     study = rhc()
-    scaled = (study.X - study.X.mean(axis=0)) / study.X.std(axis=0)
-    cubes = {STANDARDISED: scaled, OWN_UNITS: study.X}
+    standardised = (study.X - study.X.mean(axis=0)) / study.X.std(axis=0)
+    cubes = {STANDARDISED: standardised, OWN_UNITS: study.X}
     return row | {"cube": {name: over_unit_cube(study, x, replication) for name, x in cubes.items()}}
 
 

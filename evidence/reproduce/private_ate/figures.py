@@ -1,4 +1,4 @@
-"""Figures of the PrivATE paper, as tables and pictures: the paper prints no numbers for them."""
+"""Figures of the PrivATE paper, as tables and figures: the paper prints no numbers for them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ALPHA = ALPHAS[-1]
 SIZES = (500, 1_000, 3_000, 5_000, 10_000)
 QUICK_SIZES = (500, 1_000, 3_000)
 WEIGHTS = (0.25, 0.5, 0.75)
-_NO_NUMBERS = "The paper shows a picture only: shapes can be compared, numbers cannot."
+_NO_NUMBERS = "The paper shows a figure only: shapes can be compared, numbers cannot."
 
 
 def fig4(results: Results) -> Page:

@@ -12,9 +12,8 @@ from sklearn.base import clone
 
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
-from discreet.data.records import ArrayRecords
+from discreet.data.in_memory import ArrayRecords
 from discreet.datasets import Study, private_ci, private_ci_rct, rhc
-from discreet.estimators import _base as fitted
 from discreet.estimators.ate import ATE
 from discreet.exceptions import InvalidInput
 from discreet.papers.common.arrays import gather
@@ -137,7 +136,7 @@ def exact_statistics(model: PrivATE, study: Study) -> Exact:
     if model.calibration != "published":
         raise InvalidInput("exact statistics are defined for calibration='published' only: the proved one shows none.")
     own: PrivATE = clone(model)
-    fitted.check(own)
+    own.check()
     rows = gather(ArrayRecords.of(study.Y, study.T, study.X, bounds=own.bounds, propensity=own.propensity))
     surfaces, _ = own._surfaces(rows, Budget(epsilon=own.epsilon, delta=own.delta))
     return own._exact(rows, surfaces)

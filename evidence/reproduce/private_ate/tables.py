@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -149,11 +149,14 @@ def table1(results: Results) -> Page:
     )
 
 
-def table2(results: Results) -> Page:
-    """Widths on the right heart catheter study."""
-    rows, lines = results["kernel"], []
-    exact = runs.exact_of(rows[0])
-    standard = exact.sigma2 / exact.n
+_SHARED_DRAWS = (
+    "At each ε the three published estimates agree far better than independent noise of the published widths "
+    "would let them: they seem to share their draws."
+)
+
+
+def _sensitivities(rows: Sequence[Row]) -> dict[str, float]:
+    """The mean gross-error sensitivity, by the domain of its supremum."""
     # What the supremum may have been taken over, and how large it is then.
     domains = {
         "the declared ranges": [row["exact"][3] for row in rows],
@@ -162,7 +165,45 @@ def table2(results: Results) -> Page:
         "the unit cube, covariates standardised": [row["cube"][STANDARDISED] for row in rows],
         "the unit cube, covariates in their own units": [row["cube"][OWN_UNITS] for row in rows],
     }
-    gammas = {name: float(np.mean(found)) for name, found in domains.items()}
+    return {name: float(np.mean(found)) for name, found in domains.items()}
+
+
+def _widths(published: list[float], here: Sequence[tuple[float, ...]]) -> Any:
+    figure, (ax,) = axes(width=6.4, height=4.2)
+    for k, name in enumerate(("PrivATE, declared domain", "PrivATE, unit cube", OURS)):
+        ax.plot(published, [widths[k] for widths in here], "o", label=name, color=(ORANGE, PURPLE, BLUE)[k])
+    ends = [min(published), max(published)]
+    ax.plot(ends, ends, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
+    ax.set(xscale="log", yscale="log", xlabel="published width of PrivATE's interval", ylabel="width here")
+    ax.legend(frameon=False)
+    return figure
+
+
+_UNIT_CUBE = (
+    "The unit cube is the domain of the paper's synthetic data; a search that stays in it sees a corner of this study, "
+    "or none of it, and misses the records whose propensities are extreme. That this is what happened is inferred from "
+    "the widths: the paper names three of its eight confounders, and its code was not at hand."
+)
+_SAME_RECORDS = ("Replications draw starting points and noise anew; the records are always the same.",)
+
+
+def _width_aims(declared: int, likely: list[str]) -> list[Aim]:
+    return [
+        Aim("PrivATE's widths within 25 % of the published", declared == len(TABLE2), f"{declared} of {len(TABLE2)}"),
+        Aim(
+            "a reason found for widths that are further away: a domain of the supremum that reproduces them",
+            bool(likely),
+            ", and ".join(likely) or "none",
+        ),
+    ]
+
+
+def table2(results: Results) -> Page:
+    """Widths on the right heart catheter study."""
+    rows, lines = results["kernel"], []
+    exact = runs.exact_of(rows[0])
+    standard = exact.sigma2 / exact.n
+    gammas = _sensitivities(rows)
     published_widths, here, needed = [], [], []
     close = dict.fromkeys(gammas, 0)
     for alpha, epsilon, estimate, valid, private in TABLE2:
@@ -183,13 +224,6 @@ def table2(results: Results) -> Page:
         published_widths.append(there)
         here.append(widths)
         needed.append(float(implied))
-    figure, (ax,) = axes(width=6.4, height=4.2)
-    for k, name in enumerate(("PrivATE, declared domain", "PrivATE, unit cube", OURS)):
-        ax.plot(published_widths, [widths[k] for widths in here], "o", label=name, color=(ORANGE, PURPLE, BLUE)[k])
-    ends = [min(published_widths), max(published_widths)]
-    ax.plot(ends, ends, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
-    ax.set(xscale="log", yscale="log", xlabel="published width of PrivATE's interval", ylabel="width here")
-    ax.legend(frameon=False)
     likely = [name for name, count in close.items() if count == len(TABLE2)]
     declared = close["the declared ranges"]
     return Page(
@@ -209,29 +243,16 @@ def table2(results: Results) -> Page:
                 f"{name} γ is {g:.3g} ({close[name]} of {len(TABLE2)} widths within 25 %)" for name, g in gammas.items()
             )
             + ".",
-            f"What reproduces all published widths: {', and '.join(likely) or 'none of these'}. The unit cube is the "
-            "domain of the paper's synthetic data; a search that stays in it sees a corner of this study, or none of "
-            "it, and misses the records whose propensities are extreme. That this is what happened is inferred from "
-            "the widths: the paper names three of its eight confounders, and its code was not at hand.",
-            "At each ε the three published estimates agree far better than independent noise of the published widths "
-            "would let them: they seem to share their draws.",
+            f"What reproduces all published widths: {', and '.join(likely) or 'none of these'}. {_UNIT_CUBE}",
+            _SHARED_DRAWS,
             "The text's non-private effect of 1.17 cannot be a difference of probabilities; here it is "
             f"{exact.tau:.3f} (standard error {np.sqrt(standard):.3f}).",
-            "Replications draw starting points and noise anew; the records are always the same.",
+            *_SAME_RECORDS,
         ],
-        aims=[
-            Aim(
-                "PrivATE's widths within 25 % of the published", declared == len(TABLE2), f"{declared} of {len(TABLE2)}"
-            ),
-            Aim(
-                "a reason found for widths that are further away: a domain of the supremum that reproduces them",
-                bool(likely),
-                ", and ".join(likely) or "none",
-            ),
-        ],
+        aims=_width_aims(declared, likely),
         seeds=f"noise from {NOISE_SEED}",
         replications=len(rows),
-        figure=figure,
+        figure=_widths(published_widths, here),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
-from discreet.audit.lower_bounds import Law, least_epsilon
+from discreet.audit._lower_bounds import Law, least_epsilon
 from discreet.audit.result import rounded_down
 from discreet.data._arrays import Float
 from discreet.datasets import propensity_scores
@@ -74,12 +74,12 @@ def _with_copies(copies: int) -> float:
     return float(minimise(_scaled(x), t, LAMBDA, GRADIENT_NORM).w[1])
 
 
-def _told(weight: float, sd: float) -> float:
+def _shown(weight: float, sd: float) -> float:
     """Epsilon that is proved where neighbours have this weight and its negative."""
     return least_epsilon(Law.normal(weight, sd), Law.normal(-weight, sd), DELTA)
 
 
-def _told_in_secret(row: Row, pool: int) -> float:
+def _shown_in_secret(row: Row, pool: int) -> float:
     """Epsilon that is proved while nobody knows how often the record was drawn."""
     weights = np.array(row["weights"])
     sds = np.full(len(weights), row["sd"])
@@ -87,13 +87,13 @@ def _told_in_secret(row: Row, pool: int) -> float:
     return least_epsilon(Law(chance, weights, sds), Law(chance, -weights, sds), DELTA)
 
 
-def page(results: Results) -> Page:
-    """What both attacks prove."""
+def _proved(results: Results) -> tuple[list[list[str]], list[tuple[str, list[float]]]]:
+    """Lines of the table, and the bounds of every study."""
     lines, points = [], []
     for cell in NORMS:
         moves = [row["moved"] for row in results[cell]]
         sd = results[cell][0]["sd"]
-        bounds = [_told(moved / 2, sd) for moved in moves]
+        bounds = [_shown(moved / 2, sd) for moved in moves]
         middle = float(np.median(moves))
         lines.append(_line(_TEXT[cell], NORM_EPSILON, middle / sensitivity(M, LAMBDA), middle / sd, bounds))
         points.append((cell, bounds))
@@ -102,15 +102,19 @@ def page(results: Results) -> Page:
         weights, sd, stated = rows[0]["weights"], rows[0]["sd"], sensitivity(TRAINING, LAMBDA)
         for what, times in (("once", [1]), ("most often", [row["most"] for row in rows])):
             middle = float(np.median([2 * weights[count] for count in times]))
-            bounds = [_told(weights[count], sd) for count in times]
+            bounds = [_shown(weights[count], sd) for count in times]
             text = f"{_TEXT[cell]}; a record drawn {what} ({np.median(times):g})"
             lines.append(_line(text, RESAMPLED_EPSILON, middle / stated, middle / sd, bounds))
             points.append((f"{cell}, {what}", bounds))
-        secret = _told_in_secret(rows[0], pool)
+        secret = _shown_in_secret(rows[0], pool)
         lines.append(
             [f"{_TEXT[cell]}; the draw kept secret", f"{RESAMPLED_EPSILON:g}", "", "", *[rounded_down(secret)] * 2]
         )
         points.append((f"{cell}, secret", [secret]))
+    return lines, points
+
+
+def _figure(points: list[tuple[str, list[float]]]) -> Any:
     figure, (ax,) = axes(width=8.6, height=4.2)
     for place, (_, bounds) in enumerate(points):
         ax.plot(bounds, np.full(len(bounds), place), "o", color=ORANGE, alpha=0.6, markersize=4)
@@ -118,6 +122,12 @@ def page(results: Results) -> Page:
     ax.invert_yaxis()
     ax.axvline(1.0, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
     ax.set(xscale="log", xlabel="ε that is proved (claims are below 1)")
+    return figure
+
+
+def page(results: Results) -> Page:
+    """What both attacks prove."""
+    lines, points = _proved(results)
     least = dict(zip([name for name, _ in points], [min(bounds) for _, bounds in points], strict=True))
     ten, alike = rounded_down(least["norm 10"]), rounded_down(least["norm alike"])
     drawn = rounded_down(least[f"{RESAMPLED[1]}, most often"])
@@ -155,13 +165,13 @@ def page(results: Results) -> Page:
         ],
         seeds=f"studies and resampling from {STUDY_SEED}; no noise is drawn",
         replications=len(results[NORMS[0]]),
-        figure=figure,
+        figure=_figure(points),
     )
 
 
 def _line(text: str, claimed: float, of_stated: float, of_noise: float, bounds: list[float]) -> list[str]:
-    told = (rounded_down(float(np.median(bounds))), rounded_down(min(bounds)))
-    return [text, f"{claimed:g}", f"{of_stated:.2g}", f"{of_noise:.2g}", *told]
+    least = (rounded_down(float(np.median(bounds))), rounded_down(min(bounds)))
+    return [text, f"{claimed:g}", f"{of_stated:.2g}", f"{of_noise:.2g}", *least]
 
 
 def _rng(replication: int) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 from discreet.data._arrays import Float
 from discreet.datasets import Study, ihdp, nsw, propensity_scores
 from discreet.estimators.ate import ATE
-from discreet.papers.propensity.iptw import bias, iptw, sign_error_bound, spread
+from discreet.papers.propensity.iptw import bias, iptw, largest_difference, sign_error_bound
 from discreet.papers.propensity.logistic import least_penalty, minimise, objective_sd, output_sd
 from discreet.privacy.noise import published_gaussian
 from discreet.testing import seeded_noise
@@ -32,7 +32,7 @@ TAUS = (0.1, 2.0)
 TRAINING_SIZES = (500, 1_000, 2_000)
 TABLE_EPSILONS = (0.2, 0.4, 0.6, 0.8, 0.99)
 REALISATIONS = 20
-# Declared to `discreet.ATE`: so wide that they clip nothing, as realisations of IHDP differ thirtyfold in their spread.
+# Declared to `discreet.ATE`: so wide that they clip nothing, as realisations of IHDP differ thirtyfold in their range.
 OUTCOMES = {"ihdp": (-50.0, 300.0), "nsw": (0.0, 100_000.0)}
 # w'x stops here, before its exponential is too large a number.
 INDEX = 300.0
@@ -80,7 +80,9 @@ def _noisy(fitted: Fitted, epsilon: float) -> dict[str, Any]:
     with np.errstate(over="ignore"):
         g = bias(*records, sigma)
         bounds = [
-            sign_error_bound(abs(tau), g, xi) if (xi := spread(*records, sigma, GAMMA, published=text)) > 0 else None
+            sign_error_bound(abs(tau), g, xi)
+            if (xi := largest_difference(*records, sigma, GAMMA, published=text)) > 0
+            else None
             for text in (True, False)
         ]
     return {

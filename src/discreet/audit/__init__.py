@@ -10,10 +10,11 @@ from typing import Any
 
 from discreet.audit.api import audit
 from discreet.audit.attacks import ATTACKS
+from discreet.audit.attacks.base import Attack
 from discreet.audit.mechanism import Mechanism
 from discreet.audit.result import AuditResult, Moved
 
-__all__ = ["ATTACKS", "AuditResult", "Mechanism", "Moved", "audit"]
+__all__ = ["ATTACKS", "Attack", "AuditResult", "Mechanism", "Moved", "audit"]
 
 
 class _Callable(ModuleType):

@@ -8,17 +8,25 @@ from typing import Any
 
 import numpy as np
 
+from discreet.audit._neighbours import PLACE, Table, base, extremes
+from discreet.audit._replay import is_proved, replay, study_of
 from discreet.audit.attacks import ATTACKS, Run, find_attack
-from discreet.audit.attacks.base import Progress, by_black_box, strongest
+from discreet.audit.attacks.base import Claim, Progress, by_black_box, strongest
 from discreet.audit.attacks.pairs import on_pair
-from discreet.audit.mechanism import Mechanism, bounds_of, claimed_budget, fitted, name_of, numbers_of, rows_of
-from discreet.audit.neighbours import PLACE, Table, base, extremes
-from discreet.audit.replay import is_proved, replay, study_of
+from discreet.audit.mechanism import (
+    Mechanism,
+    bounds_of,
+    claimed_budget,
+    fitted,
+    name_of,
+    numbers_of,
+    relation_of,
+    rows_of,
+)
 from discreet.audit.result import AuditResult, check_confidence
 from discreet.data._arrays import Float
 from discreet.exceptions import InvalidInput
 from discreet.privacy.budget import Budget
-from discreet.privacy.guarantee import Neighbours
 from discreet.testing import seeded_noise
 
 # Runs on each data set, where none are asked for.
@@ -56,7 +64,7 @@ def audit(
     random_state : int
         Seeds made-up data, search, and the noise of attacks; the black-box runs of an estimator draw real noise.
     progress : callable, optional
-        Told (what, done, all).
+        Called with (what, done, all).
 
     Returns
     -------
@@ -75,22 +83,20 @@ def audit(
     random_state = _whole(random_state, 0, "random_state must be an integer from 0 to 10**9: it seeds made-up data.")
     if confidence is not None:
         check_confidence(confidence)
+    level = CLAIMED_CONFIDENCE if confidence is None else confidence
+    run = Run(trials or TRIALS, level, random_state, progress)
     if attack is not None:
-        found = find_attack(attack)
-        level = CLAIMED_CONFIDENCE if confidence is None else confidence
-        return found.run(estimator, Run(trials or found.trials, level, random_state, progress))
+        known = find_attack(attack)
+        return known.run(estimator, run._replace(trials=trials or known.trials))
     if isinstance(estimator, Mechanism):
-        return _foreign(estimator, Run(trials or TRIALS, confidence or CLAIMED_CONFIDENCE, random_state, progress))
+        return _foreign(estimator, run)
     bounds_of(estimator)
     claimed_budget(estimator)
     if is_proved(estimator):
-        run = Run(trials or TRIALS, confidence or PROVED_CONFIDENCE, random_state, progress)
-        return _proved(estimator, run)
-    run = Run(trials or TRIALS, confidence or CLAIMED_CONFIDENCE, random_state, progress)
-    known = [each for each in ATTACKS.values() if each.mechanism == name_of(estimator)]
-    if known:
-        results = [each.run(estimator, run._replace(trials=trials or each.trials)) for each in known]
-        return _all(results)
+        return _proved(estimator, run._replace(confidence=confidence or PROVED_CONFIDENCE))
+    attacks = [each for each in ATTACKS.values() if each.mechanism == name_of(estimator)]
+    if attacks:
+        return _all([each.run(estimator, run._replace(trials=trials or each.trials)) for each in attacks])
     return _extremes(estimator, run)
 
 
@@ -109,14 +115,17 @@ def _proved(estimator: Any, run: Run) -> AuditResult:
 
 def _foreign(mechanism: Mechanism, run: Run) -> AuditResult:
     one, other = mechanism.pair
+    claim = Claim(
+        estimator=mechanism,
+        attack="black box",
+        budget=Budget(epsilon=mechanism.epsilon, delta=mechanism.delta),
+        neighbours=mechanism.neighbours,
+    )
     return by_black_box(
-        mechanism,
-        "black box",
+        claim,
         (lambda: mechanism.run(one), lambda: mechanism.run(other)),
         run,
-        claimed=Budget(epsilon=mechanism.epsilon, delta=mechanism.delta),
         worst="the given pair",
-        neighbours=mechanism.neighbours,
         seeded=False,
     )
 
@@ -124,7 +133,7 @@ def _foreign(mechanism: Mechanism, run: Run) -> AuditResult:
 def _extremes(estimator: Any, run: Run) -> AuditResult:
     """A claim without known attacks: of a few extreme records, those whose releases are furthest apart in one fit."""
     bounds, claimed = bounds_of(estimator), claimed_budget(estimator)
-    relation: Neighbours = getattr(estimator, "neighbours", "replace-one")
+    relation = relation_of(estimator)
     table = base(bounds, 240, "ordinary", study_of(run.random_state))
     records = extremes(bounds, binary=True)[-_CANDIDATES:]
     worlds = [table.neighbour(relation, PLACE, record) for record in records]
@@ -139,25 +148,25 @@ def _extremes(estimator: Any, run: Run) -> AuditResult:
 
     usual = [seen(table, run.random_state + 1 + number) for number in range(_USUAL)]
     rows = rows_of([*(seen(world, run.random_state) for world in worlds), *usual])
-    spread = np.std(rows[len(worlds) :], axis=0)
-    first, second = _furthest(rows[: len(worlds)], spread, from_first=relation == "add-remove")
+    noise = np.std(rows[len(worlds) :], axis=0)
+    first, second = _furthest(rows[: len(worlds)], noise, from_first=relation == "add-remove")
+    claim = Claim(estimator=estimator, attack="extreme records", budget=claimed, neighbours=relation)
     result = by_black_box(
-        estimator,
-        "extreme records",
+        claim,
         (lambda: fitted(estimator, worlds[first]), lambda: fitted(estimator, worlds[second])),
         run,
-        claimed=claimed,
         worst=f"{labels[first]} / {labels[second]}",
-        neighbours=relation,
         seeded=False,
     )
     return replace(result, notes=(*result.notes, "no attack is known on it: one pair of neighbours was tried."))
 
 
-def _furthest(rows: Float, spread: Float, from_first: bool) -> tuple[int, int]:
+def _furthest(rows: Float, noise: Float, from_first: bool) -> tuple[int, int]:
     """Which two rows are furthest apart, in units of the noise; under add-remove one of them is the first."""
-    scaled = np.clip(rows / np.where(spread > 0, spread, 1.0), -1e100, 1e100)
-    apart = np.array([np.abs(scaled - row).max(axis=1) for row in (scaled[:1] if from_first else scaled)])
+    standardised = np.clip(rows / np.where(noise > 0, noise, 1.0), -1e100, 1e100)
+    apart = np.array(
+        [np.abs(standardised - row).max(axis=1) for row in (standardised[:1] if from_first else standardised)]
+    )
     first, second = np.unravel_index(int(np.argmax(apart)), apart.shape)
     return int(first), int(second)
 

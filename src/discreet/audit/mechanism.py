@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.audit.neighbours import Table
+from discreet.audit._neighbours import Table
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.exceptions import InvalidInput
@@ -72,21 +72,49 @@ class Mechanism:
             raise InvalidInput(f"neighbours must be {' or '.join(map(repr, RELATIONS))}: say how the pair differs.")
 
 
+def stated(estimator: Any, name: str, otherwise: Any) -> Any:
+    """A parameter of an estimator, or ``otherwise`` where it has none of that name.
+
+    The one place where a parameter may be missing: estimators of others are audited as they are, and a paper's method
+    has the parameters that its paper knows.
+    """
+    return getattr(estimator, name, otherwise)
+
+
+def relation_of(estimator: Any) -> Neighbours:
+    """The relation under which an estimator promises privacy; replacing a record, where it does not say."""
+    relation: Neighbours = stated(estimator, "neighbours", "replace-one")
+    return relation
+
+
+def propensity_of(estimator: Any) -> float | None:
+    """The known probability of treatment, if there is one."""
+    known = stated(estimator, "propensity", None)
+    return None if known is None else float(known)
+
+
+def with_fixed_parts(estimator: Any) -> Any:
+    """An estimator that puts the same records into the same parts in every fit: which are where is public."""
+    # Of learners that share code, some take no random_state and have none to fix.
+    parameters = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
+    return fresh(estimator, random_state=0) if parameters.get("random_state", 0) is None else estimator
+
+
 def claimed_budget(estimator: Any) -> Budget:
     """What an estimator is asked to keep to."""
     if not hasattr(estimator, "epsilon"):
         raise InvalidInput("estimator states no epsilon, so that there is no claim to audit: give it one.")
-    return Budget(epsilon=estimator.epsilon, delta=getattr(estimator, "delta", None))
+    return Budget(epsilon=estimator.epsilon, delta=stated(estimator, "delta", None))
 
 
 def bounds_of(estimator: Any) -> Bounds:
     """The public facts that an estimator holds."""
-    bounds = getattr(estimator, "bounds", None)
+    bounds = stated(estimator, "bounds", None)
     if not isinstance(bounds, Bounds) or not hasattr(estimator, "fit"):
         raise InvalidInput(
             "estimator must have fit and bounds=Bounds(...), or be an audit.Mechanism with a pair of data sets."
         )
-    propensity = getattr(estimator, "propensity", None)
+    propensity = stated(estimator, "propensity", None)
     if propensity is not None and (isinstance(propensity, bool) or not isinstance(propensity, Real)):
         raise InvalidInput("an audit brings its own records: give propensity as one number, or leave it out.")
     return bounds
@@ -131,14 +159,14 @@ def numbers_of(output: Any) -> dict[str, float]:
         own = vars(output).items() if hasattr(output, "__dict__") else ()
         kept = {name: value for name, value in own if name.endswith("_") and not name.startswith("_")}
         _walk({name: value for name, value in kept.items() if name != "release_"}, "", found)
-        output = getattr(output, "release_", None)
+        output = stated(output, "release_", None)
     if hasattr(output, "to_dict"):
         output = {key: value for key, value in output.to_dict().items() if key not in _PUBLIC}
     if output is not None:
         _walk(output, "", found)
     if not found:
         raise InvalidInput(
-            "the mechanism publishes no numbers that an audit could look at: return numbers, arrays, lists or "
+            "the mechanism publishes no numbers that an audit could compare: return numbers, arrays, lists or "
             "dictionaries of them, or keep them in attributes that end in '_'."
         )
     return found

@@ -84,7 +84,7 @@ class AuditResult:
     trials
         How often the mechanism ran.
     worst
-        The neighbours that were told apart best, in words.
+        The neighbours that were distinguished best, in words.
     rounds
         Replay: each round's ratio.
     found
@@ -207,7 +207,7 @@ class AuditResult:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw what was found (needs matplotlib)."""
-        shown = "nothing was told apart" if self.shown() == "nothing" else self.shown()
+        shown = "nothing was distinguished" if self.shown() == "nothing" else self.shown()
         return _draw(dict(self.picture), f"{self.mechanism}: {shown}", ax)
 
     def __str__(self) -> str:
@@ -232,6 +232,47 @@ def check_confidence(confidence: Any) -> float:
     if isinstance(confidence, bool) or not isinstance(confidence, Real) or not 0.5 <= float(confidence) < 1:
         raise InvalidInput("confidence must lie between 0.5 and 1: 0.95 is usual, 0.999 for what has a proof.")
     return float(confidence)
+
+
+def render(result: AuditResult) -> str:
+    """The page as text: HTML with its style and figures inside."""
+    require()
+    from matplotlib.figure import Figure
+
+    from discreet.releases.page import inline_figure, page
+
+    figures = []
+    for part in result.parts or (result,):
+        rows = len(part.picture.get("names", ()))
+        figure = Figure(figsize=(8.2, max(3.0, 0.8 + 0.22 * rows)))
+        part.plot(figure.subplots())
+        figure.tight_layout()
+        caption = f"{part.instrument}: {part.shown()}. Neighbours: {part.worst}."
+        figures.append((caption, inline_figure(figure, caption)))
+    facts = [
+        ("Claimed", f"{result.claimed} ({result.neighbours}, {result.status})"),
+        ("Attack", f"{result.attack} ({result.instrument})"),
+        ("Shown", result.shown()),
+        ("Confidence", "exact" if result.confidence == 1 else f"{100 * result.confidence:g} %"),
+        ("Runs", f"{result.trials:,}"),
+        ("Worst neighbours", result.worst),
+    ]
+    return page(
+        "audit.html",
+        title=f"Audit of {result.mechanism}",
+        result=result,
+        finding=f"{result.mechanism}: {result.verdict}.",
+        facts=facts,
+        figures=figures,
+        notes=[(part.instrument, note) for part in result.parts or (result,) for note in part.notes],
+        rounds=[(moved.name, f"{moved.ratio:.3f}", moved.neighbours) for moved in result.rounds],
+        json=result.to_json(),
+    )
+
+
+def save_page(result: AuditResult, path: str | Path) -> None:
+    """Write the page of `render` to a file."""
+    Path(path).write_bytes(render(result).encode())
 
 
 def _draw(picture: dict[str, Any], title: str, ax: Axes | None) -> Axes:

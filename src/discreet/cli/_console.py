@@ -25,7 +25,7 @@ BoundsFile = Annotated[
     Path, typer.Option("--bounds", help="Bounds file (TOML): write one with 'discreet bounds init'.")
 ]
 Alpha = Annotated[float, typer.Option(help="The interval covers with probability 1 - alpha.")]
-Relation = Annotated[Neighbours, typer.Option(help="Which data sets may not be told apart.")]
+Relation = Annotated[Neighbours, typer.Option(help="Which data sets must be indistinguishable.")]
 LedgerAt = Annotated[
     str | None,
     typer.Option("--ledger", envvar="DISCREET_LEDGER", help="Charge this ledger: sqlite:///file or postgresql://..."),
@@ -35,7 +35,7 @@ Analyst = Annotated[str | None, typer.Option(help="Who asks, for the ledger.")]
 Stratum = Annotated[str | None, typer.Option(help="Part of the data set that the file holds, for the ledger.")]
 
 _UNEXPECTED = (
-    "something went wrong that should not have; nothing more is said here, because it might quote records "
+    "something went wrong that should not have; nothing more is shown here, because it might quote records "
     "(DISCREET_DEBUG=1 shows the traceback: keep it to yourself)."
 )
 
@@ -95,7 +95,7 @@ def of_rows(
     workers: int | None = None,
     sample_by: str | None = None,
 ) -> dict[str, Any]:
-    """What ``fit_table`` is told about rows."""
+    """What ``fit_table`` takes about rows."""
     from discreet.data.filters import in_words
 
     rows = {"where": in_words(where or []) or None, "unit": unit, "max_rows": max_rows, "workers": workers}
@@ -116,10 +116,10 @@ def progress(first: str, *, rows: bool = False) -> Iterator[Callable[[str, int, 
         task = bar.add_task(first, total=None, speed="")
         measured = _Speed()
 
-        def told(what: str, done: int, total: int) -> None:
+        def show(what: str, done: int, total: int) -> None:
             bar.update(task, description=what, completed=done, total=total, speed=measured(what, done, total))
 
-        yield told
+        yield show
 
 
 class _Speed:
@@ -200,7 +200,7 @@ def ledger_file(address: str, *, new: bool = False) -> Iterator["Ledger"]:
 def charging(
     ledger: str | None, dataset: str | None, analyst: str | None, stratum: str | None
 ) -> Iterator[dict[str, Any]]:
-    """What a fit is told about the ledger that it is charged to; nothing where there is none."""
+    """What a fit takes about the ledger that it is charged to; nothing where there is none."""
     if ledger is None:
         if (dataset, analyst, stratum) != (None, None, None):
             raise InvalidInput("--dataset, --analyst and --stratum belong to a ledger: name it with --ledger.")

@@ -44,8 +44,8 @@ def audit_(
 
     name, attack = _known(estimator, attack)
     made = _made(name, epsilon, delta, attack, neighbours, bounds)
-    with progress("getting ready") as told:
-        result = audit(made, attack=attack, trials=trials, progress=told)
+    with progress("getting ready") as show_progress:
+        result = audit(made, attack=attack, trials=trials, progress=show_progress)
     show_table(result.mechanism, ["", ""], _rows(result))
     for sentence in result.found:
         typer.echo(f"! {sentence}")
@@ -57,7 +57,7 @@ def audit_(
             result.to_json(json)
         typer.echo(f"Result: {json}")
     if report is not None:
-        from discreet.audit.report import save_page
+        from discreet.audit.result import save_page
 
         with writing(report):
             save_page(result, report)
@@ -96,8 +96,8 @@ def _made(
     bounds: Path | None,
 ) -> Any:
     """The mechanism that is to be audited: in the attack's own setting, or on made-up bounds."""
+    from discreet.audit._configurations import public_facts
     from discreet.audit.attacks import find_attack
-    from discreet.audit.configurations import public_facts
     from discreet.data.bounds import Bounds
     from discreet.privacy.budget import Budget
 

@@ -89,7 +89,7 @@ def _part(name: str, kind: str | None) -> str:
         return head + _LEVELS
     if kind == "boolean":
         return head + "# levels = [false, true]\n"
-    # A CSV file does not say what its columns hold, and guessing it would mean to look at records.
+    # A CSV file does not say what its columns hold, and guessing it would mean to read records.
     return f"{head}# either\n{_RANGE}# or\n{_LEVELS}"
 
 

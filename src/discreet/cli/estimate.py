@@ -114,8 +114,8 @@ def _estimate(entry: Entry, asked: dict[str, Any]) -> None:
     rows |= {name: asked[name] for name in ("outcome", "treatment")}
     place = reading(asked["source"], estimator, rows, **{name: asked[name] for name in _PLACE})
     paying = charging(**{name: asked[name] for name in _PAID})
-    with paying as paid, place as (records, options), progress("checking the records", rows=True) as told:
-        estimator.fit_table(records, progress=told, **options, **paid)
+    with paying as paid, place as (records, options), progress("checking the records", rows=True) as show_progress:
+        estimator.fit_table(records, progress=show_progress, **options, **paid)
     release: AnyRelease = estimator.release_
     # Shown first: should writing fail, what was paid for is not lost.
     _show(release, alpha)
@@ -161,7 +161,7 @@ def _show_facts(release: "AnyRelease", shown: "Display") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from discreet.releases.report import guess
+    from discreet.releases.page import guess
 
     table = Table(title=release.title, title_justify="left", title_style="bold", show_header=False)
     table.add_column(style="dim")

@@ -1,11 +1,15 @@
 """Commands that run the tables and figures of the papers."""
 
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+import discreet
 from discreet.cli._console import check_extra, command, progress, show_table, writing
+from discreet.exceptions import MissingExtra
 
 # Named here, so that help appears without the modules that do the work.
 _PAPERS = {
@@ -18,7 +22,7 @@ _PAPERS = {
 
 What = Annotated[str, typer.Argument(help="Table or figure: see 'discreet reproduce list'.")]
 Full = Annotated[
-    bool, typer.Option("--full/--quick", help="Enough replications to judge by (up to 40 minutes), or a short look.")
+    bool, typer.Option("--full/--quick", help="Enough replications to judge by (up to 40 minutes), or a short trial.")
 ]
 Evidence = Annotated[Path, typer.Option("--out", help="Directory of evidence; each paper has a folder in it.")]
 Kept = Annotated[Path, typer.Option("--cache", help="Where raw results are kept, so that a run can be continued.")]
@@ -36,11 +40,25 @@ def add_reproduce(app: typer.Typer) -> None:
 
 def list_() -> None:
     """List what can be reproduced."""
+    _find_evidence()
     from evidence.reproduce import papers
 
     for paper, targets in papers().items():
         for target in targets.values():
             typer.echo(f"{paper:13} {target.name:10} {target.title}")
+
+
+def _find_evidence() -> None:
+    """Make the package ``evidence`` importable: beside the source of this one in a checkout, else installed."""
+    checkout = Path(discreet.__file__).resolve().parents[2]
+    if (checkout / "evidence" / "reproduce").is_dir():
+        if str(checkout) not in sys.path:
+            sys.path.insert(0, str(checkout))
+    elif find_spec("evidence") is None:
+        raise MissingExtra(
+            "reproduce needs the package discreet-evidence, which is in the folder evidence of discreet's repository: "
+            "clone the repository and install it with pip install ./evidence."
+        )
 
 
 def _add_paper(group: typer.Typer, paper: str, words: str) -> None:
@@ -59,15 +77,16 @@ def _add_paper(group: typer.Typer, paper: str, words: str) -> None:
 
 def _reproduce(paper: str, what: str, full: bool, out: Path, cache: Path, processes: int) -> None:
     check_extra()
+    _find_evidence()
     from evidence.reproduce import find
     from evidence.reproduce.pages import write
     from evidence.reproduce.runner import collect
 
     target = find(paper, what)
-    with progress("getting ready") as told:
-        results = collect(target, paper=paper, full=full, processes=processes, cache=cache, progress=told)
+    with progress("getting ready") as show_progress:
+        results = collect(target, paper=paper, full=full, processes=processes, cache=cache, progress=show_progress)
     page = target.page(results)
-    # A short look must not take the place of evidence.
+    # A short trial must not take the place of evidence.
     stem = what if full else f"{what}-quick"
     asked = f"discreet reproduce {paper} {what} {'--full' if full else '--quick'}"
     with writing(out / paper):

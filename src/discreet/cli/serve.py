@@ -55,7 +55,7 @@ def add_serve(app: typer.Typer) -> None:
         if curator is not None:
             typer.echo(_first_token(settings, curator))
             return
-        # Whatever is wrong with the database is said here, before server processes start.
+        # Whatever is wrong with the database is reported here, before server processes start.
         Service.of(settings).close()
         if demo:
             from discreet.serve import demo as demonstration

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from numbers import Real
+from threading import local
 from typing import Any
 
 import numpy as np
@@ -286,7 +287,7 @@ def _check_whole(values: Any, name: str) -> None:
 def too_large(name: str) -> str:
     """The refusal of numbers that float64 cannot hold."""
     return (
-        f"{name} has whole numbers or decimals beyond 2**53, which float64 cannot tell apart: rescale the column, or "
+        f"{name} has whole numbers or decimals beyond 2**53, which float64 cannot distinguish: rescale the column, or "
         "store codes as text."
     )
 
@@ -363,3 +364,23 @@ def _level(value: object) -> Level:
 
 def _missing(name: str) -> str:
     return f"{name} has missing values: declare its fill in the bounds, or leave those records out."
+
+
+# Larger arrays (16 MB) are made anew, lest their memory be held for good.
+_MOST_NUMBERS = 2**21
+
+
+class ScratchBuffer(local):
+    """One array, of changing shape; each thread has its own."""
+
+    def __init__(self) -> None:
+        self._memory: Float = np.empty(0)
+
+    def __call__(self, rows: int, columns: int) -> Float:
+        """An array with any numbers in it, columns one after the other; it lasts until the next call."""
+        size = rows * columns
+        if size > _MOST_NUMBERS:
+            return np.empty((columns, rows)).T
+        if size > self._memory.size:
+            self._memory = np.empty(size)
+        return self._memory[:size].reshape(columns, rows).T

@@ -1,4 +1,4 @@
-"""Which records of a table are meant: a filter that is declared, not a query, so that it means the same everywhere.
+"""Which records of a table are used: a filter that is declared, not a query, so that it means the same everywhere.
 
 A condition is a value, a list of values, or a pair (low, high) of numbers, both ends included, None for an open one.
 Numbers are compared as float64, text to the letter. What is missing (NULL, NaN) meets no condition.

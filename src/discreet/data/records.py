@@ -5,9 +5,8 @@ clips and encodes a few thousand rows at a time.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from numbers import Real
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -15,19 +14,16 @@ from discreet.data._arrays import Codes, Float, IntArray, Values
 from discreet.data.bounds import Bounds, Levels
 from discreet.data.columns import arrow, numbers, plain, too_large
 from discreet.data.expressions import Formula
-from discreet.data.frames import table, vector
 from discreet.data.partition import Partition
-from discreet.exceptions import InvalidInput, MissingBounds
+from discreet.exceptions import InvalidInput
 
-__all__ = ["CHUNK_ROWS", "MIN_ROWS", "ArrayRecords", "Chunk", "Float", "IntArray", "Kernel", "Records", "Unit"]
+__all__ = ["CHUNK_ROWS", "MIN_ROWS", "Chunk", "Float", "IntArray", "Kernel", "Records", "Unit"]
 
 # Exact integer sums in float64 rely on this limit: docs/proofs/ and gate.py count its bits.
 CHUNK_ROWS = 4_096
 # Fewer records than this cannot support an estimate at any budget.
 MIN_ROWS = 10
-# Encoded chunks of tables up to this many numbers (64 MB) are kept from pass to pass; larger ones are encoded anew.
-KEPT_NUMBERS = 8_000_000
-# Whole numbers up to here are told apart by float64.
+# Whole numbers up to here have a float64 each.
 _EXACT = 2.0**53
 # A unit with more rows than this would drown everything in noise.
 _MOST_ROWS = 1_000_000
@@ -96,8 +92,13 @@ class Records(Protocol):
         """What is public about how the records were chosen, one phrase each."""
         ...
 
+    @property
+    def ordered(self) -> bool:
+        """Whether rows come in an order of their own, the same each time."""
+        ...
+
     def sum(self, kernel: Kernel, progress: RowProgress | None = None) -> IntArray:
-        """Add up ``kernel(chunk)``, an int64 array; ``progress`` is told the number of rows just finished.
+        """Add up ``kernel(chunk)``, an int64 array; ``progress`` is given the number of rows just finished.
 
         A kernel is a pure function that cloudpickle can send elsewhere; the order of chunks is the source's own.
         """
@@ -113,8 +114,43 @@ class Records(Protocol):
         """
         ...
 
+    def sample(self, part: float, rows: float, progress: RowProgress | None = None) -> "Records | None":
+        """About so large a part of the records; None where no column says which.
 
-# Neither class below compares or prints its columns: they are the records themselves.
+        ``rows`` is about how many there will be: a public or released number, as how they are kept depends on it.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of whatever the passes needed."""
+        ...
+
+
+class RecordsInMemory:
+    """What records in memory share: an order, no engine that adds up by cell, no sample, and nothing to close."""
+
+    __slots__ = ()
+
+    @property
+    def ordered(self) -> bool:
+        """Rows come in the order in which they were handed over."""
+        return True
+
+    def group_sums(
+        self, partition: Partition | None, formulas: Sequence[Formula], progress: RowProgress | None = None
+    ) -> IntArray | None:
+        """There is no engine to ask: `sum` adds up."""
+        return None
+
+    def sample(self, part: float, rows: float, progress: RowProgress | None = None) -> Records | None:
+        """No column chooses one."""
+        return None
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+# It neither compares nor prints its columns: they are the records themselves.
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Held:
     """Columns whose kind is settled: numbers as they were handed over, treatment and levels as small integers."""
@@ -124,86 +160,6 @@ class Held:
     x: tuple[Values, ...]
     e: Values | None
     k: Values | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ArrayRecords:
-    """Records in memory: NumPy arrays, lists, pandas, polars and PyArrow.
-
-    Numeric columns are referred to, not copied; columns of levels are held as small integers.
-    """
-
-    n: int
-    bounds: Bounds
-    held: Held = field(repr=False)
-    kept: list[Chunk] = field(default_factory=list, repr=False)
-    unit: Unit | None = None
-    public: tuple[str, ...] = ()
-
-    @classmethod
-    def of(
-        cls,
-        Y: Any,
-        T: Any,
-        X: Any = None,
-        *,
-        bounds: Bounds,
-        propensity: Any = None,
-        unit: Unit | None = None,
-        public: tuple[str, ...] = (),
-        sample_by: Any = None,
-    ) -> "ArrayRecords":
-        """Check everything once, at the door.
-
-        Parameters
-        ----------
-        Y, T : array-like, series or frame of one column
-            Outcome and treatment.
-        X : array-like or frame, optional
-            Covariates. A frame is matched by name if the bounds name the covariates, and by position otherwise.
-        bounds : Bounds
-            Public facts about the records.
-        propensity : float or array-like, optional
-            Probability of treatment where it is known by design.
-        unit, public
-            What is known of how the records were chosen: see `Records`.
-        sample_by : array-like, optional
-            A whole number for each record, by which a sample may be chosen.
-        """
-        if not isinstance(bounds, Bounds):
-            raise MissingBounds("Records need bounds=Bounds(outcome=(low, high), ...): declare them.")
-        y, t, x = vector(Y, "Y"), vector(T, "T"), table(X, bounds)
-        e = propensity
-        if isinstance(e, Real):
-            e = np.broadcast_to(np.float64(e), len(y))
-        elif e is not None:
-            e = vector(e, "propensity")
-        k = None if sample_by is None else vector(sample_by, "sample_by")
-        given = {"T": [t], "X": x, "propensity": [] if e is None else [e], "sample_by": [] if k is None else [k]}
-        for name, columns in given.items():
-            if any(len(column) != len(y) for column in columns):
-                raise InvalidInput(f"{name} and Y must have one entry per record each: align their lengths.")
-        held = hold(y, t, x, e, k, bounds=bounds, names=_names(bounds))
-        records = cls(n=len(y), bounds=bounds, held=held, unit=unit, public=public)
-        admit(records._chunks())
-        return records
-
-    def sum(self, kernel: Kernel, progress: RowProgress | None = None) -> IntArray:
-        """Add up ``kernel(chunk)``, an int64 array; ``progress`` is told the number of rows just finished."""
-        return add_up(self._chunks(), kernel, progress, n=self.n)
-
-    def group_sums(
-        self, partition: Partition | None, formulas: Sequence[Formula], progress: RowProgress | None = None
-    ) -> None:
-        """Arrays have no engine of their own: `sum` adds up."""
-
-    def _chunks(self) -> Iterable[Chunk]:
-        if not self.kept:
-            made = chunks(self.held, self.bounds, _names(self.bounds))
-            if self.n * (self.bounds.p + 3) > KEPT_NUMBERS:
-                return made
-            self.kept.extend(made)
-        return self.kept
 
 
 class Names(NamedTuple):
@@ -336,7 +292,3 @@ def _arms(values: Values, arms: Levels, name: str) -> Codes:
 def _settled(values: Values, name: str) -> Values:
     # Python objects are turned into an array of one type here, rather than again in every pass.
     return plain(arrow(values, name) if isinstance(values, np.ndarray) and values.dtype.kind == "O" else values)
-
-
-def _names(bounds: Bounds) -> Names:
-    return Names("Y", "T", tuple(f"column {name!r} of X" for name in bounds.names), "propensity")

@@ -18,9 +18,7 @@ import pyarrow as pa
 from discreet.data._arrays import Float, IntArray, Values
 from discreet.data.bounds import Bounds
 from discreet.data.columns import arrow
-from discreet.data.expressions import Formula
-from discreet.data.partition import Partition
-from discreet.data.records import CHUNK_ROWS, ArrayRecords, Chunk, Kernel, Records, RowProgress, Unit, added
+from discreet.data.records import CHUNK_ROWS, Chunk, Kernel, RecordsInMemory, RowProgress, Unit, added
 from discreet.exceptions import InvalidInput
 
 # Samples up to this many float32 numbers (192 MB) are kept in memory; outcomes, arms and probabilities count double.
@@ -57,7 +55,7 @@ def sampled(source: Iterable[Chunk], part: float) -> Iterator[Chunk]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Sample:
+class Sample(RecordsInMemory):
     """Records of a sample, in memory. Their number is private: gates treat each record as a unit that may be empty.
 
     Covariates are rounded to float32, as those of every sample are: models do not need more, and memory is short.
@@ -70,31 +68,11 @@ class Sample:
     kept: tuple[Chunk, ...] = field(repr=False)
 
     def sum(self, kernel: Kernel, progress: RowProgress | None = None) -> IntArray:
-        """Add up ``kernel(chunk)``, an int64 array. Nobody is told how many rows there are."""
+        """Add up ``kernel(chunk)``, an int64 array. How many rows there are is not reported."""
         total = nothing(kernel, self.bounds)
         for chunk in self.kept:
             total = added(total, kernel(whole(chunk)))
         return total
-
-    def group_sums(
-        self, partition: Partition | None, formulas: Sequence[Formula], progress: RowProgress | None = None
-    ) -> None:
-        """Rows in memory have no engine of their own: `sum` adds up."""
-
-
-def sample_of(records: Records, part: float, rows: float, progress: RowProgress | None = None) -> Records | None:
-    """About so large a part of the records; None where no column says which.
-
-    ``rows`` is about how many there will be: a public or released number, as how they are kept hangs on it.
-    """
-    if isinstance(records, ArrayRecords):
-        if records.held.k is None:
-            return None
-        kept = tuple(sampled(records._chunks(), part))
-        return Sample(n=records.n, bounds=records.bounds, unit=each_of(records.unit), kept=kept)
-    make = getattr(records, "sample", None)
-    found: Records | None = None if make is None else make(part, rows, progress)
-    return found
 
 
 def each_of(unit: Unit | None) -> Unit:

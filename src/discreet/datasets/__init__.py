@@ -1,5 +1,6 @@
 """Studies with a known truth, generated, and loaders for real ones."""
 
+from discreet.datasets import metrics
 from discreet.datasets.marketing import adum, criteo, criteo_shaped, hillstrom
 from discreet.datasets.medical import mimic, tcga
 from discreet.datasets.observational import ihdp, nsw, rhc
@@ -20,6 +21,7 @@ __all__ = [
     "hillstrom",
     "ihdp",
     "meta_learners",
+    "metrics",
     "mimic",
     "nsw",
     "private_ci",

@@ -1,7 +1,7 @@
 """Two medical sources of the DP-CATE paper, for those who have access to them: MIMIC-III and the Cancer Genome Atlas.
 
 Neither may be redistributed. Loaders read the files as their publishers hand them out. Bounds are declared from what
-the columns mean, never from what the files hold. Where the paper's own preparation looks at the records (percentiles as
+the columns mean, never from what the files hold. Where the paper's own preparation uses the records (percentiles as
 limits, red blood cells "adapted to be more responsive"), it is not followed.
 """
 
@@ -99,7 +99,7 @@ def tcga(path: str | Path | None = None, *, genes: int = 4_000, seed: int = 0) -
     """The Cancer Genome Atlas: real gene expressions, with a simulated treatment and a constant effect.
 
     Expressions become log2(1 + x). The genes with the largest variance are the covariates, in that order: a choice that
-    looks at the records, as the paper's does. Treatment and outcome follow the sum of the first ten, which the paper
+    depends on the records, as the paper's does. Treatment and outcome follow the sum of the first ten, which the paper
     leaves at that: its standardised value is the logit of treatment, and the outcome without treatment, to which noise
     from [-1, 1] is added; the effect is 1.
 

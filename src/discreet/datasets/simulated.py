@@ -76,16 +76,16 @@ class Design:
 
 @cache
 def _population_effect(design: Design) -> float:
-    # Common random numbers in both arms, so that the error is that of the effect alone: about 1e-3 of its spread.
+    # Common random numbers in both arms, so that the error is that of the effect alone: about 1e-3 of its sd.
     total, draws, size = 0.0, 16, 250_000
-    for block in range(draws):
-        x = design.covariates(size, np.random.default_rng([977, block]))
+    for batch in range(draws):
+        x = design.covariates(size, np.random.default_rng([977, batch]))
         _, control, effect = design.surface(x)
         if design.noise is None:
             total += float(np.mean(effect))
             continue
-        treated = design._outcome(control + effect, np.random.default_rng([978, block]))
-        untreated = design._outcome(control, np.random.default_rng([978, block]))
+        treated = design._outcome(control + effect, np.random.default_rng([978, batch]))
+        untreated = design._outcome(control, np.random.default_rng([978, batch]))
         total += float(np.mean(treated - untreated))
     return total / draws
 

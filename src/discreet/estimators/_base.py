@@ -1,181 +1,321 @@
-"""What estimators share: how records come in, public rules of their budgets, and what a fitted one answers.
+"""What estimators share: how records come in, what they are fitted through, and what a fitted one answers.
 
-Functions, not a parent class: an estimator lists the ones it has.
+An estimator inherits from the mixins that fit it and from scikit-learn's ``BaseEstimator``, in this order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from functools import partial
 from math import sqrt
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar, Unpack, cast
 
-from discreet.data.backends import open_table
+from discreet.data.backends import TableSpec, open_table
 from discreet.data.backends.base import Options
 from discreet.data.bounds import Bounds
-from discreet.data.records import ArrayRecords, Records, Unit
-from discreet.estimators.measurements.location import Location
-from discreet.estimators.measurements.score import (
-    Score,
-)
+from discreet.data.in_memory import ArrayRecords
+from discreet.data.records import Records, Unit
+from discreet.estimators import _allocation
+from discreet.estimators.measurements.score import Score
 from discreet.exceptions import InvalidInput, MissingBounds, NotFitted
-from discreet.ledger.charging import on_ledger
-from discreet.privacy.budget import Budget, Shares
+from discreet.ledger.charging import Payment, charged_fit
+from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
-from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.guarantee import Guarantee, Neighbours
 from discreet.privacy.sensitivity.sets import Interval
 from discreet.releases.average import Release, Uncertainty
-from discreet.releases.function import EffectRelease
-from discreet.releases.segments import UpliftRelease
 
-# Told (pass, rows done, rows in all).
+# Called with (pass, rows done, rows in all).
 Progress = Callable[[str, int, int], None]
-# Private numbers of records (under add-remove, and of a sample) are released too; everything else gets a little less.
-COUNT, SAMPLE_COUNT = 0.02, 0.01
-# A sample for the models has this many times sqrt(terms n) records, so that the product of both models' sampling errors
-# is a tenth of the sampling error of the effect, and n mu (for six covariates) is at least this. Larger parts than the
-# last are not worth a sample.
-_SAMPLE, _SAMPLE_STRENGTH, _LARGEST_PART = 10.0, 30_000.0, 0.5
-# A sample that is off its size by more than this part, and so many standard deviations, was not chosen evenly.
-_UNEVEN, _CHANCE = 0.02, 6.0
 
 
-@on_ledger(Release, EffectRelease, UpliftRelease, one_gate=True)
-def fit(self: Any, Y: Any, T: Any, *, X: Any = None, progress: Progress | None = None) -> Any:
-    """Estimate from arrays or frames.
+class TableOptions(Payment, total=False):
+    """Keyword arguments of ``fit_table`` besides the names of columns; `TableFits.fit_table` says what they mean."""
 
-    Parameters
-    ----------
-    Y, T : array-like of shape (n,)
-        Outcome and treatment (0 or 1, booleans, or the two labels that the bounds declare).
-    X : array-like or frame of shape (n, p), optional
-        Covariates, matched to the bounds by name where both have names.
-    progress : callable, optional
-        Told (pass, rows done, rows in all) while it works.
-    """
-    check(self)
-    return self._fit(ArrayRecords.of(Y, T, X, bounds=self.bounds, propensity=self.propensity), progress)
+    where: Mapping[str, Any] | None
+    unit: str | None
+    max_rows: int | None
+    sample_by: str | None
+    relation: str | None
+    query: str | None
+    workers: int | None
 
 
-@on_ledger(Release, EffectRelease, UpliftRelease, one_gate=True)
-def fit_table(
-    self: Any,
-    table: Any,
-    *,
-    outcome: str,
-    treatment: str,
-    covariates: list[str] | None = None,
-    where: Mapping[str, Any] | None = None,
-    unit: str | None = None,
-    max_rows: int | None = None,
-    sample_by: str | None = None,
-    relation: str | None = None,
-    query: str | None = None,
-    workers: int | None = None,
-    progress: Progress | None = None,
-) -> Any:
-    """Estimate from a table, wherever it is; every engine adds up the same integers, so that results are the same.
+class Published(Protocol):
+    """What a release of any kind offers."""
 
-    Parameters
-    ----------
-    table
-        The path or pattern of CSV or Parquet files, which may exceed memory; a DuckDB relation, or a connection with
-        ``query``; a frame of pandas or polars, lazy ones included; an Arrow table or dataset; a Spark frame; the
-        postgresql:// URL of a database with ``relation`` (a table's name) or ``query``.
-    outcome, treatment : str
-        Their columns.
-    covariates : list of str, optional
-        Covariate columns; by default those that the bounds name.
-    where : dict, optional
-        Which rows are meant: from columns to a value, a list of values, or a pair (low, high) of numbers, both ends
-        included. It is public; SQL is not taken.
-    unit, max_rows : str and int, optional
-        The column that says whose row it is, and the most rows that one unit has. The promise is then about units; a
-        unit with more rows is refused. Without them, it is about rows.
-    sample_by : str, optional
-        A column of whole numbers that tells rows apart, such as an id (`ATE` and `CATE`). The models that adjust for
-        covariates are then fitted to a sample of a long table, chosen by a hash of it; the effect itself is still
-        estimated from all rows. It takes a fraction of the time; what the sample leaves in doubt widens the interval.
-    relation, query : str, optional
-        What to read from a database: the name of a table or view, or a query.
-    workers : int, optional
-        Processes that read long Parquet tables; by default one to a core from 5 million rows on.
-    progress : callable, optional
-        Told (pass, rows done, rows in all) while it works.
-    """
-    check(self)
-    if sample_by is not None and not getattr(self, "samples", False):
-        raise InvalidInput(
-            f"sample_by belongs to ATE and CATE: {type(self).__name__} fits no models that a sample would do for, so "
-            "leave it out."
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def notes(self) -> tuple[str, ...]: ...
+
+    @property
+    def guarantee(self) -> Guarantee: ...
+
+    def summary(self) -> str: ...
+
+
+ReleaseT = TypeVar("ReleaseT", bound=Published)
+
+
+class Fitted(Generic[ReleaseT]):
+    """What every fitted estimator answers, from its release alone."""
+
+    release_: ReleaseT
+
+    @property
+    def guarantee_(self) -> Guarantee:
+        """What the release promises."""
+        return self._released().guarantee
+
+    def summary(self) -> str:
+        """The release as a readable table."""
+        return self._released().summary()
+
+    def _released(self) -> ReleaseT:
+        try:
+            return self.release_
+        except AttributeError:
+            raise NotFitted(f"this {type(self).__name__} has no release yet; call fit first.") from None
+
+
+class AverageResult(Fitted[Release]):
+    """What a fitted estimator of an average effect answers."""
+
+    @property
+    def ate_(self) -> float:
+        """The released estimate of the average effect."""
+        return self._released().estimate
+
+    def ate_interval(self, alpha: float = 0.05) -> tuple[float, float]:
+        """Confidence interval at level ``1 - alpha``: sampling error and privacy noise together. Costs nothing."""
+        return self._released().interval(alpha)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the estimate, its interval and where the uncertainty comes from (needs matplotlib)."""
+        from discreet.releases.plots import plot_release
+
+        return plot_release(self._released(), ax=ax)
+
+
+class Checked(ABC):
+    """An estimator whose parameters can be checked before any record is read."""
+
+    epsilon: float
+    delta: float | None
+    bounds: Bounds
+    propensity: Any
+    neighbours: Neighbours
+
+    def check(self) -> None:
+        """Refuse what can be refused without reading a record, and forget an earlier release."""
+        if not isinstance(self.bounds, Bounds):
+            raise MissingBounds(
+                f"{type(self).__name__} needs bounds=Bounds(outcome=(low, high), ...). "
+                "Declare them; do not compute them from the data."
+            )
+        self._check_budget(Budget(epsilon=self.epsilon, delta=self.delta))
+        if self.neighbours == "add-remove" and not isinstance(self.propensity, str | Real | None):
+            raise InvalidInput(
+                "propensity must be a number or a column's name under neighbours='add-remove': the estimator keeps it, "
+                "and the length of an array would reveal the number of records."
+            )
+        # An earlier release does not belong to the parameters of this fit.
+        self.__dict__.pop("release_", None)
+
+    @abstractmethod
+    def _check_budget(self, budget: Budget) -> None:
+        """Refuse a budget, or other parameters, that the estimator cannot work with."""
+
+
+class Chargeable:
+    """An estimator whose fit a ledger may be charged for."""
+
+    method_id: ClassVar[str]
+    # Releases that a ledger keeps and that answer an identical request; and whether one gate spends the whole budget.
+    release_types: ClassVar[tuple[type[Any], ...]]
+    one_gate: ClassVar[bool] = False
+
+    def _charged(self, call: Mapping[str, Any], run: Callable[[], Self], payment: Payment) -> Self:
+        """Fit on a ledger, if there is one."""
+        if payment.get("ledger") is not None:
+            return charged_fit(self, call, run, payment=payment, kinds=self.release_types, one_gate=self.one_gate)
+        if any(value is not None for value in payment.values()):
+            raise InvalidInput("dataset, analyst, stratum and reservation belong to a ledger: give ledger= as well.")
+        return run()
+
+
+class ArrayFits(Checked, Chargeable, Fitted[ReleaseT]):
+    """Fitting to arrays."""
+
+    def fit(
+        self, Y: Any, T: Any, *, X: Any = None, progress: Progress | None = None, **payment: Unpack[Payment]
+    ) -> Self:
+        """Estimate from arrays or frames.
+
+        Parameters
+        ----------
+        Y, T : array-like of shape (n,)
+            Outcome and treatment (0 or 1, booleans, or the two labels that the bounds declare).
+        X : array-like or frame of shape (n, p), optional
+            Covariates, matched to the bounds by name where both have names.
+        progress : callable, optional
+            Called with (pass, rows done, rows in all) while it works.
+        ledger, dataset : Ledger and str, optional
+            Where the budget is charged, before noise is drawn, and the name of the data set there.
+        analyst, stratum : str, optional
+            Who asks, and which part of the data set is meant.
+        reservation : int, optional
+            The number of a request that the ledger has reserved already.
+        """
+        refuse_unknown("fit", payment, Payment.__optional_keys__)
+        run = partial(self._fit_arrays, Y, T, X, progress)
+        return self._charged({"Y": Y, "T": T, "X": X}, run, payment) if payment else run()
+
+    def _fit_arrays(self, Y: Any, T: Any, X: Any, progress: Progress | None) -> Self:
+        self.check()
+        self._warn()
+        self._fit(ArrayRecords.of(Y, T, X, bounds=self.bounds, propensity=self.propensity), progress)
+        return self
+
+    def _warn(self) -> None:
+        """Warn of what is claimed and not proved; once parameters are checked and before records are read."""
+
+    @abstractmethod
+    def _fit(self, records: Records, progress: Progress | None) -> None:
+        """Ask the gate, and leave the release behind."""
+
+    def _open_gate(self, records: Records, progress: Progress | None) -> Gate:
+        """A gate on the records with the estimator's budget and relation."""
+        done, reported = 0, 0
+
+        def count_rows(rows: int) -> None:
+            nonlocal done, reported
+            done += rows
+            passes, within = divmod(done - 1, records.n)
+            # Under add-remove the number of records is private, for those who watch the bar and count its moves too.
+            private = self.neighbours == "add-remove" or records.unit is not None
+            if progress is not None and not (private and reported > passes):
+                progress(f"pass {passes + 1}", *((0, 1) if private else (within + 1, records.n)))
+            reported = passes + 1
+
+        budget = Budget(epsilon=self.epsilon, delta=self.delta)
+        return Gate(records, budget=budget, neighbours=self.neighbours, progress=count_rows)
+
+
+class TableFits(ArrayFits[ReleaseT]):
+    """Fitting to tables, wherever they are."""
+
+    # Whether models of a long table can be fitted to a sample of it.
+    samples: ClassVar[bool] = False
+
+    def fit_table(
+        self,
+        table: Any,
+        *,
+        outcome: str,
+        treatment: str,
+        covariates: list[str] | None = None,
+        progress: Progress | None = None,
+        **options: Unpack[TableOptions],
+    ) -> Self:
+        """Estimate from a table, wherever it is; every engine adds up the same integers, so that results are the same.
+
+        Parameters
+        ----------
+        table
+            The path or pattern of CSV or Parquet files, which may exceed memory; a DuckDB relation, or a connection
+            with ``query``; a frame of pandas or polars, lazy ones included; an Arrow table or dataset; a Spark frame;
+            the postgresql:// URL of a database with ``relation`` (a table's name) or ``query``.
+        outcome, treatment : str
+            Their columns.
+        covariates : list of str, optional
+            Covariate columns; by default those that the bounds name.
+        progress : callable, optional
+            Called with (pass, rows done, rows in all) while it works.
+        where : dict, optional
+            Which rows are meant: from columns to a value, a list of values, or a pair (low, high) of numbers, both
+            ends included. It is public; SQL is not taken.
+        unit, max_rows : str and int, optional
+            The column that says whose row it is, and the most rows that one unit has. The promise is then about units;
+            a unit with more rows is refused. Without them, it is about rows.
+        sample_by : str, optional
+            A column of whole numbers that differ between rows, such as an id (`ATE` and `CATE`). The models that
+            adjust for covariates are then fitted to a sample of a long table, chosen by a hash of it; the effect
+            itself is still estimated from all rows. It takes a fraction of the time; the interval is wider by what
+            the sample leaves unknown.
+        relation, query : str, optional
+            What to read from a database: the name of a table or view, or a query.
+        workers : int, optional
+            Processes that read long Parquet tables; by default one to a core from 5 million rows on.
+        ledger, dataset, analyst, stratum, reservation : optional
+            As in ``fit``.
+        """
+        refuse_unknown("fit_table", options, TableOptions.__optional_keys__)
+        run = partial(self._fit_table, table, outcome, treatment, covariates, progress, options)
+        payment = cast(Payment, {name: value for name, value in options.items() if name in Payment.__optional_keys__})
+        if not payment:
+            return run()
+        call = {"table": table, "outcome": outcome, "treatment": treatment, "covariates": covariates, **options}
+        return self._charged(call, run, payment)
+
+    def _fit_table(
+        self,
+        table: Any,
+        outcome: str,
+        treatment: str,
+        covariates: list[str] | None,
+        progress: Progress | None,
+        options: TableOptions,
+    ) -> Self:
+        self.check()
+        self._warn()
+        if options.get("sample_by") is not None and not self.samples:
+            raise InvalidInput(
+                f"sample_by belongs to ATE and CATE: {type(self).__name__} fits no models that a sample would do for, "
+                "so leave it out."
+            )
+        source = Options(relation=options.get("relation"), query=options.get("query"), workers=options.get("workers"))
+        spec = TableSpec(
+            outcome=outcome,
+            treatment=treatment,
+            covariates=covariates,
+            bounds=self.bounds,
+            propensity=self.propensity,
+            where=options.get("where"),
+            unit=options.get("unit"),
+            max_rows=options.get("max_rows"),
+            sample_by=options.get("sample_by"),
         )
-    options = Options(relation=relation, query=query, workers=workers)
-    with open_table(
-        table,
-        outcome=outcome,
-        treatment=treatment,
-        covariates=covariates,
-        bounds=self.bounds,
-        propensity=self.propensity,
-        where=where,
-        unit=unit,
-        max_rows=max_rows,
-        sample_by=sample_by,
-        options=options,
-    ) as records:
-        made = self._fit(records, progress)
-        if records.unit is not None and records.unit.max_rows > 1:
-            made.release_ = replace(made.release_, notes=(*made.release_.notes, _of_rows(records.unit)))
-        return made
+        with open_table(table, spec, source) as records:
+            self._fit(records, progress)
+            if records.unit is not None and records.unit.max_rows > 1:
+                self.release_ = replace(self.release_, notes=(*self.release_.notes, _unit_note(records.unit)))
+        return self
 
 
-def _of_rows(unit: Unit) -> str:
+def refuse_unknown(method: str, given: Mapping[str, object], known: Collection[str]) -> None:
+    """Refuse keyword arguments that a method does not take."""
+    for name in given:
+        if name not in known:
+            allowed = ", ".join(sorted(known))
+            raise InvalidInput(f"{method} does not take {name}=: besides its own arguments it takes {allowed}.")
+
+
+def _unit_note(unit: Unit) -> str:
     return (
         f"Rows are taken as independent where sampling error is estimated: if rows of one {unit.column} are alike, the "
         "interval is too narrow."
     )
 
 
-def check(self: Any) -> None:
-    """Refuse what can be refused without looking at a record."""
-    if not isinstance(self.bounds, Bounds):
-        raise MissingBounds(
-            f"{type(self).__name__} needs bounds=Bounds(outcome=(low, high), ...). "
-            "Declare them; do not compute them from the data."
-        )
-    self._check_budget(Budget(epsilon=self.epsilon, delta=self.delta))
-    if self.neighbours == "add-remove" and not isinstance(self.propensity, str | Real | None):
-        raise InvalidInput(
-            "propensity must be a number or a column's name under neighbours='add-remove': the estimator keeps it, and "
-            "the length of an array would tell the number of records."
-        )
-    # An earlier release does not belong to the parameters of this fit.
-    self.__dict__.pop("release_", None)
-
-
-def open_gate(self: Any, records: Records, progress: Progress | None) -> Gate:
-    """A gate on the records with the estimator's budget and relation."""
-    done, told = 0, 0
-
-    def count_rows(rows: int) -> None:
-        nonlocal done, told
-        done += rows
-        passes, within = divmod(done - 1, records.n)
-        # Under add-remove the number of records is private, for those who watch the bar and count its moves as well.
-        private = self.neighbours == "add-remove" or records.unit is not None
-        if progress is not None and not (private and told > passes):
-            progress(f"pass {passes + 1}", *((0, 1) if private else (within + 1, records.n)))
-        told = passes + 1
-
-    budget = Budget(epsilon=self.epsilon, delta=self.delta)
-    return Gate(records, budget=budget, neighbours=self.neighbours, progress=count_rows)
-
-
 def count_first(gate: Gate) -> None:
     """Where the number of records is private, it is released first."""
     if gate.counts_rows:
-        gate.count(COUNT)
+        gate.count(_allocation.COUNT)
 
 
 def open_model_gate(gate: Gate, terms: int) -> Gate:
@@ -183,86 +323,29 @@ def open_model_gate(gate: Gate, terms: int) -> Gate:
 
     A public rule in the number of records, the budget and the number of terms.
     """
-    strong = _SAMPLE_STRENGTH * sqrt(max(gate.bounds.p, 2) / 6.0) / gate.mu
-    part = max(_SAMPLE * sqrt(terms * gate.n), strong) / gate.n
-    look = None if part > _LARGEST_PART else gate.sampled(part, SAMPLE_COUNT)
-    if look is None:
+    rule = _allocation.SAMPLE
+    part = rule.part(gate, terms)
+    model_gate = None if part > rule.largest_part else gate.sampled(part, rule.count)
+    if model_gate is None:
         return gate
     # Numbers that many records share choose far too many of them, or too few, and those are not like the others.
     rows = part * gate.n
-    chance = look.noise_sd(Interval(0.0, 1.0), SAMPLE_COUNT) + sqrt(rows * look.most_rows)
-    return gate if abs(look.n - rows) > _UNEVEN * rows + _CHANCE * chance else look
+    chance = model_gate.noise_sd(Interval(0.0, 1.0), rule.count) + sqrt(rows * model_gate.most_rows)
+    return gate if abs(model_gate.n - rows) > rule.uneven * rows + rule.deviations * chance else model_gate
 
 
-def after_count(gate: Gate, shares: Shares) -> dict[str, float]:
-    """The shares by name, with those taken off that went to numbers of records which are private."""
-    counts = {"count": COUNT} if gate.counts_rows else {}
-    counts |= {"sample": SAMPLE_COUNT} if gate.spent > sum(counts.values()) + SAMPLE_COUNT / 2.0 else {}
-    left = 1.0 - sum(counts.values())
-    return counts | {name: left * share for name, share in shares.to_dict().items()}
-
-
-def sample_note(gate: Gate, look: Gate) -> tuple[str, ...]:
+def sample_note(gate: Gate, model_gate: Gate) -> tuple[str, ...]:
     """What a release says of the records that its models are from."""
-    if look is gate:
+    if model_gate is gate:
         return ()
     return (
-        f"Models of treatment and outcome were fitted to a sample of about {look.n:,.0f} records, chosen by a column "
-        "named for it; the effect is estimated from all records.",
+        f"Models of treatment and outcome were fitted to a sample of about {model_gate.n:,.0f} records, chosen by a "
+        "column named for it; the effect is estimated from all records.",
     )
 
 
-def trimmed(bounds: Bounds, treated: float, strength: float) -> tuple[float, float]:
-    """Where fitted propensities stop: the declared overlap, or further in while n mu is small (a public rule).
-
-    Noise makes extreme fitted propensities unreliable; trimming them costs only a second-order error.
-    """
-    rule = min(0.1, 30.0 / strength)
-    low, high = bounds.propensity
-    return max(low, min(rule, 0.3 * treated)), min(high, 1.0 - min(rule, 0.3 * (1.0 - treated)))
-
-
-def released(self: Any) -> Any:
-    """The release of a fitted estimator."""
-    try:
-        release = self.release_
-    except AttributeError:
-        raise NotFitted(f"this {type(self).__name__} has no release yet; call fit first.") from None
-    return release
-
-
-def ate_(self: Any) -> float:
-    """The released estimate of the average effect."""
-    release: Release = released(self)
-    return release.estimate
-
-
-def guarantee_(self: Any) -> Guarantee:
-    """What the release promises."""
-    guarantee: Guarantee = released(self).guarantee
-    return guarantee
-
-
-def ate_interval(self: Any, alpha: float = 0.05) -> tuple[float, float]:
-    """Confidence interval at level ``1 - alpha``: sampling error and privacy noise together. Costs nothing."""
-    release: Release = released(self)
-    return release.interval(alpha)
-
-
-def summary(self: Any) -> str:
-    """The release as a readable table."""
-    text: str = released(self).summary()
-    return text
-
-
-def plot(self: Any, ax: Any = None) -> Any:
-    """Draw the estimate, its interval and where the uncertainty comes from (needs matplotlib)."""
-    from discreet.releases.plots import plot_release
-
-    return plot_release(released(self), ax=ax)
-
-
 def uncertainty_of(gate: Gate, score: Score, remainder: float) -> Uncertainty:
+    """The parts of an average effect's uncertainty, in the outcome's unit."""
     unit = gate.bounds.outcome_width / 2.0
     return Uncertainty(
         sampling=unit * sqrt(score.variance / gate.n),
@@ -277,13 +360,13 @@ def average_release(
     gate: Gate,
     score: Score,
     uncertainty: Uncertainty,
-    where: Location,
-    pilot: float,
+    *,
     known: bool,
-    share: dict[str, float],
     adjustment: dict[str, Any],
     notes: tuple[str, ...],
+    reference: dict[str, float],
 ) -> Release:
+    """What is published of an average effect; everything in it is computed from released numbers and public facts."""
     unit = gate.bounds.outcome_width / 2.0
     public = ["the declared bounds"]
     public += [] if gate.counts_rows else ["the number of records"]
@@ -297,13 +380,14 @@ def average_release(
         guarantee=gate.guarantee(proof="ate.md", public=tuple(public)),
         bounds=gate.bounds,
         design="known propensity" if known else "observational",
-        adjustment=adjustment | {"shares": share},
+        adjustment=adjustment,
         notes=notes,
-        reference={"unadjusted": unit * pilot, "treated_share": where.treated},
+        reference=reference,
     )
 
 
 def clip_note(uncertainty: Uncertainty) -> tuple[str, ...]:
+    """What a release says of clipped scores, where that matters."""
     if uncertainty.share()["clipping"] < 0.1:
         return ()
     return ("Rare extreme scores (poor overlap or heavy tails) were clipped; the interval is wider to allow for it.",)

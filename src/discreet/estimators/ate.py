@@ -3,39 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import hypot, sqrt
+from math import hypot
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.base import BaseEstimator
 
 from discreet.data.bounds import Bounds
 from discreet.data.records import Records
-from discreet.estimators import _base as fitted
+from discreet.estimators._allocation import TRIM, Allocation, average_allocation
 from discreet.estimators._base import (
+    AverageResult,
     Progress,
-    after_count,
+    TableFits,
     average_release,
     clip_note,
     count_first,
-    open_gate,
     open_model_gate,
     sample_note,
-    trimmed,
     uncertainty_of,
 )
 from discreet.estimators.measurements.covariates import Features, build_basis, marginal_questions, measure_gram
-from discreet.estimators.measurements.location import locate, pilot_effect
+from discreet.estimators.measurements.location import Location, locate, pilot_effect
 from discreet.estimators.measurements.nuisances import (
+    Outcome,
     Remainder,
     correct_outcome,
-    first_look,
-    first_questions,
+    fit_nuisances,
     measure_linear_effect,
+    nuisance_questions,
     refine_effect,
     refine_propensity,
 )
 from discreet.estimators.measurements.score import (
+    Score,
     aipw_score_bound,
     clips_nothing,
     measure_score,
@@ -46,19 +46,13 @@ from discreet.estimators.measurements.score import (
 )
 from discreet.exceptions import InvalidBudget
 from discreet.postprocessing.basis import Basis, Size, choose_size
-from discreet.privacy.budget import Budget, Shares
+from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours
-from discreet.releases.average import Uncertainty
-
-KNOWN_DESIGN = Shares(location=0.05, pilot=0.02, marginals=0.03, gram=0.08, models=0.15, looks=0.05, score=0.62)
-# Where n mu passes these (for six covariates), the propensity is calibrated on the records: parts of its share.
-_CALIBRATE = ((1500.0, (0.3, 0.7)), (8000.0, (0.15, 0.25, 0.6)))
-# Part of the correction's share that lets the effect lean on covariates, where there is a calibration.
-_LEANING = 0.2
+from discreet.releases.average import Release, Uncertainty
 
 
-class ATE(BaseEstimator):  # type: ignore[misc]
+class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[misc]
     """Average treatment effect, doubly robust, from observational records or a known design.
 
     Three kinds of rounds through the gate: where the outcome and the covariates are; public models of treatment and
@@ -100,11 +94,9 @@ class ATE(BaseEstimator):  # type: ignore[misc]
     """
 
     method_id: ClassVar[str] = "discreet/ate"
-
-    fit, fit_table, ate_interval = fitted.fit, fitted.fit_table, fitted.ate_interval
-    summary, plot = fitted.summary, fitted.plot
-    ate_, guarantee_ = property(fitted.ate_), property(fitted.guarantee_)
-    samples = True
+    release_types: ClassVar = (Release,)
+    one_gate: ClassVar[bool] = True
+    samples: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -128,85 +120,82 @@ class ATE(BaseEstimator):  # type: ignore[misc]
                 "For pure epsilon in a randomised trial, use DifferenceInMeans."
             )
 
-    def _fit(self, records: Records, progress: Progress | None) -> ATE:
-        gate = open_gate(self, records, progress)
+    def _fit(self, records: Records, progress: Progress | None) -> None:
+        gate = self._open_gate(records, progress)
         count_first(gate)
-        return self._fit_through(gate)
+        self.release_ = self._measure(gate)
 
-    def _fit_through(self, gate: Gate) -> ATE:
+    def _measure(self, gate: Gate) -> Release:
         """All rounds after the count; they fit into what it leaves of the budget."""
-        known = self.propensity is not None
-        size = choose_size(gate.n * gate.mu, gate.n, gate.bounds.columns)
-        terms = Basis.flat(gate.bounds.columns, size).m
+        known, bounds = self.propensity is not None, gate.bounds
+        size = choose_size(gate.n * gate.mu, gate.n, bounds.columns)
+        terms = Basis.flat(bounds.columns, size).m
         # Models are fitted through this one: on all records, or on a sample of very many.
-        look = open_model_gate(gate, terms)
-        strength = look.n * gate.mu
-        refinements = refinements_for(strength, gate.bounds.p)
-        shares = KNOWN_DESIGN if known else observational(strength, terms, bool(refinements), look is not gate)
-        share = after_count(gate, shares)
-        marginals = marginal_questions(gate.bounds.columns, share["marginals"])
-        where = locate(look, share["location"], *marginals)
-        pilot = pilot_effect(look, share["pilot"], where)
-        features = Features(build_basis(look, marginals, size), look.n)
-        first = first_questions(look, share["models"], features, where, pilot, known)
-        setting = measure_gram(look, share["gram"], features, *first.queries)
-        low, high = gate.bounds.propensity if known else trimmed(gate.bounds, where.treated, strength)
-        outcome = first_look(look, first, setting, where, pilot, (low, high), known)
-        remainder, off, looks = Remainder(0.0, 0.0), 0.0, share["looks"]
+        model_gate = open_model_gate(gate, terms)
+        information = model_gate.n * gate.mu
+        allocation = average_allocation(information, terms, bounds.p, known=known, sampled=model_gate is not gate)
+        allocation = allocation.after_counts(gate)
+        marginals = marginal_questions(bounds.columns, allocation["marginals"]) if bounds.p else ()
+        location = locate(model_gate, allocation["location"], *marginals)
+        pilot = pilot_effect(model_gate, allocation["arm means"], location)
+        features = Features(build_basis(model_gate, marginals, size), model_gate.n)
+        asked = nuisance_questions(model_gate, allocation["models"], features, location, pilot, known)
+        setting = measure_gram(model_gate, allocation["second moments"], features, *asked.queries)
+        trim = bounds.propensity if known else TRIM.interval(bounds, location.treated, information)
+        outcome = fit_nuisances(model_gate, asked, setting, location, pilot, trim, known)
+        remainder, off = Remainder(0.0, 0.0), 0.0
         if not known:
-            for number, part in enumerate(refinements, 1):
-                outcome = refine_propensity(look, f"calibration {number}", part * share["calibration"], outcome)
-            outcome, off = refine_effect(look, share["effect"], where.spread.scale, outcome)
-            correction = share["correction"]
-            if refinements and gate.bounds.p:
-                outcome = measure_linear_effect(look, _LEANING * correction, where.spread.scale, outcome)
-                correction *= 1.0 - _LEANING
-            outcome, remainder = correct_outcome(look, correction, 0.4 * share["looks"], outcome)
-            looks = 0.6 * share["looks"]
-        model = outcome.propensity
-        ceiling = aipw_score_bound(2.2, min(low, 1.0 - high))
-        factors = None if known else model.factors(score_factor)
-        rows = score_rows(outcome)
-        if look is not gate and clips_nothing(gate, share["score"] + looks, ceiling, where):
-            # Not even the largest possible score needs noise that matters: one pass over all records will do.
-            score = unclipped_score(gate, share["score"] + looks, rows, outcome.effect, ceiling, where)
-        else:
-            score = measure_score(gate, share["score"], looks, rows, outcome.effect, ceiling, factors)
+            outcome, remainder, off = self._refine(model_gate, allocation, location.magnitude.scale, outcome)
+        score, allocation = _measure_score(gate, model_gate, allocation, location, outcome)
         score = replace(score, mean=score.mean - remainder.mean)
-        adjustment = {
-            "covariates": list(gate.bounds.names),
-            "basis": str(size) if gate.bounds.p else "none",
-            "terms": terms,
-            "trim": [low, high],
-        }
-        small = small_sample_error(look, where)
+        small = small_sample_error(model_gate, location)
         uncertainty = uncertainty_of(gate, score, hypot(remainder.sd, score.lost * off, small))
-        notes = _notes(size, gate.bounds.p, known, (low, high), uncertainty, small > 0.5 * remainder.sd)
-        notes += sample_note(gate, look)
-        self.release_ = average_release("ate", gate, score, uncertainty, where, pilot, known, share, adjustment, notes)
-        return self
+        notes = _notes(size, bounds.p, known, trim, uncertainty, small > 0.5 * remainder.sd)
+        return average_release(
+            "ate",
+            gate,
+            score,
+            uncertainty,
+            known=known,
+            adjustment={
+                "covariates": list(bounds.names),
+                "basis": str(size) if bounds.p else "none",
+                "terms": terms,
+                "trim": list(trim),
+                "shares": allocation.shares,
+            },
+            notes=notes + sample_note(gate, model_gate),
+            reference={"unadjusted": bounds.outcome_width / 2.0 * pilot, "treated_share": location.treated},
+        )
+
+    def _refine(
+        self, gate: Gate, allocation: Allocation, scale: float, outcome: Outcome
+    ) -> tuple[Outcome, Remainder, float]:
+        """Correct both models on the records themselves; returns what they leave, and the noise of the effect."""
+        for name in allocation.events("propensity"):
+            outcome = refine_propensity(gate, name, allocation[name], outcome)
+        outcome, off = refine_effect(gate, allocation["effect moment"], scale, outcome)
+        if "linear effect moments" in allocation:
+            outcome = measure_linear_effect(gate, allocation["linear effect moments"], scale, outcome)
+        outcome, remainder = correct_outcome(
+            gate, allocation["residual moments"], allocation["residual magnitude"], outcome
+        )
+        return outcome, remainder, off
 
 
-def observational(strength: float, terms: int, calibrated: bool, sampled: bool = False) -> Shares:
-    """Shares without a known design: a public rule in n mu and the number of features.
-
-    The more features for the strength there is, the more of the budget goes to the models and the less to the score.
-    Beside models from a sample the score, of all records, has noise to spare.
-    """
-    fixed = {"location": 0.04, "pilot": 0.015, "marginals": 0.03, "gram": 0.04, "effect": 0.025, "looks": 0.05}
-    rest = 1.0 - sum(fixed.values())
-    easy, hard = 0.03, 0.5
-    place = np.clip(np.log(terms**1.5 / strength / easy) / np.log(hard / easy), 0.0, 1.0)
-    score = rest * (0.3 if sampled else float(0.6 + (0.25 - 0.6) * place))
-    models, calibration, correction = (0.45, 0.2, 0.35) if calibrated else (0.65, 0.0, 0.35)
-    parts = {"models": models, "calibration": calibration, "correction": correction}
-    return Shares(**fixed, **{name: (rest - score) * part for name, part in parts.items() if part}, score=score)
-
-
-def refinements_for(strength: float, p: int) -> tuple[float, ...]:
-    """Parts of the calibration's share that its rounds get; none where n mu is small (a public rule)."""
-    scaled = strength / sqrt(max(p, 2) / 6.0)
-    return max((parts for level, parts in _CALIBRATE if scaled >= level), key=len, default=())
+def _measure_score(
+    gate: Gate, model_gate: Gate, allocation: Allocation, location: Location, outcome: Outcome
+) -> tuple[Score, Allocation]:
+    """The score of all records, and the shares that this mode of measuring it has."""
+    model, rows = outcome.propensity, score_rows(outcome)
+    ceiling = aipw_score_bound(2.2, min(model.low, 1.0 - model.high))
+    whole = allocation.joined("score magnitude", into="score")
+    if model_gate is not gate and clips_nothing(gate, whole["score"], ceiling, location):
+        # Not even the largest possible score needs noise that matters: one pass over all records will do.
+        return unclipped_score(gate, whole["score"], rows, outcome.effect, ceiling, location), whole
+    factors = None if model.known else model.factors(score_factor)
+    shares = allocation["score"], allocation["score magnitude"]
+    return measure_score(gate, *shares, rows, outcome.effect, ceiling, factors), allocation
 
 
 def _notes(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import sqrt
-from numbers import Real
 from typing import Any, ClassVar, get_args
 
 import numpy as np
@@ -13,18 +11,10 @@ from sklearn.base import BaseEstimator
 
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
-from discreet.data.columns import Range
 from discreet.data.records import Records
-from discreet.estimators import _base as fitted
-from discreet.estimators._base import (
-    Progress,
-    after_count,
-    count_first,
-    open_gate,
-    open_model_gate,
-    sample_note,
-    trimmed,
-)
+from discreet.estimators._allocation import TRIM, Allocation, information_per_covariate
+from discreet.estimators._base import Progress, TableFits, count_first, open_model_gate, sample_note
+from discreet.estimators._effect_allocation import EFFECT
 from discreet.estimators.ate import ATE
 from discreet.estimators.measurements.covariates import (
     Features,
@@ -40,9 +30,9 @@ from discreet.estimators.measurements.heterogeneity import (
     assign,
     combine_moments,
     effect_round,
-    first_look,
-    first_spread,
+    initial_magnitude_question,
     known_constant,
+    measure_initial_moments,
     outcome_round,
     refine_propensity,
     treatment_question,
@@ -50,39 +40,28 @@ from discreet.estimators.measurements.heterogeneity import (
 from discreet.estimators.measurements.location import Location, locate, pilot_effect
 from discreet.estimators.measurements.nuisances import Propensity
 from discreet.exceptions import InvalidBudget, InvalidInput
-from discreet.postprocessing.basis import MOST_CURVED_PAIRS, MOST_PAIRS, Basis, Size
-from discreet.postprocessing.block_shrinkage import profile
+from discreet.postprocessing.basis import Basis, Size
+from discreet.postprocessing.group_shrinkage import profile
 from discreet.postprocessing.marginals import Column
-from discreet.privacy.budget import Budget, Shares
+from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours
 from discreet.releases.average import Release
 from discreet.releases.function import EffectRelease
 
-# Below this n mu (as it is, and for six covariates) no noisy function beats a constant.
-_CONSTANT, _CONSTANT_SCALED = 350.0, 150.0
-# Highest power by n mu (for six covariates); pairs, curved pairs and jumps from so much on.
-_DEGREES = ((0.0, 2), (200.0, 3), (350.0, 4), (3000.0, 5))
-_PAIRS, _CURVED, _JUMPS = 400.0, 3000.0, 3000.0
 # Points of the reference over which standard deviations are averaged.
 _POINTS = 2_000
 # Intervals are so many times as wide as the shrunk posterior would have them, at least and at most: it knows nothing of
 # what first-order formulas miss, and what is believed against it is not without limit.
 _TIMES = (2.0, 2.4)
-# Shares of the first look and of the effect's rounds by n mu: where there is enough of it, a round more takes out what
-# the slopes of others had wrong.
-_EFFECT_SHARES: tuple[tuple[float, float, tuple[float, ...]], ...] = (
-    (300.0, 0.16, (0.13, 0.13, 0.24)),
-    (0.0, 0.22, (0.18, 0.26)),
-)
 
 
-class CATE(BaseEstimator):  # type: ignore[misc]
+class CATE(TableFits[EffectRelease], BaseEstimator):  # type: ignore[misc]
     """Treatment effect as a function of the declared covariates, from observational records or a known design.
 
-    Rounds through the gate: where the outcome and the covariates are; a first look at outcome and contrast; the
+    Rounds through the gate: where the outcome and the covariates are; initial moments of outcome and contrast; the
     propensity; then outcome and effect in turn, each corrected by orthogonal moments of residuals. Coefficients are
-    shrunk block by block, so that covariates that do not matter drop out. No sample is split.
+    shrunk group by group, so that covariates that do not matter drop out. No sample is split.
 
     Parameters
     ----------
@@ -123,10 +102,9 @@ class CATE(BaseEstimator):  # type: ignore[misc]
     """
 
     method_id: ClassVar[str] = "discreet/cate"
-
-    fit, fit_table = fitted.fit, fitted.fit_table
-    summary, guarantee_ = fitted.summary, property(fitted.guarantee_)
-    samples = True
+    release_types: ClassVar = (EffectRelease,)
+    one_gate: ClassVar[bool] = True
+    samples: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -179,76 +157,81 @@ class CATE(BaseEstimator):  # type: ignore[misc]
 
         return plot_effect(self._released(), feature, ax=ax)
 
-    def _released(self) -> EffectRelease:
-        release: EffectRelease = fitted.released(self)
-        return release
-
     def _check_budget(self, budget: Budget) -> None:
         if budget.pure:
             raise InvalidBudget("CATE needs delta, e.g. delta=1e-6: its rounds add Gaussian noise.")
         if self.correction not in get_args(Correction):
             raise InvalidInput('correction must be "R" or "DR": choose the moments that correct the effect.')
 
-    def _fit(self, records: Records, progress: Progress | None) -> CATE:
-        gate = open_gate(self, records, progress)
+    def _fit(self, records: Records, progress: Progress | None) -> None:
+        gate = self._open_gate(records, progress)
         count_first(gate)
-        strength = gate.n * gate.mu
-        design = Design.of(strength, gate.n, gate.bounds.columns, self.propensity)
+        design = Design.of(gate.n * gate.mu, gate.n, gate.bounds.columns, self.propensity)
         if not design.varying:
             # All of the budget goes to the average effect, by the rounds that are made for it.
             average = {name: value for name, value in self.get_params().items() if name != "correction"}
-            self.release_ = _constant(ATE(**average)._fit_through(gate).release_)
-            return self
+            self.release_ = _constant(ATE(**average)._measure(gate))
+            return
         # All rounds but the last go through this one: on all records, or on a sample of very many.
-        some = open_model_gate(gate, Basis.flat(gate.bounds.columns, design.size).m)
-        share = after_count(gate, design.shares)
-        marginals = closer_questions(gate.bounds.columns, share["marginals"])
-        where = locate(some, share["location"], *marginals)
-        pilot = pilot_effect(some, share["pilot"], where)
-        basis = build_closer_basis(some, marginals, share["marginals"], design.size)
-        spread = first_spread(0.2 * share["looks"], where, pilot)
-        setting = measure_gram(some, share["gram"], Features(basis, some.n), spread)
-        asked = treatment_question(some, share["treatment"], setting, where) if "treatment" in share else None
-        beside = () if asked is None else (asked.query,)
-        look = first_look(some, share["first look"], spread, setting, where, pilot, *beside)
-        propensity = self._propensity(some, share, asked, setting, where, some.n * gate.mu)
-        models = combine_moments(look, propensity, where, pilot)
+        model_gate = open_model_gate(gate, Basis.flat(gate.bounds.columns, design.size).m)
+        allocation = design.allocation.after_counts(gate)
+        location, models = self._first_models(gate, model_gate, design, allocation)
         for number in range(1, design.rounds + 1):
-            to_look, to_effect = 0.5 / design.rounds * share["looks"], share[f"effect {number}"]
             if number <= 2:
-                models = outcome_round(some, number, share[f"outcome {number}"], 0.15 * share["looks"], models)
+                shares = allocation[f"outcome moments {number}"], allocation[f"outcome residual magnitude {number}"]
+                models = outcome_round(model_gate, number, *shares, models)
             last = number == design.rounds
             # What a sample says of the effect is forgotten beside what all records say.
             models = effect_round(
-                gate if last else some,
+                gate if last else model_gate,
                 number,
-                to_effect,
-                to_look,
+                allocation[f"effect moments {number}"],
+                allocation[f"effect residual magnitude {number}"],
                 models,
                 correction=self.correction,
                 last=last,
-                alone=number == 1 or (last and some is not gate),
+                alone=number == 1 or (last and model_gate is not gate),
             )
-        release = _release(gate, design, models, where, share, self.correction)
-        self.release_ = replace(release, notes=release.notes + sample_note(gate, some))
-        return self
+        release = _release(gate, design, models, location, allocation, self.correction)
+        self.release_ = replace(release, notes=release.notes + sample_note(gate, model_gate))
+
+    def _first_models(
+        self, gate: Gate, model_gate: Gate, design: Design, allocation: Allocation
+    ) -> tuple[Location, Models]:
+        """Where outcome and covariates are, the propensity, and the models that initial moments give."""
+        marginals = closer_questions(gate.bounds.columns, allocation["marginals"])
+        location = locate(model_gate, allocation["location"], *marginals)
+        pilot = pilot_effect(model_gate, allocation["arm means"], location)
+        basis = build_closer_basis(model_gate, marginals, allocation["marginals"], design.size)
+        magnitude = initial_magnitude_question(allocation["initial residual magnitude"], location, pilot)
+        setting = measure_gram(model_gate, allocation["second moments"], Features(basis, model_gate.n), magnitude)
+        asked = None
+        if "treatment moments" in allocation:
+            asked = treatment_question(model_gate, allocation["treatment moments"], setting, location)
+        beside = () if asked is None else (asked.query,)
+        initial = measure_initial_moments(
+            model_gate, allocation["initial moments"], magnitude, setting, location, pilot, *beside
+        )
+        information = model_gate.n * gate.mu
+        propensity = self._propensity(model_gate, allocation, asked, setting, location, information)
+        return location, combine_moments(initial, propensity, location, pilot)
 
     def _propensity(
         self,
         gate: Gate,
-        share: dict[str, float],
+        allocation: Allocation,
         asked: TreatmentQuestion | None,
         setting: Setting,
-        where: Location,
-        strength: float,
+        location: Location,
+        information: float,
     ) -> Propensity:
-        """The probability of treatment: public, modelled from a public column, or estimated and calibrated."""
+        """The probability of treatment: public, modelled from a public column, or estimated and refined."""
         if asked is None:
             return known_constant(setting, float(self.propensity), gate.bounds.propensity)
         known = self.propensity is not None
-        trim = gate.bounds.propensity if known else trimmed(gate.bounds, where.treated, strength)
-        model, information = assign(gate, asked, setting, where, trim, known=known)
-        return model if known else refine_propensity(gate, share["calibration"], model, information)
+        trim = gate.bounds.propensity if known else TRIM.interval(gate.bounds, location.treated, information)
+        model, seen = assign(gate, asked, setting, location, trim, known=known)
+        return model if known else refine_propensity(gate, allocation["propensity refinement"], model, seen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,50 +241,18 @@ class Design:
     size: Size
     varying: bool
     rounds: int
-    shares: Shares
+    allocation: Allocation
 
     @classmethod
-    def of(cls, strength: float, n: float, columns: tuple[Column, ...], propensity: Any) -> Design:
-        """By n mu (``strength``), the number of records, the columns, and whether the propensity is known."""
-        scaled = strength / sqrt(max(len(columns), 2) / 6.0)
-        first, effects = next((first, effects) for level, first, effects in _EFFECT_SHARES if scaled >= level)
-        parts = {"location": 0.03, "pilot": 0.01, "marginals": 0.04, "gram": 0.03, "first look": first, "looks": 0.05}
-        parts |= {"outcome 1": 0.06, "outcome 2": 0.04, "treatment": 0.06, "calibration": 0.02}
-        parts |= {f"effect {number}": part for number, part in enumerate(effects, 1)}
-        last = f"effect {len(effects)}"
-        if propensity is not None:
-            parts[last] += parts.pop("calibration")
-            if isinstance(propensity, Real):
-                parts[last] += parts.pop("treatment")
-        varying = strength >= _CONSTANT and scaled >= _CONSTANT_SCALED and bool(columns)
-        return cls(effect_size(scaled, n, columns), varying, len(effects), Shares(**parts))
-
-
-def effect_size(scaled: float, n: float, columns: tuple[Column, ...]) -> Size:
-    """Public rule for the size of the basis; plainer while there are not ten records to a feature."""
-    terms = [1 if isinstance(column, Range) else len(column.levels) - 1 for column in columns]
-    products, pairs = (sum(terms) ** 2 - sum(k * k for k in terms)) // 2, len(columns) * (len(columns) - 1) // 2
-    degree = max(degree for level, degree in _DEGREES if scaled >= level)
-    few = 0 < products <= MOST_PAIRS
-    sizes = [
-        Size(
-            degree=degree,
-            pairs=few and scaled >= _PAIRS,
-            curved=few and 0 < pairs <= MOST_CURVED_PAIRS and scaled >= _CURVED,
-            jumps=_jumps(len(columns)) if scaled >= _JUMPS else 0,
-        )
-    ]
-    sizes += [Size(degree=k, pairs=False, curved=False) for k in range(degree, 0, -1)]
-    return next((size for size in sizes if 10 * Basis.flat(columns, size).m <= n), sizes[-1])
-
-
-def _jumps(p: int) -> int:
-    """Ranks at which each covariate may jump: fewer where there are many covariates."""
-    return 11 if p <= 6 else 3 if p <= 12 else 0
+    def of(cls, information: float, n: float, columns: tuple[Column, ...], propensity: Any) -> Design:
+        """By n mu, the number of records, the columns, and whether the propensity is known."""
+        each = information_per_covariate(information, len(columns))
+        allocation, rounds = EFFECT.allocation(each, columns, propensity)
+        return cls(EFFECT.size(each, n, columns), EFFECT.varies(information, columns), rounds, allocation)
 
 
 def _release(
-    gate: Gate, design: Design, models: Models, where: Location, share: dict[str, float], correction: Correction
+    gate: Gate, design: Design, models: Models, location: Location, allocation: Allocation, correction: Correction
 ) -> EffectRelease:
     """What is published: everything in it is computed from released numbers and public facts."""
     unit, setting = gate.bounds.outcome_width / 2.0, models.setting
@@ -310,8 +261,8 @@ def _release(
     constant[0] = models.pilot / basis.weight[0]
     coefficients = unit * (constant + models.effect)
     average = setting.reference.features.mean(axis=0)
-    spread = setting.second - np.outer(average, average)
-    importance = _importance(basis, coefficients, spread, gate.bounds.names)
+    covariance = setting.second - np.outer(average, average)
+    importance = _importance(basis, coefficients, covariance, gate.bounds.names)
     public = ["the declared bounds"]
     public += [] if gate.counts_rows else ["the number of records"]
     public += ["the probability of treatment"] if known else []
@@ -331,13 +282,13 @@ def _release(
             "correction": correction,
             "terms": basis.m,
             "trim": [models.propensity.low, models.propensity.high],
-            "shares": share,
+            "shares": allocation.shares,
         },
         notes=_notes(gate.bounds, design.size, known, models.fitted.any_special),
         reference={
             "unadjusted": unit * models.pilot,
-            "treated_share": where.treated,
-            "sd_of_effect": float(np.sqrt(max(float(coefficients @ spread @ coefficients), 0.0))),
+            "treated_share": location.treated,
+            "sd_of_effect": float(np.sqrt(max(float(coefficients @ covariance @ coefficients), 0.0))),
             "mean_posterior_sd": unit * _mean_sd(models, models.fitted.covariance[basis.m :, basis.m :]),
             "chance_that_it_varies": models.fitted.any_special,
         },
@@ -347,7 +298,7 @@ def _release(
 def _factor(models: Models) -> Float:
     """A triangular factor of the covariance of the effect's coefficients, for intervals about the estimate."""
     m, cap = models.setting.basis.m, (3.0 * models.scale) ** 2
-    covariance = profile(*models.information, models.blocks, models.fitted, scale=models.scale**2, cap=cap)[m:, m:]
+    covariance = profile(*models.information, models.groups, models.fitted, scale=models.scale**2, cap=cap)[m:, m:]
     times = _mean_sd(models, covariance) / max(_mean_sd(models, models.fitted.covariance[m:, m:]), 1e-300)
     values, vectors = np.linalg.eigh(covariance)
     root = float(np.clip(times, *_TIMES)) / max(times, 1e-300) * vectors * np.sqrt(np.maximum(values, 0.0))
@@ -361,9 +312,9 @@ def _mean_sd(models: Models, covariance: Float) -> float:
     return float(np.mean(np.sqrt(np.maximum(np.sum((features @ covariance) * features, axis=1), 0.0))))
 
 
-def _importance(basis: Basis, coefficients: Float, spread: Float, names: tuple[str, ...]) -> dict[str, float]:
+def _importance(basis: Basis, coefficients: Float, covariance: Float, names: tuple[str, ...]) -> dict[str, float]:
     """Covariance of each covariate's part with the whole effect, over the whole's variance; products are halved."""
-    shares = coefficients * (spread @ coefficients)
+    shares = coefficients * (covariance @ coefficients)
     parts = np.zeros(len(names))
     owner = {k: j for j in range(len(names)) for k in basis.covariate_features(j)}
     for k, j in owner.items():

@@ -21,6 +21,7 @@ from discreet.data.bounds import Bounds
 from discreet.data.clusters import Clusters, lowest_features, nearest
 from discreet.data.partition import column_places
 from discreet.data.records import Chunk
+from discreet.estimators._effect_allocation import lloyd_shares
 from discreet.exceptions import InvalidInput
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
@@ -85,7 +86,8 @@ def lloyd(gate: Gate, wanted: PrivateKMeans, share: float) -> Clusters:
     found = first_clusters(wanted, bounds)
     k, d, p = found.count, found.centres.shape[1], len(found.columns)
     low = np.concatenate([lowest_features(bounds.columns[column]) for column in found.columns])
-    each = share / wanted.rounds
+    # Every number of a round has the same noise, as in DPLloyd.
+    each = lloyd_shares(share / wanted.rounds, p)
     for _ in range(wanted.rounds):
         current = found
 
@@ -96,10 +98,9 @@ def lloyd(gate: Gate, wanted: PrivateKMeans, share: float) -> Clusters:
             v = clusters.features(chunk.x)
             return np.column_stack([nearest(v, clusters.centres), v])
 
-        # Shares in the ratio of the diameters: every number of a round has the same noise, as in DPLloyd.
         counts, sums = gate.ask(
-            Query("clusters: counts", each / (1 + p), Cells((k,)), cluster),
-            Query("clusters: sums", each * p / (1 + p), CellSums(float(p), k, d), moments),
+            Query("clusters: counts", each["clusters: counts"], Cells((k,)), cluster),
+            Query("clusters: sums", each["clusters: sums"], CellSums(float(p), k, d), moments),
         )
         full = counts.value >= 1.0
         means = sums.value / np.where(full, counts.value, 1.0)[:, None]

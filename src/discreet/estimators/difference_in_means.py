@@ -10,33 +10,30 @@ from sklearn.base import BaseEstimator
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import Chunk, Records
-from discreet.estimators import _base as fitted
+from discreet.estimators._allocation import MEANS
 from discreet.estimators._base import (
+    AverageResult,
     Progress,
-    after_count,
+    TableFits,
     average_release,
     clip_note,
     count_first,
-    open_gate,
     uncertainty_of,
 )
 from discreet.estimators.measurements.location import locate, pilot_effect
-from discreet.estimators.measurements.nuisances import (
-    arm_factors,
-)
 from discreet.estimators.measurements.score import (
     aipw_score,
     aipw_score_bound,
     measure_score,
     score_factor,
 )
-from discreet.privacy.budget import Budget, Shares
+from discreet.postprocessing.magnitude import arm_factors
+from discreet.privacy.budget import Budget
 from discreet.privacy.guarantee import Neighbours
+from discreet.releases.average import Release
 
-MEANS = Shares(location=0.12, pilot=0.06, looks=0.07, score=0.75)
 
-
-class DifferenceInMeans(BaseEstimator):  # type: ignore[misc]
+class DifferenceInMeans(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[misc]
     """Difference of the arms' means, for randomised trials; pure epsilon (no delta) or (epsilon, delta).
 
     Covariates are ignored. In an observational study the difference of means is confounded: use `ATE`.
@@ -75,10 +72,8 @@ class DifferenceInMeans(BaseEstimator):  # type: ignore[misc]
     """
 
     method_id: ClassVar[str] = "discreet/difference-in-means"
-
-    fit, fit_table, ate_interval = fitted.fit, fitted.fit_table, fitted.ate_interval
-    summary, plot = fitted.summary, fitted.plot
-    ate_, guarantee_ = property(fitted.ate_), property(fitted.guarantee_)
+    release_types: ClassVar = (Release,)
+    one_gate: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -98,29 +93,39 @@ class DifferenceInMeans(BaseEstimator):  # type: ignore[misc]
     def _check_budget(self, budget: Budget) -> None:
         """Any budget will do: without a delta the gate draws Laplace noise."""
 
-    def _fit(self, records: Records, progress: Progress | None) -> DifferenceInMeans:
-        gate = open_gate(self, records, progress)
+    def _fit(self, records: Records, progress: Progress | None) -> None:
+        gate = self._open_gate(records, progress)
         known = self.propensity is not None
         count_first(gate)
-        share = after_count(gate, MEANS)
-        where = locate(gate, share["location"])
-        pilot = pilot_effect(gate, share["pilot"], where)
+        allocation = MEANS.after_counts(gate)
+        location = locate(gate, allocation["location"])
+        treated, pilot = location.treated, pilot_effect(gate, allocation["arm means"], location)
 
         def rows(c: Chunk) -> Float:
-            e = c.e if c.e is not None else np.full(len(c.t), where.treated)
-            return aipw_score(c.y, c.t, e, where.centre + (0.5 - e) * pilot)
+            e = c.e if c.e is not None else np.full(len(c.t), treated)
+            return aipw_score(c.y, c.t, e, location.centre + (0.5 - e) * pilot)
 
-        low, high = gate.bounds.propensity if known else (where.treated, where.treated)
+        low, high = gate.bounds.propensity if known else (treated, treated)
         ceiling = aipw_score_bound(4.0, min(low, 1.0 - high))
-        factors = None if known else arm_factors(np.array([where.treated]), score_factor)
-        score = measure_score(gate, share["score"], share["looks"], rows, pilot, ceiling, factors)
+        factors = None if known else arm_factors(np.array([treated]), score_factor)
+        score = measure_score(gate, allocation["score"], allocation["score magnitude"], rows, pilot, ceiling, factors)
         # The released share of treated misses the true one by its noise, which matters as far as the prognosis is off.
-        off = where.noise / min(where.treated, 1.0 - where.treated)
-        remainder = 0.0 if known else where.treated_noise * off / (where.treated * (1.0 - where.treated))
+        off = location.noise / min(treated, 1.0 - treated)
+        remainder = 0.0 if known else location.treated_noise * off / (treated * (1.0 - treated))
         uncertainty = uncertainty_of(gate, score, remainder)
-        notes = ("Treatment is taken to be randomised: no covariate is adjusted for.", *clip_note(uncertainty))
-        adjustment = {"covariates": [], "basis": "none", "terms": 1, "trim": [low, high]}
         self.release_ = average_release(
-            "difference-in-means", gate, score, uncertainty, where, pilot, known, share, adjustment, notes
+            "difference-in-means",
+            gate,
+            score,
+            uncertainty,
+            known=known,
+            adjustment={
+                "covariates": [],
+                "basis": "none",
+                "terms": 1,
+                "trim": [low, high],
+                "shares": allocation.shares,
+            },
+            notes=("Treatment is taken to be randomised: no covariate is adjusted for.", *clip_note(uncertainty)),
+            reference={"unadjusted": gate.bounds.outcome_width / 2.0 * pilot, "treated_share": treated},
         )
-        return self

@@ -1,6 +1,6 @@
 """What a budget buys, before anything is spent: noise, interval width, detectable effect, and the epsilon for a width.
 
-Touches no data: noise scales depend on public numbers alone, and what they do not settle is assumed and said.
+Touches no data: noise scales depend on public numbers alone, and what they do not settle is assumed, and stated.
 """
 
 from __future__ import annotations
@@ -9,32 +9,34 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import hypot, inf, sqrt
 from numbers import Real
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypedDict, Unpack, get_args
 
 import numpy as np
 from scipy.special import ndtri
 
 from discreet.data.bounds import Bounds
+from discreet.data.columns import Range
 from discreet.data.records import MIN_ROWS
-from discreet.estimators._base import COUNT
-from discreet.estimators.ate import KNOWN_DESIGN, observational, refinements_for
-from discreet.estimators.difference_in_means import MEANS
+from discreet.estimators._allocation import COUNT, KNOWN_DESIGN, MEANS, OBSERVATIONAL, Allocation
+from discreet.estimators._base import refuse_unknown
 from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds
-from discreet.postprocessing.basis import Basis, choose_size
+from discreet.postprocessing.basis import Basis, Size, choose_size, size_for
 from discreet.privacy.accountant import calibrate_mu
-from discreet.privacy.budget import Budget, Shares
-from discreet.privacy.calibration import noise_sd
+from discreet.privacy.budget import Budget
 from discreet.privacy.guarantee import Neighbours
-from discreet.privacy.sensitivity.sets import Ball, Geometry, MeanSquare
+from discreet.privacy.sensitivity.fixed_point import SensitivitySet, noise_sd
+from discreet.privacy.sensitivity.sets import Ball, MeanSquare
 
 Estimator = Literal["ate", "difference-in-means"]
 # Scores and residuals are clipped at about this many standard deviations.
 _CLIP = 2.8
 # Logistic coefficients (unit features) that a shrunken propensity may miss, a priori: 0.2 each at most.
 _MISSED = 0.2
-# Features that later looks at the models go to.
-_LOOKED_AT = 8
+# Features that later rounds of the models go to.
+_SELECTED = 8
 _POWER = 0.8
+# Where an epsilon for a width is searched, and the ratio of two that are next to each other.
+_EPSILONS, _NEXT = (1e-3, 1e3), 1.0 + 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +91,17 @@ class Plan:
         return "\n".join(lines)
 
 
+class PlanOptions(TypedDict, total=False):
+    """Keyword arguments of `plan` besides records, bounds and budget; `plan` says what they mean."""
+
+    alpha: float
+    width: float | None
+    propensity: float | None
+    outcome_sd: float | None
+    treated: float
+    neighbours: Neighbours
+
+
 def plan(
     estimator: Estimator,
     *,
@@ -96,12 +109,7 @@ def plan(
     bounds: Bounds,
     epsilon: float | None = None,
     delta: float | None = None,
-    alpha: float = 0.05,
-    width: float | None = None,
-    propensity: float | None = None,
-    outcome_sd: float | None = None,
-    treated: float = 0.5,
-    neighbours: Neighbours = "replace-one",
+    **options: Unpack[PlanOptions],
 ) -> Plan:
     """Expected noise, interval width and detectable effect of a release; or the epsilon that a target width needs.
 
@@ -114,7 +122,7 @@ def plan(
         Public facts.
     epsilon, delta : float
         The budget. Leave ``epsilon`` out and give ``width`` to solve for it.
-    alpha : float
+    alpha : float, default 0.05
         One minus the level of the interval.
     width : float, optional
         Target width of the interval.
@@ -122,7 +130,7 @@ def plan(
         Known probability of treatment (a randomised trial).
     outcome_sd : float, optional
         Standard deviation of the outcome given the covariates; a sixth of its range unless you know better.
-    treated : float
+    treated : float, default 0.5
         Expected share of treated.
     neighbours : {"replace-one", "add-remove"}
 
@@ -140,17 +148,27 @@ def plan(
     >>> round(solved.epsilon, 2)
     0.04
     """
+    refuse_unknown("plan", options, PlanOptions.__optional_keys__)
+    draft = _draft(estimator, n, bounds, delta, options)
+    width = options.get("width")
+    if (epsilon is None) == (width is None):
+        raise InvalidBudget("plan needs either epsilon, or a width to find the epsilon for; give one of them.")
+    return _solve(draft, _positive(width, "width")) if epsilon is None else draft.at(epsilon)
+
+
+def _draft(estimator: Estimator, n: int, bounds: Bounds, delta: float | None, options: PlanOptions) -> _Draft:
+    """What is planned, all but epsilon."""
+    neighbours: Neighbours = options.get("neighbours", "replace-one")
     _check(estimator, n, bounds, neighbours)
+    alpha, treated = options.get("alpha", 0.05), options.get("treated", 0.5)
+    propensity, outcome_sd = options.get("propensity"), options.get("outcome_sd")
     _between(alpha, "alpha", "0.05 stands for a 95 % interval")
     _between(treated, "treated", "it is the expected share of treated")
     if propensity is not None:
         _between(propensity, "propensity", "it is the known probability of treatment")
-    if (epsilon is None) == (width is None):
-        raise InvalidBudget("plan needs either epsilon, or a width to find the epsilon for; give one of them.")
     sd = bounds.outcome_width / 6.0 if outcome_sd is None else _positive(outcome_sd, "outcome_sd")
     share = treated if propensity is None else propensity
-    draft = _Draft(estimator, int(n), bounds, delta, alpha, propensity is not None, share, sd, neighbours)
-    return _solve(draft, _positive(width, "width")) if epsilon is None else draft.at(epsilon)
+    return _Draft(estimator, int(n), bounds, delta, alpha, propensity is not None, share, sd, neighbours)
 
 
 def _check(estimator: str, n: int, bounds: Bounds, neighbours: str) -> None:
@@ -177,14 +195,32 @@ def _positive(value: Any, name: str) -> float:
 
 def _solve(draft: _Draft, width: float) -> Plan:
     """Smallest epsilon (to a thousandth) whose expected width is at most the target."""
-    low, high = 1e-3, 1e3
-    if draft.at(high).width > width:
-        least = draft.at(high).without_privacy
+    if draft.at(_EPSILONS[1]).width > width:
+        least = draft.at(_EPSILONS[1]).without_privacy
         raise InvalidInput(f"no epsilon gives a width of {width:.4g}: {draft.n:,} records allow {least:.4g} at best.")
-    while high / low > 1.001:
+    # The width falls with epsilon, but jumps where models grow: the last epsilon before a jump is tried as well.
+    low = _EPSILONS[0]
+    while True:
+        high = _last_before_growth(draft, low)
+        if draft.at(high).width <= width:
+            return draft.at(_bisect(low, high, 1.001, lambda epsilon: draft.at(epsilon).width <= width))
+        low = high * _NEXT
+
+
+def _last_before_growth(draft: _Draft, low: float) -> float:
+    """The largest epsilon up to which models are those of this one."""
+    models, high = draft.models(low), _EPSILONS[1]
+    if draft.models(high) == models:
+        return high
+    return max(low, _bisect(low, high, _NEXT, lambda epsilon: draft.models(epsilon) != models) / _NEXT)
+
+
+def _bisect(low: float, high: float, ratio: float, enough: Callable[[float], bool]) -> float:
+    """The smallest epsilon that is enough, to a ratio; ``high`` is."""
+    while high / low > ratio:
         middle = sqrt(low * high)
-        low, high = (low, middle) if draft.at(middle).width <= width else (middle, high)
-    return draft.at(high)
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,13 +235,22 @@ class _Draft:
     sd: float
     neighbours: Neighbours
 
+    def models(self, epsilon: float) -> tuple[Size | None, int]:
+        """How rich the adjustment may be, and how often the propensity is refined: both grow with epsilon."""
+        if self.known or self.estimator != "ate" or self.delta is None:
+            return None, 0
+        information, columns = self.n * calibrate_mu(epsilon, self.delta), self.bounds.columns
+        terms = [1 if isinstance(column, Range) else len(column.levels) - 1 for column in columns]
+        products = (sum(terms) ** 2 - sum(k * k for k in terms)) // 2
+        return size_for(information, len(columns), products), len(OBSERVATIONAL.rounds(information, len(columns)))
+
     def at(self, epsilon: float) -> Plan:
         budget = Budget(epsilon=epsilon, delta=self.delta)
         if self.estimator == "ate" and budget.pure:
             raise InvalidBudget("ATE needs delta, e.g. delta=1e-6: its rounds add Gaussian noise.")
         total = epsilon if budget.delta is None else calibrate_mu(epsilon, budget.delta)
 
-        def noise(geometry: Geometry, share: float) -> float:
+        def noise(geometry: SensitivitySet, share: float) -> float:
             kept = share if self.neighbours == "replace-one" else share * (1.0 - COUNT)
             return noise_sd(geometry, kept, total, budget.pure, self.neighbours, self.n) / self.n
 
@@ -216,11 +261,11 @@ class _Draft:
         elif self.known:
             privacy, nuisance = noise(MeanSquare(_CLIP * score_sd), KNOWN_DESIGN["score"]), 0.0
         else:
-            strength, columns = self.n * total, self.bounds.columns
-            basis = Basis.flat(columns, choose_size(strength, self.n, columns))
-            shares = observational(strength, basis.m, bool(refinements_for(strength, self.bounds.p)))
-            privacy = noise(MeanSquare(_CLIP * score_sd), shares["score"])
-            nuisance, inflation = self._nuisance(noise, basis, shares)
+            information, columns = self.n * total, self.bounds.columns
+            basis = Basis.flat(columns, choose_size(information, self.n, columns))
+            allocation = OBSERVATIONAL.allocation(information, basis.m, self.bounds.p)
+            privacy = noise(MeanSquare(_CLIP * score_sd), allocation["score"])
+            nuisance, inflation = self._nuisance(noise, basis, allocation)
             sampling *= inflation
             privacy *= inflation
         se = hypot(sampling, privacy, nuisance)
@@ -238,17 +283,19 @@ class _Draft:
             assumptions=self._assumptions(),
         )
 
-    def _nuisance(self, noise: Callable[[Geometry, float], float], basis: Basis, shares: Shares) -> tuple[float, float]:
+    def _nuisance(
+        self, noise: Callable[[SensitivitySet, float], float], basis: Basis, allocation: Allocation
+    ) -> tuple[float, float]:
         """Remainder, and by what factor the noise in the prognosis widens the score."""
-        # Later looks go to the features that matter; the first one is shared by all.
-        looked_at = min(basis.m, _LOOKED_AT)
-        # A part of it lets the effect lean on covariates.
-        prognosis = noise(Ball(_CLIP * self.sd * sqrt(looked_at), looked_at), 0.8 * shares["correction"])
+        # Later rounds go to the features that matter; all share the first one.
+        selected = min(basis.m, _SELECTED)
+        correction = (1.0 - OBSERVATIONAL.linear_effect) * allocation["correction"]
+        prognosis = noise(Ball(_CLIP * self.sd * sqrt(selected), selected), correction)
         reach = basis.radius * max(self.treated, 1.0 - self.treated)
-        treatment = noise(Ball(reach, basis.m), 0.5 * shares["models"])
+        treatment = noise(Ball(reach, basis.m), allocation["treatment moments"])
         missed = np.minimum(treatment / (self.treated * (1.0 - self.treated)) / basis.weight, _MISSED)
-        remainder = prognosis * float(np.sqrt(np.mean(missed**2) * looked_at))
-        return remainder, sqrt(1.0 + min(looked_at * (prognosis / self.sd) ** 2, 4.0))
+        remainder = prognosis * float(np.sqrt(np.mean(missed**2) * selected))
+        return remainder, sqrt(1.0 + min(selected * (prognosis / self.sd) ** 2, 4.0))
 
     def _assumptions(self) -> tuple[str, ...]:
         first = f"outcomes vary by about {self.sd:.4g} (sd) among people with the same covariates and treatment"

@@ -76,8 +76,12 @@ class Entry:
         What has to be said about a plan that is another's.
     answers
         Whether its release can be asked for effects.
+    one_gate
+        Whether the whole budget is spent in one gate, so that Gaussian rounds compose exactly.
+    request_kind
+        What requests to the service call it, where that is not its name.
     audited
-        Arguments that an audit gives unless told otherwise; None where no audit knows it by name.
+        Arguments that an audit gives unless it is given others; None where no audit knows it by name.
     """
 
     name: str
@@ -93,6 +97,8 @@ class Entry:
     planned_as: Planned | None = None
     plan_note: str = ""
     answers: bool = False
+    one_gate: bool = False
+    request_kind: str = ""
     audited: Mapping[str, Any] | None = None
 
     def load(self) -> Any:
@@ -111,7 +117,7 @@ PROPENSITY = Option(
     help="Probability of treatment if known by design: a number, or its column.",
 )
 RELATION = Option(
-    name="neighbours", type=Neighbours, help="Which data sets may not be told apart.", default="replace-one"
+    name="neighbours", type=Neighbours, help="Which data sets must be indistinguishable.", default="replace-one"
 )
 CORRECTION = Option(
     name="correction",
@@ -151,6 +157,7 @@ _ENTRIES = (
         samples=True,
         title="Average effect",
         planned_as="ate",
+        one_gate=True,
         audited=_GAUSSIAN,
     ),
     Entry(
@@ -171,6 +178,7 @@ _ENTRIES = (
         planned_as="ate",
         plan_note="The width is that of the average effect. At a single point a function is wider.",
         answers=True,
+        one_gate=True,
         audited=_GAUSSIAN,
     ),
     Entry(
@@ -180,6 +188,7 @@ _ENTRIES = (
         options=(replace(DELTA, help="Leave it out for pure epsilon."), PROPENSITY, RELATION),
         title="Difference of means",
         planned_as="difference-in-means",
+        one_gate=True,
         audited=MappingProxyType({}),
     ),
     Entry(
@@ -194,14 +203,24 @@ _ENTRIES = (
         planned_as="difference-in-means",
         plan_note="The width is that of one segment if all are equally large, before smoothing narrows it.",
         answers=True,
+        one_gate=True,
         audited=_FOUR_SEGMENTS,
+    ),
+    Entry(
+        name="papers.DPCATEFunction",
+        path="discreet.papers:DPCATEFunction",
+        help="The effect as a noisy function.",
+        title="Effect function, one query at a time (DP-CATE)",
+        planned_as="ate",
+        plan_note="The width is that of the average effect. This function has no interval of its own.",
+        request_kind="dp-cate",
+        audited=_GAUSSIAN,
     ),
     *(
         Entry(name=f"papers.{name}", path=f"discreet.papers:{name}", help=words, audited=given)
         for name, words, given in (
             ("ADUM", "Effects by cell from noisy sums and counts.", _FOUR_SEGMENTS),
             ("DPCATE", "Effects at queries.", _GAUSSIAN),
-            ("DPCATEFunction", "The effect as a noisy function.", _GAUSSIAN),
             ("DRLearner", "A doubly robust learner that splits the sample.", _LINEAR),
             ("PrivATE", "An average effect with a private interval.", _GAUSSIAN),
             ("PropensityIPTW", "Weighting by private propensity scores.", _GAUSSIAN | {"xi": 0.1}),

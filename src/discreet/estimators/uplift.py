@@ -15,8 +15,9 @@ from discreet.data.clusters import Clusters
 from discreet.data.expressions import ByCell, Y, number
 from discreet.data.partition import By, Partition, column_places
 from discreet.data.records import Records
-from discreet.estimators import _base as fitted
-from discreet.estimators._base import Progress, open_gate
+from discreet.estimators._allocation import Allocation
+from discreet.estimators._base import Progress, TableFits
+from discreet.estimators._effect_allocation import ARMS_APART, ARMS_IN_ONE_SUM, CLUSTERED, DECLARED, MOST_SEGMENTS
 from discreet.estimators.clustering import PrivateKMeans, first_clusters, lloyd
 from discreet.exceptions import InvalidInput
 from discreet.postprocessing.segment_means import (
@@ -29,7 +30,7 @@ from discreet.postprocessing.segment_means import (
     parts_for,
     signed_number,
 )
-from discreet.privacy.budget import Budget, Shares
+from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours
 from discreet.privacy.query import Query
@@ -37,18 +38,11 @@ from discreet.privacy.sensitivity.sets import Cells, Interval
 from discreet.privacy.sensitivity.table import CellSums, Pairs
 from discreet.releases.segments import UpliftCurve, UpliftRelease
 
-DECLARED = Shares(mean=0.02, square=0.03, table=0.95)
-CLUSTERED = Shares(partition=0.5, mean=0.02, square=0.03, table=0.45)
-# Part of the table's share that counts have where arms share a sum: effects are small beside the outcome's range.
-_COUNTS = 0.12
-# A longer table says nothing about any of its segments, and takes long to smooth.
-MOST_SEGMENTS = 512
 
-
-class Uplift(BaseEstimator):  # type: ignore[misc]
+class Uplift(TableFits[UpliftRelease], BaseEstimator):  # type: ignore[misc]
     """Effects by segment, smoothed over ordered segments and shrunk over unordered ones.
 
-    After a first look at the outcome, one table goes through the gate: for every segment and arm the sums of
+    After two moments of the outcome, one table goes through the gate: for every segment and arm the sums of
     (1 + y) / 2 and (1 - y) / 2, y the outcome mapped onto [-1, 1]. Together they count records, and their difference is
     a sum of outcomes; a record adds 1 in all, whatever its outcome. Where the probability of treatment is one known
     number and noise would drown the arms, they share a sum. Everything else is computed from that table.
@@ -99,9 +93,8 @@ class Uplift(BaseEstimator):  # type: ignore[misc]
     """
 
     method_id: ClassVar[str] = "discreet/uplift"
-
-    fit, fit_table = fitted.fit, fitted.fit_table
-    summary, guarantee_ = fitted.summary, property(fitted.guarantee_)
+    release_types: ClassVar = (UpliftRelease,)
+    one_gate: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -156,36 +149,36 @@ class Uplift(BaseEstimator):  # type: ignore[misc]
         """Draw what treating the best segments first is worth, with its band (needs matplotlib)."""
         return self._released().plot_curve(ax)
 
-    def _fit(self, records: Records, progress: Progress | None) -> Uplift:
-        gate = open_gate(self, records, progress)
+    def _fit(self, records: Records, progress: Progress | None) -> None:
+        gate = self._open_gate(records, progress)
         partition: Partition | Clusters | None = None
-        share = DECLARED.to_dict()
+        allocation = DECLARED
         if isinstance(self.by, PrivateKMeans):
-            share = CLUSTERED.to_dict()
-            partition = lloyd(gate, self.by, share["partition"])
+            allocation = CLUSTERED
+            partition = lloyd(gate, self.by, allocation["partition"])
         known = float(self.propensity) if isinstance(self.propensity, Real) else None
         weighted = self.propensity is not None and known is None
-        noise = gate.noise_sd(Pairs(1), share["table"])
-        looks = _looks(share["mean"], share["square"])
+        noise = gate.noise_sd(Pairs(1), allocation["table"])
+        questions = _moment_questions(allocation)
         tables: _Tables | None = None
         if partition is None and not (gate.counts_rows and _is_auto(self.by)):
             # Segments follow from public numbers alone: one pass over the records is enough for all questions.
             parts = FEWEST if gate.counts_rows else parts_for(gate.n, noise)
             partition = Partition.of(declared(self.by, self.bounds, parts), self.bounds)
-            tables = _Tables.of(share["table"], partition, self.bounds, known, weighted)
-            gate.prepare(*looks, *tables.all)
-        look = _look(gate, looks)
+            tables = _Tables.of(allocation, partition, self.bounds, known, weighted)
+            gate.prepare(*questions, *tables.all)
+        moments = _outcome_moments(gate, questions)
         if partition is None:
-            partition = Partition.of(declared(self.by, self.bounds, parts_for(look.n, noise)), self.bounds)
-        tables = tables or _Tables.of(share["table"], partition, self.bounds, known, weighted)
-        shared = gate.noise_sd(CellSums(1.0, partition.count), (1 - _COUNTS) * share["table"])
-        kind = kind_for(look, partition.count, noise, shared, known)
+            partition = Partition.of(declared(self.by, self.bounds, parts_for(moments.n, noise)), self.bounds)
+        tables = tables or _Tables.of(allocation, partition, self.bounds, known, weighted)
+        one_sum = allocation.divided("table", ARMS_IN_ONE_SUM)["signed sums by segment"]
+        kind = kind_for(moments, partition.count, noise, gate.noise_sd(CellSums(1.0, partition.count), one_sum), known)
         noisy = _table(gate, tables, kind, partition.count)
         self.release_ = UpliftRelease(
             partition=partition,
             kind=kind,
             noisy=noisy,
-            look=look,
+            outcome_moments=moments,
             propensity=known,
             weighted=weighted,
             guarantee=gate.guarantee(proof="uplift.md", public=self._public(gate)),
@@ -193,10 +186,9 @@ class Uplift(BaseEstimator):  # type: ignore[misc]
             settings={"segments": partition.count, "arms": "in one sum" if kind == "signed" else "apart"},
             notes=_notes(kind, self.propensity is not None, noisy),
         )
-        return self
 
     def _check_budget(self, budget: Budget) -> None:
-        """Refuse what can be refused without looking at a record."""
+        """Refuse what can be refused without reading a record."""
         if self.neighbours not in get_args(Neighbours):
             raise InvalidInput("neighbours must be 'replace-one' or 'add-remove'; say which data sets are compared.")
         if isinstance(self.propensity, bool):
@@ -213,10 +205,6 @@ class Uplift(BaseEstimator):  # type: ignore[misc]
         known = () if gate.counts_rows else ("the number of records",)
         design = ("the probability of treatment",) if self.propensity is not None else ()
         return ("the declared bounds", *segments, *known, *design)
-
-    def _released(self) -> UpliftRelease:
-        release: UpliftRelease = fitted.released(self)
-        return release
 
 
 def declared(by: Any, bounds: Bounds, parts: int) -> Any:
@@ -254,19 +242,18 @@ def _is_auto(by: Any) -> bool:
     return "auto" in [value for value in by.values() if isinstance(value, str)]
 
 
-def _looks(mean_share: float, square_share: float) -> tuple[Query, Query]:
+def _moment_questions(allocation: Allocation) -> tuple[Query, Query]:
     """Where the outcome is and how wide. Diameters: docs/proofs/uplift.md, lemma 2."""
+    mean, square = "mean outcome", "mean square of the outcome"
     return (
-        Query("mean outcome", mean_share, Pairs(1), ByCell(None, False, (Y, number(1.0)))),
-        Query(
-            "mean square of the outcome", square_share, Interval(0.0, 1.0), ByCell(None, False, (Y * Y,), alone=True)
-        ),
+        Query(mean, allocation[mean], Pairs(1), ByCell(None, False, (Y, number(1.0)))),
+        Query(square, allocation[square], Interval(0.0, 1.0), ByCell(None, False, (Y * Y,), alone=True)),
     )
 
 
-def _look(gate: Gate, looks: tuple[Query, Query]) -> OutcomeMoments:
+def _outcome_moments(gate: Gate, questions: tuple[Query, Query]) -> OutcomeMoments:
     """How many records there are, where the outcome is and how wide."""
-    mean, square = gate.ask(*looks)
+    mean, square = gate.ask(*questions)
     (plus, minus), noise = mean.value[0], float(mean.sd)
     n = max(float(plus + minus), 1.0) if gate.counts_rows else gate.n
     return OutcomeMoments(
@@ -278,27 +265,34 @@ def _look(gate: Gate, looks: tuple[Query, Query]) -> OutcomeMoments:
 
 
 class _Tables(NamedTuple):
-    """What may be asked of segments: both arms apart, or in one sum where the probability of treatment is known."""
+    """What may be asked of segments: one sum per arm, or one for both where the probability of treatment is known."""
 
     arms: Query
     signed: tuple[Query, Query] | None
 
     @classmethod
     def of(
-        cls, share: float, partition: Partition | Clusters, bounds: Bounds, known: float | None, weighted: bool
+        cls,
+        allocation: Allocation,
+        partition: Partition | Clusters,
+        bounds: Bounds,
+        known: float | None,
+        weighted: bool,
     ) -> _Tables:
         """Diameters: docs/proofs/uplift.md, lemma 1 and lemma 3."""
         k = partition.count
-        apart = ByCell(partition, True, arm_numbers(bounds, weighted))
-        arms = Query("pairs by segment and arm", share, Pairs(2 * k), apart)
+        (pairs,) = ARMS_APART
+        arms = Query(pairs, allocation[pairs], Pairs(2 * k), ByCell(partition, True, arm_numbers(bounds, weighted)))
         if known is None:
             return cls(arms, None)
+        counts, sums = ARMS_IN_ONE_SUM
+        allocation = allocation.divided("table", ARMS_IN_ONE_SUM)
         signed = ByCell(partition, False, (signed_number(known),))
         return cls(
             arms,
             (
-                Query("counts by segment", _COUNTS * share, Cells((k,)), ByCell(partition, False)),
-                Query("signed sums by segment", (1 - _COUNTS) * share, CellSums(1.0, k), signed),
+                Query(counts, allocation[counts], Cells((k,)), ByCell(partition, False)),
+                Query(sums, allocation[sums], CellSums(1.0, k), signed),
             ),
         )
 
@@ -326,9 +320,9 @@ def _notes(kind: Kind, known: bool, noisy: Table) -> tuple[str, ...]:
     else:
         notes.append("Effects are causal if treatment was as good as random within each segment.")
     if kind == "signed":
-        notes.append("Noise would outweigh what telling the arms apart is worth: they share a sum in every segment.")
+        notes.append("Noise would outweigh what a sum per arm is worth: the arms share a sum in every segment.")
     lost = int(noisy.lost.any(axis=1).sum())
     if lost:
         have = "has" if lost == 1 else "have"
-        notes.append(f"{lost} of {len(noisy.counts)} segments {have} too few records to be told from noise.")
+        notes.append(f"{lost} of {len(noisy.counts)} segments {have} too few records to stand out from noise.")
     return tuple(notes)

@@ -1,4 +1,4 @@
-"""What names and caps look like before they are written down."""
+"""How names and caps are checked before they are written down."""
 
 from typing import Any
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from discreet.exceptions import MissingExtra
 from discreet.ledger.composition import Composition, Cost, Total, admits, gaussian_limit, plain_limit, within_quota
 from discreet.ledger.state import DataSet, Proposal, Request
-from discreet.privacy.accountant import ClaimedEvent, Event, GaussianEvent, event_from_dict, profile_of
-from discreet.privacy.budget import Budget
+from discreet.privacy.accountant import profile_of
+from discreet.privacy.budget import Budget, ClaimedEvent, Event, GaussianEvent, event_from_dict
 from discreet.privacy.guarantee import Neighbours
 
-# Composing distributions takes a tenth of a second each: beyond this many the plain sum is all that is said.
+# Composing distributions takes a tenth of a second each: beyond this many only the plain sum is shown.
 _MOST_EVENTS = 60
 _HALVINGS = 40
 _BAR = 32
+# Colours of Okabe and Ito, which everyone can distinguish.
+_COLOURS = {"spent": "#0072b2", "reserved": "#e69f00", "left": "#d5dade"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,7 +288,7 @@ def _plus(total: Total, cost: Cost) -> Total:
     return Total(
         epsilon=total.epsilon + cost.epsilon,
         delta=total.delta + cost.delta,
-        mu=math.hypot(total.mu, cost.strength),
+        mu=math.hypot(total.mu, cost.gdp_mu),
         requests=total.requests + 1,
     )
 
@@ -306,3 +309,25 @@ def _ratio(part: float, whole: float) -> float:
 
 def _plain(budget: Budget) -> dict[str, float | None]:
     return {"epsilon": budget.epsilon, "delta": budget.delta}
+
+
+def plot_accounts(accounts: Sequence[Account], ax: Any = None) -> Any:
+    """Draw what is spent, reserved and left of every cap (needs matplotlib)."""
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        raise MissingExtra("figures need matplotlib: install it with pip install 'discreet[plots]'.") from None
+    if ax is None:
+        ax = pyplot.subplots(figsize=(7.2, 0.8 + 0.5 * max(1, len(accounts))), layout="constrained")[1]
+    names = [f"{each.dataset}{' (frozen)' if each.frozen else ''}\n{each.cap}" for each in accounts]
+    starts = [0.0] * len(accounts)
+    for number, (part, colour) in enumerate(_COLOURS.items()):
+        widths = [100 * each.shares[number] for each in accounts]
+        ax.barh(names, widths, left=starts, color=colour, label=part, height=0.55)
+        starts = [start + width for start, width in zip(starts, widths, strict=True)]
+    ax.set_xlim(0, 100)
+    ax.set_xlabel("% of the cap")
+    ax.invert_yaxis()
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.legend(ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
+    return ax

@@ -1,26 +1,33 @@
 """How a fit pays: reserved before records are read, charged before noise is drawn, settled with its release.
 
-`on_ledger` gives ``fit`` and ``fit_table`` of every estimator the arguments ``ledger``, ``dataset``, ``analyst``,
-``stratum`` and ``reservation``. Whoever is about to draw calls `discreet.privacy.noise.charge_first`, which makes the
-charge durable: there is no other way to noise. Methods that look at records beyond sums (`discreet.papers`) call it
-when they have read them, before they compute anything.
+`charged_fit` is a fit on a ledger; `on_ledger` gives ``fit`` and ``fit_table`` of an estimator the arguments
+``ledger``, ``dataset``, ``analyst``, ``stratum`` and ``reservation``. Whoever is about to draw calls
+`discreet.privacy.noise.charge_first`, which makes the charge durable: there is no other way to noise. Methods that
+read records beyond sums (`discreet.papers`) call it when they have read them, before they compute anything.
 """
 
 from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import wraps
-from typing import Any, TypeVar
+from functools import partial, wraps
+from typing import Any, Protocol, TypedDict, TypeVar
 
 import narwhals as nw
 import numpy as np
 
 from discreet.exceptions import DiscreetError, InvalidInput, LedgerRefused
-from discreet.ledger._identity import NotPlain, legacy_method_words, method_words, plain
+from discreet.ledger._identity import (
+    NotPlain,
+    as_declared,
+    declared_names,
+    legacy_method_words,
+    method_words,
+    plain,
+)
 from discreet.ledger.composition import Cost
 from discreet.ledger.hash_chain import canonical
 from discreet.ledger.ledger import Ledger
@@ -31,9 +38,9 @@ from discreet.privacy.noise import charged_by, drawing_is_seeded
 Fitted = TypeVar("Fitted")
 
 _ARGUMENTS = ("ledger", "dataset", "analyst", "stratum", "reservation")
-# Arguments that say which rows of a table are meant.
-_MEANT = ("where", "unit", "max_rows", "relation", "query", "split_by", "sample_by")
-_WORDS = (
+# Arguments that choose rows of a table.
+_ROW_ARGUMENTS = ("where", "unit", "max_rows", "relation", "query", "split_by", "sample_by")
+_LEDGER_NOTE = (
     "With ``ledger=`` and ``dataset=`` (and ``analyst=``, ``stratum=``) the budget is charged to a `Ledger` before "
     "noise is drawn."
 )
@@ -52,9 +59,11 @@ class Wanted:
     about
         Public description for the log.
     same
-        What identical requests have in common; None where that cannot be told from public facts.
+        What identical requests have in common; None where public facts do not say.
     legacy
         The same in the words of ledgers that were written before estimators had ids.
+    covariates
+        Names that the bounds declare, in their order.
 
     Examples
     --------
@@ -70,61 +79,120 @@ class Wanted:
     about: dict[str, Any]
     same: str | None
     legacy: str | None = None
+    covariates: tuple[str, ...] = ()
 
 
-def on_ledger(*kinds: Any, one_gate: bool = False) -> Callable[[Callable[..., Fitted]], Callable[..., Fitted]]:
-    """Let a ``fit`` be charged to a ledger.
+class ChargeableEstimator(Protocol):
+    """What a ledger needs to know of an estimator; as class attributes where they are no parameters."""
+
+    @property
+    def epsilon(self) -> float: ...
+
+    @property
+    def delta(self) -> float | None: ...
+
+    @property
+    def neighbours(self) -> Neighbours: ...
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+
+
+class Payment(TypedDict, total=False):
+    """How a fit is paid for: the arguments that ``fit`` and ``fit_table`` take besides their own."""
+
+    ledger: Ledger
+    dataset: str | None
+    analyst: str | None
+    stratum: str | None
+    reservation: int | None
+
+
+def charged_fit(
+    estimator: Any,
+    call: Mapping[str, Any],
+    fit: Callable[[], Fitted],
+    *,
+    payment: Payment,
+    kinds: Iterable[Any],
+    one_gate: bool = False,
+) -> Fitted:
+    """Fit on a ledger: answered from a stored release, or reserved, charged before the first draw, and settled.
 
     Parameters
     ----------
+    estimator
+        What is fitted (`ChargeableEstimator`).
+    call
+        The arguments of its ``fit`` or ``fit_table``, by name.
+    fit
+        Makes the fit and returns the estimator.
+    payment
+        The ledger, and what to charge to whom.
     kinds
         Classes of releases that it makes and that can be read back: identical requests are answered from them.
     one_gate
         Whether the whole budget is spent in one gate, so that Gaussian rounds compose exactly.
     """
-    known = {kind.format: kind for kind in kinds}
+    ledger = payment.get("ledger")
+    if not isinstance(ledger, Ledger):
+        raise InvalidInput("ledger must be a discreet.Ledger: open one with Ledger('sqlite:///budget.db').")
+    wanted = wanted_by(estimator, call, one_gate=one_gate, ledger=ledger)
+    stored = _stored(ledger, wanted, {kind.format: kind for kind in kinds}, payment)
+    if stored is not None:
+        estimator.release_ = stored
+        return estimator  # type: ignore[no-any-return]
+    purchase = _Purchase(ledger, _reserved(ledger, wanted, payment))
+    with purchase.made():
+        done = fit()
+    purchase.settle(estimator)
+    return done
+
+
+def on_ledger(*kinds: Any, one_gate: bool = False) -> Callable[[Callable[..., Fitted]], Callable[..., Fitted]]:
+    """Let a ``fit`` be charged to a ledger, by `charged_fit` where ``ledger=`` is given.
+
+    Parameters
+    ----------
+    kinds, one_gate
+        As `charged_fit` takes them.
+    """
 
     def decorate(fit: Callable[..., Fitted]) -> Callable[..., Fitted]:
         signature = inspect.signature(fit)
 
         @wraps(fit)
-        def fitting(self: Any, *args: Any, **named: Any) -> Fitted:
-            given = {name: named.pop(name, None) for name in _ARGUMENTS}
-            ledger = given.pop("ledger")
-            if ledger is None:
-                if any(value is not None for value in given.values()):
+        def fitting(self: ChargeableEstimator, *args: Any, **named: Any) -> Fitted:
+            payment: Any = {name: named.pop(name, None) for name in _ARGUMENTS}
+            if payment["ledger"] is None:
+                if any(value is not None for value in payment.values()):
                     raise InvalidInput(f"{', '.join(_ARGUMENTS[1:])} belong to a ledger: give ledger= as well.")
                 return fit(self, *args, **named)
-            if not isinstance(ledger, Ledger):
-                raise InvalidInput("ledger must be a discreet.Ledger: open one with Ledger('sqlite:///budget.db').")
             call = dict(signature.bind(self, *args, **named).arguments)
-            wanted = wanted_by(self, call, one_gate=one_gate, ledger=ledger)
-            stored = _stored(ledger, wanted, known, given)
-            if stored is not None:
-                self.release_ = stored
-                return self  # type: ignore[no-any-return]
-            purchase = _Purchase(ledger, _reserved(ledger, wanted, **given))
-            with purchase.made():
-                done = fit(self, *args, **named)
-            purchase.settle(self)
-            return done
+            made = partial(fit, self, *args, **named)
+            return charged_fit(self, call, made, payment=payment, kinds=kinds, one_gate=one_gate)
 
-        shown = list(signature.parameters.values())
-        keyword = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in _ARGUMENTS]
-        others = [each for each in shown if each.kind is not inspect.Parameter.VAR_KEYWORD]
-        rest_ = [each for each in shown if each.kind is inspect.Parameter.VAR_KEYWORD]
-        fitting.__signature__ = signature.replace(parameters=[*others, *keyword, *rest_])  # type: ignore[attr-defined]
+        fitting.__signature__ = _with_payment(signature)  # type: ignore[attr-defined]
         first, _, rest = inspect.cleandoc(fit.__doc__ or "").partition("\n")
-        fitting.__doc__ = f"{first}\n\n{_WORDS}\n{rest}"
+        fitting.__doc__ = f"{first}\n\n{_LEDGER_NOTE}\n{rest}"
         return fitting
 
     return decorate
 
 
-def wanted_by(estimator: Any, call: Mapping[str, Any], *, one_gate: bool, ledger: Ledger | None = None) -> Wanted:
+def _with_payment(signature: inspect.Signature) -> inspect.Signature:
+    shown = list(signature.parameters.values())
+    keyword = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in _ARGUMENTS]
+    others = [each for each in shown if each.kind is not inspect.Parameter.VAR_KEYWORD]
+    rest = [each for each in shown if each.kind is inspect.Parameter.VAR_KEYWORD]
+    return signature.replace(parameters=[*others, *keyword, *rest])
+
+
+def wanted_by(
+    estimator: ChargeableEstimator, call: Mapping[str, Any], *, one_gate: bool, ledger: Ledger | None = None
+) -> Wanted:
     """What an estimator's ``fit`` or ``fit_table`` would ask a ledger for, called with these arguments.
 
-    Identical requests are recognised where a ledger is given: it keys the digests that tell records apart.
+    Identical requests are recognised where a ledger is given: it keys the digests of the records.
 
     Examples
     --------
@@ -133,25 +201,34 @@ def wanted_by(estimator: Any, call: Mapping[str, Any], *, one_gate: bool, ledger
     >>> wanted_by(estimator, {"Y": [0, 1], "T": [0, 1]}, one_gate=True).cost
     Cost(epsilon=0.5, delta=0.0, mu=None)
     """
-    budget = Budget(epsilon=estimator.epsilon, delta=getattr(estimator, "delta", None))
-    neighbours: Neighbours = getattr(estimator, "neighbours", "replace-one")
+    budget = Budget(epsilon=estimator.epsilon, delta=estimator.delta)
     method = type(estimator).__name__
     call = dict(call) | dict(call.get("options") or {})
     columns: dict[str, Any] = {}
     same: str | None = None
     legacy: str | None = None
+    covariates = declared_names(estimator)
     # What is not plain, or cannot be read as columns, is refused by the fit itself, in better words.
     with suppress(NotPlain, TypeError, ValueError):
         columns = _columns(call)
         words = method_words(estimator)
-        contents = _contents(call, (estimator.get_params(deep=False).get("propensity"),))
+        contents = _contents(call, (vars(estimator).get("propensity"),))
         if ledger is not None and call.get("queries") is None and contents is not None:
             # A release that was drawn with seeded noise never answers a request that was not.
             asked = {"columns": columns, "seeded": drawing_is_seeded(), "records": ledger.seal(contents)}
-            same = canonical(words | asked)
+            # Keys sort names: that columns of an array are taken in another order has to be said.
+            ordered = {} if list(covariates) == sorted(covariates) else {"covariates": list(covariates)}
+            same = canonical(words | asked | ordered)
             legacy = canonical(legacy_method_words(estimator) | asked)
     about = {"method": method} | ({"columns": columns} if columns else {})
-    return Wanted(cost=Cost.of(budget, one_gate=one_gate), neighbours=neighbours, about=about, same=same, legacy=legacy)
+    return Wanted(
+        cost=Cost.of(budget, one_gate=one_gate),
+        neighbours=estimator.neighbours,
+        about=about,
+        same=same,
+        legacy=legacy,
+        covariates=covariates,
+    )
 
 
 class _Purchase:
@@ -201,31 +278,26 @@ class _Purchase:
         self._ledger.settle(self._request, release)
 
 
-def _stored(ledger: Ledger, wanted: Wanted, known: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
+def _stored(ledger: Ledger, wanted: Wanted, known: Mapping[str, Any], payment: Payment) -> Any:
     """The release of an identical request; None where there is none."""
-    if wanted.same is None or given["reservation"] is not None or given["dataset"] is None:
+    dataset = payment.get("dataset")
+    if wanted.same is None or payment.get("reservation") is not None or dataset is None:
         return None
-    found = ledger.stored(given["dataset"], wanted.same, legacy=wanted.legacy, stratum=given["stratum"])
-    if found is None:
+    found = ledger.stored(dataset, wanted.same, legacy=wanted.legacy, stratum=payment.get("stratum"))
+    # What was paid for is the same only at the same price, whatever a class leaves out of its parameters.
+    if found is None or found.cost.budget != wanted.cost.budget:
         return None
-    kept = ledger.release(found.id)
-    if kept.get("format") not in known:
+    kept = as_declared(ledger.release(found.id), wanted.covariates)
+    if kept is None or kept.get("format") not in known:
         return None
     # Read first, whatever its version: the log says only who got it.
     release = known[kept["format"]].from_dict(kept)
-    ledger.answer(found.id, analyst=given["analyst"])
+    ledger.answer(found.id, analyst=payment.get("analyst"))
     return release
 
 
-def _reserved(
-    ledger: Ledger,
-    wanted: Wanted,
-    *,
-    dataset: str | None,
-    analyst: str | None,
-    stratum: str | None,
-    reservation: int | None,
-) -> int:
+def _reserved(ledger: Ledger, wanted: Wanted, payment: Payment) -> int:
+    dataset, stratum, reservation = payment.get("dataset"), payment.get("stratum"), payment.get("reservation")
     if reservation is not None:
         found = ledger.request(reservation)
         if found.state != "reserved":
@@ -245,7 +317,7 @@ def _reserved(
     return ledger.reserve(
         dataset,
         wanted.cost,
-        analyst=analyst,
+        analyst=payment.get("analyst"),
         stratum=stratum,
         neighbours=wanted.neighbours,
         about=wanted.about,
@@ -267,9 +339,9 @@ def _columns(call: Mapping[str, Any]) -> dict[str, Any]:
             names |= {role: name} if isinstance(name, str) else {}
         listed = getattr(X, "columns", None)
         return names if listed is None else names | {"covariates": [str(name) for name in listed]}
-    words = {name: call.get(name) for name in ("outcome", "treatment", "covariates", *_MEANT)}
+    words = {name: call.get(name) for name in ("outcome", "treatment", "covariates", *_ROW_ARGUMENTS)}
     words["covariates"] = None if words["covariates"] is None else list(words["covariates"])
-    named = {name: plain(value) for name, value in words.items() if value is not None or name not in _MEANT}
+    named = {name: plain(value) for name, value in words.items() if value is not None or name not in _ROW_ARGUMENTS}
     return named | ({"file": _file(call["table"])} if _file(call["table"]) else {})
 
 
@@ -282,7 +354,7 @@ def _file(table: Any) -> str | None:
 
 
 def _contents(call: Mapping[str, Any], more: tuple[Any, ...]) -> Iterator[bytes] | None:
-    """What tells records apart from others: those in memory themselves, the files that hold them, or an address."""
+    """What identifies records: themselves where they are in memory, the files that hold them, or an address."""
     if "table" not in call:
         return _bytes(call.get("Y"), call.get("T"), call.get("X"))
     table = call["table"]

@@ -12,13 +12,12 @@ from functools import lru_cache
 from typing import Any, Literal, get_args
 
 from discreet.exceptions import InvalidBudget, InvalidInput
-from discreet.privacy.accountant import RESERVE, SLACK, calibrate_mu, gdp_mu, sets_slack_aside
+from discreet.privacy.accountant import RESERVE, SLACK, calibrate_mu, gdp_mu, lattice_delta, sets_slack_aside
 from discreet.privacy.budget import Budget
-from discreet.privacy.conversions import lattice_delta
 
 Composition = Literal["either", "gaussian", "plain"]
 
-# Gaussian requests that one cap makes room for: each may be SLACK away from continuous noise.
+# Gaussian requests that one cap admits: each may be SLACK away from continuous noise.
 MOST_REQUESTS = 10_000
 # Stated numbers are good to twelve digits, as in a guarantee: 0.1 + 0.2 must fit into 0.3.
 _DIGITS = 1 + 1e-12
@@ -78,7 +77,7 @@ class Cost:
         return Budget(epsilon=self.epsilon, delta=self.delta)
 
     @property
-    def strength(self) -> float:
+    def gdp_mu(self) -> float:
         """A mu for which the request is mu-GDP; infinite where there is none."""
         if self.mu is not None:
             return self.mu
@@ -128,7 +127,7 @@ class Total:
         return cls(
             epsilon=math.fsum(cost.epsilon for cost in costs),
             delta=math.fsum(cost.delta for cost in costs),
-            mu=math.sqrt(math.fsum(cost.strength**2 for cost in costs)),
+            mu=math.sqrt(math.fsum(cost.gdp_mu**2 for cost in costs)),
             requests=len(costs),
         )
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
-from pathlib import Path
-from threading import RLock
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args
 
 from discreet.exceptions import InvalidInput, LedgerCorrupt
 from discreet.ledger import _validation as checks
-from discreet.ledger.account import Account
+from discreet.ledger._journal import Journal
+from discreet.ledger.account import Account, plot_accounts
 from discreet.ledger.composition import Cost, check_composition
-from discreet.ledger.hash_chain import Entry, Head, canonical, follow, sha256, verify_entries
+from discreet.ledger.hash_chain import in_order, sha256
 from discreet.ledger.state import Book, Proposal, Request, State
 from discreet.privacy.budget import Budget
 from discreet.privacy.guarantee import Guarantee, Neighbours
@@ -24,13 +20,22 @@ from discreet.privacy.guarantee import Guarantee, Neighbours
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-Seen = TypeVar("Seen")
-
 # What a release may state above its request's cost: a rounding error.
 _ROUNDED = 1 + 1e-12
 
 
-class Ledger:
+class Terms(TypedDict, total=False):
+    """What may be declared of a data set when it is opened; `Ledger.open` explains each."""
+
+    neighbours: Neighbours
+    unit: str
+    strata: Iterable[str]
+    version: str
+    composition: str
+    analysts: Mapping[str, Budget] | None
+
+
+class Ledger(Journal):
     """Durable budgets of data sets, which no sequence of requests, crash or race can overspend.
 
     Parameters
@@ -58,20 +63,6 @@ class Ledger:
     (1.5, 0.0)
     """
 
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self._connect()
-
-    def _connect(self) -> None:
-        # Imported when first used: estimators know of ledgers, and most of them never see one.
-        from discreet.ledger.storage import Store
-
-        self._store, self._book, self._lock, self._process = Store(self._url), Book(), RLock(), os.getpid()
-
-    def close(self) -> None:
-        """Let go of the database."""
-        self._store.close()
-
     # What curators do.
 
     def open(
@@ -80,13 +71,8 @@ class Ledger:
         *,
         epsilon: float,
         delta: float | None = None,
-        neighbours: Neighbours = "replace-one",
-        unit: str = "one record",
-        strata: Iterable[str] = (),
-        version: str = "1",
-        composition: str = "either",
-        analysts: Mapping[str, Budget] | None = None,
         curator: str = "curator",
+        **terms: Unpack[Terms],
     ) -> None:
         """Open a data set with a cap; opening it again in the same words changes nothing.
 
@@ -96,40 +82,34 @@ class Ledger:
             Its name.
         epsilon, delta
             The cap on all that is ever released about it. Without a delta only pure releases fit.
+        curator
+            Who opens it.
         neighbours, unit
-            What is protected; requests under another relation are refused.
+            What is protected, by default "replace-one" and "one record"; requests under another relation are refused.
         strata
             Names of disjoint parts, where a fit may be charged to one of them. Which part a record is in must be public
             and must not depend on what the record says: requests on different strata then count side by side.
         version
-            Of the records. Identical requests are answered from stored releases until a curator renews it.
+            Of the records, by default "1". Identical requests are answered from stored releases until a curator renews
+            it.
         composition
             "either" (default): Gaussian requests add up in squares and others plainly, half of delta for each way.
             "gaussian": squares only, all of delta. "plain": epsilons and deltas are added, all of delta.
         analysts
             Caps of single analysts. Where there are any, nobody else may ask.
-        curator
-            Who opens it.
         """
+        unknown = terms.keys() - Terms.__annotations__.keys()
+        if unknown:
+            raise InvalidInput(
+                f"open takes no {', '.join(sorted(unknown))}: besides epsilon, delta and curator it takes "
+                f"{', '.join(Terms.__annotations__)}."
+            )
         cap = Budget(epsilon=epsilon, delta=delta)
-        if neighbours not in get_args(Neighbours):
-            raise InvalidInput("neighbours must be 'replace-one' or 'add-remove'; say which data sets are compared.")
-        parts = [checks.name(part, "strata") for part in ([strata] if isinstance(strata, str) else strata)]
-        if len(set(parts)) < len(parts):
-            raise InvalidInput("strata names a part twice: name each once.")
-        body = {
-            "epsilon": cap.epsilon,
-            "delta": cap.delta,
-            "neighbours": neighbours,
-            "unit": checks.name(unit, "unit"),
-            "strata": parts,
-            "version": checks.name(version, "version"),
-            "composition": check_composition(composition, cap),
-        }
+        body = _opening(cap, terms)
         found = self._read(lambda book: book.datasets.get(dataset))
         if found is None or found.opening != body:
             self._write("open", dataset, curator, body)
-        for analyst, quota in (analysts or {}).items():
+        for analyst, quota in (terms.get("analysts") or {}).items():
             if found is None or analyst not in found.quotas:
                 self.allow(dataset, analyst, epsilon=quota.epsilon, delta=quota.delta, curator=curator)
 
@@ -238,7 +218,7 @@ class Ledger:
             self._check_promise(found, promise)
         outcome: dict[str, Any] = {} if promise is None else promise.to_dict()
         outcome["kind"] = None if release is None else type(release).__name__
-        text = None if release is None else canonical(release.to_dict())
+        text = None if release is None else in_order(release.to_dict())
         body = {"request": request, "release": None if text is None else sha256(text), "outcome": outcome}
 
         def keep(connection: Connection) -> None:
@@ -275,27 +255,17 @@ class Ledger:
         ``legacy`` is the same in the words of older ledgers (`discreet.ledger.charging.Wanted`), looked up second.
         """
 
-        def look(book: Book) -> Request | None:
+        def find(book: Book) -> Request | None:
             data = book.dataset(dataset)
             keys = filter(None, (data.key(stratum, each) for each in (same, legacy)))
             return next(filter(None, map(data.stored, keys)), None)
 
-        found = self._read(look)
+        found = self._read(find)
         return None if found is None else replace(found)
 
     def key(self, dataset: str, same: str | None, *, stratum: str | None = None) -> str | None:
-        """What identical requests on the records as they are now have in common; None where that cannot be told."""
+        """What identical requests on the records as they are now have in common; None where they are not recognised."""
         return self._read(lambda book: book.dataset(dataset).key(stratum, same))
-
-    def seal(self, parts: Iterable[bytes]) -> str:
-        """A digest of records that nobody can check guesses against: it is keyed with a secret of this ledger."""
-        self._after_fork()
-        with self._store.reading() as connection:
-            digest = hashlib.blake2b(key=self._store.secret(connection), digest_size=32)
-        for part in parts:
-            digest.update(len(part).to_bytes(8, "big"))
-            digest.update(part)
-        return digest.hexdigest()
 
     def answer(self, request: int, *, analyst: str | None = None) -> dict[str, Any]:
         """A stored release, with a line in the log that says who got it again: one, however often they do."""
@@ -304,7 +274,7 @@ class Ledger:
             self._write("answer", self.request(request).dataset, analyst or "analyst", body)
         return self.release(request)
 
-    # What can be looked at.
+    # What can be read.
 
     def datasets(self) -> tuple[str, ...]:
         """Names of all data sets."""
@@ -323,7 +293,7 @@ class Ledger:
     ) -> tuple[Request, ...]:
         """Requests in the order in which they were made."""
 
-        def look(book: Book) -> tuple[Request, ...]:
+        def find(book: Book) -> tuple[Request, ...]:
             return tuple(
                 replace(request)
                 for request in book.requests.values()
@@ -332,7 +302,7 @@ class Ledger:
                 and analyst in (None, request.analyst)
             )
 
-        return self._read(look)
+        return self._read(find)
 
     def proposals(self) -> tuple[Proposal, ...]:
         """Caps that wait for a second curator."""
@@ -350,53 +320,8 @@ class Ledger:
         plain: dict[str, Any] = json.loads(text)
         return plain
 
-    @property
-    def head(self) -> Head:
-        """Number and hash of the last line. Keep it elsewhere: it shows later that no line is missing."""
-        return self._read(lambda book: book.head)
-
-    def log(self, after: int = 0) -> list[Entry]:
-        """Lines of the log."""
-        self._after_fork()
-        with self._store.reading() as connection:
-            return list(self._store.entries(connection, after))
-
-    def export(self, path: str | Path) -> Head:
-        """Write the log to a file, one line of canonical JSON each, and return its head."""
-        entries = self.log()
-        Path(path).write_text("".join(f"{entry.line}\n" for entry in entries), encoding="utf-8")
-        return verify_entries(entries)
-
-    def verify(self, anchor: Head | None = None) -> Head:
-        """Read everything again from the start, and refuse a log or a release that was changed.
-
-        Parameters
-        ----------
-        anchor
-            A head that was kept elsewhere. Without one, the loss of the last lines shows only if this object had read
-            them before.
-        """
-        self._after_fork()
-        book = Book()
-        with self._lock:
-            known = self._book.head
-        with self._store.reading(as_of_now=True) as connection:
-            entries = list(self._store.entries(connection))
-            for kept in (anchor, known):
-                verify_entries(entries, kept)
-            for entry in entries:
-                book.enter(entry, written=True)
-            for number in book.requests.keys() | self._store.released(connection):
-                request, text = book.requests.get(number), self._store.release(connection, number)
-                recorded = None if request is None else request.release
-                if (None if text is None else sha256(text)) != recorded:
-                    raise LedgerCorrupt(f"the release of request {number} was changed: restore it from a copy.")
-        return book.head
-
     def plot(self, ax: Any = None) -> Any:
         """Draw what is spent, reserved and left of every cap (needs matplotlib)."""
-        from discreet.ledger.plot import plot_accounts
-
         return plot_accounts([self.account(name) for name in self.datasets()], ax)
 
     def __str__(self) -> str:
@@ -407,50 +332,21 @@ class Ledger:
     def __repr__(self) -> str:
         return f"<Ledger with {len(self.datasets())} data sets>"
 
-    def _read(self, look: Callable[[Book], Seen]) -> Seen:
-        self._after_fork()
-        with self._lock:
-            with self._store.reading() as connection:
-                self._catch_up(connection)
-            return look(self._book)
 
-    def _write(
-        self,
-        action: str,
-        dataset: str,
-        actor: str,
-        body: Mapping[str, Any] | Callable[[Book], Mapping[str, Any]],
-        also: Callable[[Connection], None] | None = None,
-    ) -> Entry:
-        """Write one line, if it follows from all others, and have it on disk."""
-        self._after_fork()
-        checks.name(dataset, "dataset")
-        checks.name(actor, "curator")
-        with self._lock:
-            ahead = False
-            try:
-                with self._store.writing() as connection:
-                    self._catch_up(connection)
-                    made = body(self._book) if callable(body) else body
-                    time = datetime.now(UTC).isoformat(timespec="seconds")
-                    entry = follow(self._book.head, time=time, actor=actor, action=action, dataset=dataset, body=made)
-                    self._book.enter(entry)
-                    ahead = True
-                    self._store.append(connection, entry)
-                    if also is not None:
-                        also(connection)
-            except BaseException:
-                if ahead:
-                    # What is in memory may not be on disk: read it again.
-                    self._book = Book()
-                raise
-            return entry
-
-    def _catch_up(self, connection: Connection) -> None:
-        for entry in self._store.entries(connection, self._book.head.seq):
-            self._book.enter(entry, written=True)
-
-    def _after_fork(self) -> None:
-        # Connections do not survive a fork.
-        if self._process != os.getpid():
-            self._connect()
+def _opening(cap: Budget, terms: Terms) -> dict[str, Any]:
+    """The line that opens a data set."""
+    neighbours, strata = terms.get("neighbours", "replace-one"), terms.get("strata", ())
+    if neighbours not in get_args(Neighbours):
+        raise InvalidInput("neighbours must be 'replace-one' or 'add-remove'; say which data sets are compared.")
+    parts = [checks.name(part, "strata") for part in ([strata] if isinstance(strata, str) else strata)]
+    if len(set(parts)) < len(parts):
+        raise InvalidInput("strata names a part twice: name each once.")
+    return {
+        "epsilon": cap.epsilon,
+        "delta": cap.delta,
+        "neighbours": neighbours,
+        "unit": checks.name(terms.get("unit", "one record"), "unit"),
+        "strata": parts,
+        "version": checks.name(terms.get("version", "1"), "version"),
+        "composition": check_composition(terms.get("composition", "either"), cap),
+    }

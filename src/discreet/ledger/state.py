@@ -196,9 +196,9 @@ class Book:
         return analyst in request.answered
 
     def plan(self, name: str, cost: Cost, analyst: str | None, stratum: str | None) -> bool:
-        """Refuse a request that may not be made; otherwise tell whether costs add up plainly where it was not declared.
+        """Refuse a request that may not be made; otherwise say whether costs add up plainly where it was not declared.
 
-        What is said and decided depends on caps, costs and names alone: all of these are public.
+        What it answers depends on caps, costs and names alone: all of these are public.
         """
         data = self.dataset(name)
         _thawed(data)

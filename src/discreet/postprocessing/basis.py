@@ -13,8 +13,19 @@ import numpy as np
 
 from discreet.data._arrays import Float, IntArray
 from discreet.data.columns import Range
-from discreet.postprocessing.marginals import Column, Window, cells, into_windows
-from discreet.postprocessing.polynomials import Line, Ranks, middle, normal_scores, polynomials, recurrence, unroll
+from discreet.postprocessing.marginals import (
+    Column,
+    Line,
+    Ranks,
+    Window,
+    cells,
+    into_windows,
+    median_step,
+    normal_scores,
+    polynomials,
+    recurrence,
+    unroll,
+)
 
 # Pairs of covariates enter through the products of their first terms (of all contrasts, for levels), while there are
 # no more of these than this.
@@ -23,6 +34,8 @@ MOST_PAIRS = 66
 MOST_CURVED_PAIRS = 21
 # A record whose squared norm exceeds this part of the expected one is weighted down: noise falls with it.
 NORM_CAP = 0.75
+# Weights of the constant, of products and of curved products, beside one of a first term; and the power of its order by
+# which the weight of a range's later curves falls.
 _INTERCEPT, _PAIR, _CURVED, _DECAY = 1.5, 0.6, 0.5, 0.3
 
 
@@ -44,15 +57,15 @@ class Size:
         return self.degree + 2 * self.steps + self.jumps
 
     def __str__(self) -> str:
-        words = ["linear" if self.degree == 1 else f"polynomials of degree {self.degree}"]
-        words += ["a step and a kink at each median"] * self.steps
-        words += [f"jumps at {self.jumps} ranks"] * (self.jumps > 0)
-        words += ["products of all pairs"] * self.pairs + ["curved products"] * self.curved
-        return ", ".join(words)
+        parts = ["linear" if self.degree == 1 else f"polynomials of degree {self.degree}"]
+        parts += ["a step and a kink at each median"] * self.steps
+        parts += [f"jumps at {self.jumps} ranks"] * (self.jumps > 0)
+        parts += ["products of all pairs"] * self.pairs + ["curved products"] * self.curved
+        return ", ".join(parts)
 
 
-def size_for(strength: float, p: int, products: int | None = None) -> Size:
-    """Public rule for the size of the basis, from n mu (``strength``) and the number of covariates alone.
+def size_for(information: float, p: int, products: int | None = None) -> Size:
+    """Public rule for the size of the basis, from n mu (``information``) and the number of covariates alone.
 
     ``products`` is the number of products of first terms, where covariates with more than two levels raise it.
 
@@ -61,18 +74,18 @@ def size_for(strength: float, p: int, products: int | None = None) -> Size:
     """
     pairs = p * (p - 1) // 2
     products = pairs if products is None else products
-    scaled = strength / math.sqrt(max(p, 2) / 6.0)
-    if scaled < 200.0 or (products > MOST_PAIRS and strength / p < 100.0):
+    information_per_covariate = information / math.sqrt(max(p, 2) / 6.0)
+    if information_per_covariate < 200.0 or (products > MOST_PAIRS and information / p < 100.0):
         return Size(degree=1, pairs=False, curved=False)
     return Size(
         degree=2,
-        steps=scaled >= 3000.0,
+        steps=information_per_covariate >= 3000.0,
         pairs=0 < products <= MOST_PAIRS,
         curved=0 < pairs <= MOST_CURVED_PAIRS and products <= MOST_PAIRS,
     )
 
 
-def choose_size(strength: float, n: float, columns: tuple[Column, ...]) -> Size:
+def choose_size(information: float, n: float, columns: tuple[Column, ...]) -> Size:
     """Public rule for the size of the basis: as `size_for` says, or plainer while there is no record to spare for it.
 
     There are to be ten records to a feature.
@@ -80,7 +93,7 @@ def choose_size(strength: float, n: float, columns: tuple[Column, ...]) -> Size:
     terms = [1 if isinstance(column, Range) else len(column.levels) - 1 for column in columns]
     products = (sum(terms) ** 2 - sum(k * k for k in terms)) // 2
     plainer = (Size(degree=2, pairs=False, curved=False), Size(degree=1, pairs=False, curved=False))
-    richest = size_for(strength, len(columns), products)
+    richest = size_for(information, len(columns), products)
     sizes = [richest, *(size for size in plainer if size.degree <= richest.degree)]
     return next((size for size in sizes if 10 * Basis.flat(columns, size).m <= n), sizes[-1])
 
@@ -166,7 +179,7 @@ class Basis:
 
     @classmethod
     def flat(cls, columns: tuple[Column, ...], size: Size) -> Basis:
-        """The basis of covariates whose cells are equally common: what can be said before anything is released."""
+        """The basis of covariates whose cells are equally common: what is known before any release."""
         return cls(columns, tuple(np.full(cells(column), 1.0 / cells(column)) for column in columns), size)
 
     def _is_range(self, j: int) -> bool:
@@ -181,8 +194,10 @@ class Basis:
         """Coefficients of a range's own (unweighted) features that make a pure jump, a row for each of its jumps."""
         ranks = self.ranks[j]
         rows = np.zeros((self.size.jumps, self.size.curves))
-        for row, lean in zip(rows, ranks.lean[-self.size.jumps :] if ranks and len(rows) else (), strict=True):
-            row[: len(lean) - 1] = lean[1:]
+        for row, projection in zip(
+            rows, ranks.projections[-self.size.jumps :] if ranks and len(rows) else (), strict=True
+        ):
+            row[: len(projection) - 1] = projection[1:]
         return rows
 
     @property
@@ -257,14 +272,14 @@ def evaluate(basis: Basis, x: Float, coefficients: Float) -> Float:
     values: dict[int, Float] = {}
     total = np.full(len(x), plain[0])
     for j, own in enumerate(basis.own):
-        where = basis.covariate_features(j)
+        index = basis.covariate_features(j)
         if basis._is_range(j):
-            part, curves = _along(basis, j, x[:, j], plain[where.start : where.stop])
-            values |= {k: curves[k - where.start] for k in needed if k in where}
+            part, curves = _along(basis, j, x[:, j], plain[index.start : index.stop])
+            values |= {k: curves[k - index.start] for k in needed if k in index}
         else:
             codes = x[:, j].astype(np.intp)
-            part = (own @ plain[where.start : where.stop])[codes]
-            values |= {k: own[codes, k - where.start] for k in needed if k in where}
+            part = (own @ plain[index.start : index.stop])[codes]
+            values |= {k: own[codes, k - index.start] for k in needed if k in index}
         total += part
     for a, pairs in partners.items():
         inner = np.zeros(len(x))
@@ -281,15 +296,15 @@ def _along(basis: Basis, j: int, x: Float, coefficients: Float) -> tuple[Float, 
     total = np.zeros(len(x))
     if ranks is not None:
         # Curves of ranks were made orthonormal one after the other: undo it from the last to the first.
-        raw = np.zeros(len(ranks.lean))
+        raw = np.zeros(len(ranks.projections))
         for i in range(len(raw) - 1, -1, -1):
-            raw[i] = left[degree + i] / ranks.lean[i][-1]
-            left[: degree + i] -= raw[i] * ranks.lean[i][1:-1]
-            total -= raw[i] * ranks.lean[i][0]
+            raw[i] = left[degree + i] / ranks.projections[i][-1]
+            left[: degree + i] -= raw[i] * ranks.projections[i][1:-1]
+            total -= raw[i] * ranks.projections[i][0]
         rank = ranks.below(x)
         if basis.size.steps:
             curves += ranks(x, curves)[:1]
-            step = middle(rank)
+            step = median_step(rank)
             total += raw[0] * step + raw[1] * np.abs(step)
         jumps = raw[2 * basis.size.steps :]
         levels = np.concatenate([[-jumps.sum()], -jumps.sum() + 2.0 * np.cumsum(jumps)])

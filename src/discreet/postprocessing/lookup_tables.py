@@ -1,6 +1,6 @@
 """Public functions of the covariates, looked up in tables: for passes in which records need a model's answers alone.
 
-A range has so many steps that a model's own errors are far larger. What a score is told of its models is public, and
+A range has so many steps that a model's own errors are far larger. What a score takes from its models is public, and
 any functions will do (docs/proofs/ate.md, equation 1). Looking up takes a tenth of the time that features would take.
 """
 
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.data._arrays import Float, ScratchBuffer
+from discreet.data._arrays import Float
+from discreet.data.columns import ScratchBuffer
 from discreet.postprocessing.basis import Basis
-from discreet.postprocessing.marginals import into_windows
-from discreet.postprocessing.polynomials import polynomials, unroll
+from discreet.postprocessing.marginals import into_windows, polynomials, unroll
 
 # Steps along a range.
 STEPS = 8192
@@ -20,7 +20,7 @@ STEPS = 8192
 _BITS = 22
 
 
-class Surfaces:
+class LookupTables:
     """Features times coefficients, for several sets of these at once.
 
     A row's values do not depend on its neighbours in memory: all is elementwise and in a fixed order, but for sums of
@@ -37,19 +37,19 @@ class Surfaces:
         unit = max(most, 1e-300) / 2.0**_BITS
         # Tables have a column for each function, and then one for each factor that comes from this covariate.
         self._factors = [
-            [(factors.index(k), k - where.start) for k in where if k in factors]
-            for where in map(basis.covariate_features, range(len(curves)))
+            [(factors.index(k), k - index.start) for k in index if k in factors]
+            for index in map(basis.covariate_features, range(len(curves)))
         ]
         self._width = len(plain) + max(map(len, self._factors), default=0)
         self._start = np.zeros(self._width)
         self._start[: len(plain)] = [each[0] for each in plain]
         self._tables = []
         for j, (each, own) in enumerate(zip(curves, self._factors, strict=True)):
-            where = basis.covariate_features(j)
+            index = basis.covariate_features(j)
             table = np.zeros((each.shape[1], self._width))
             for k, part in enumerate(plain):
                 # Not by BLAS, which rounds differently on other machines: workers make their own tables.
-                for coefficient, curve in zip(part[where.start : where.stop], each, strict=True):
+                for coefficient, curve in zip(part[index.start : index.stop], each, strict=True):
                     table[:, k] += coefficient * curve
             for place, (_, row) in enumerate(own, len(plain)):
                 table[:, place] = np.rint(each[row] / unit)
@@ -59,8 +59,8 @@ class Surfaces:
         self._products, self._units = triangles[self._curved], unit**2 * units[self._curved]
         self._scratch, self._sums = ScratchBuffer(), ScratchBuffer()
 
-    def __reduce__(self) -> tuple[type[Surfaces], tuple[Basis | Float, ...]]:
-        return Surfaces, (self.basis, *self.coefficients)
+    def __reduce__(self) -> tuple[type[LookupTables], tuple[Basis | Float, ...]]:
+        return LookupTables, (self.basis, *self.coefficients)
 
     def __call__(self, x: Float) -> list[Float]:
         """The value of each function for every row of x."""
@@ -84,7 +84,7 @@ class Surfaces:
             partners = np.matmul(self._products, values)
             partners *= values
             for k, unit, products in zip(self._curved, self._units, partners, strict=True):
-                # One after the other: a sum over an axis is taken in an order that hangs on the number of rows.
+                # One after the other: a sum over an axis is taken in an order that depends on the number of rows.
                 total, *others = products
                 for other in others:
                     total += other
@@ -95,11 +95,11 @@ class Surfaces:
 def _products(basis: Basis, plain: list[Float], factors: list[int]) -> tuple[Float, Float]:
     """Coefficients of products as whole numbers, a triangle for each function, and what they are counted in."""
     found = np.zeros((len(plain), len(factors), len(factors)))
-    where = {feature: place for place, feature in enumerate(factors)}
+    position = {feature: place for place, feature in enumerate(factors)}
     start = basis.m - len(basis.products)
     for triangle, each in zip(found, plain, strict=True):
         for (a, b), coefficient in zip(basis.products, each[start:], strict=True):
-            triangle[where[a], where[b]] = coefficient
+            triangle[position[a], position[b]] = coefficient
     units = np.abs(found).max(axis=(1, 2), initial=1e-300) / 2.0**_BITS
     return np.rint(found / units[:, None, None]), units
 

@@ -5,6 +5,7 @@ Post-processing: everything here is computed from released counts and public num
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,18 +17,25 @@ from discreet.data._arrays import Float, IntArray
 BINS = 32
 # Shapes that a magnitude may have: |Student t| with these degrees of freedom, the heavier ones only on evidence.
 _SHAPES = ((np.inf, 0.0), (6.0, 2.0), (3.0, 4.0), (1.8, 6.0))
-# Scales and weights are told apart to an eighth of an octave.
+# Scales and weights are distinguished to an eighth of an octave.
 _STEPS = 8
 _SCALES = np.arange(-_STEPS * BINS // 2 + _STEPS, _STEPS // 2)
 # Counts are believed over the fitted shape where they stand this many noise standard deviations clear; out in the tail,
 # where a single false alarm would move the clip by octaves, they have to stand out further.
 _CLEAR, _CLEAR_TAIL = 3.0, 4.5
+# There is no use in a clip that hardly anything exceeds.
+_ENOUGH = 0.98
 # A score is small in the large arm and large in the small one, so that the clip may lie far above the common size.
 _TRIES = np.geomspace(1.8, 400.0, 100)
 
 
 # Values, and the mass of each.
 Factors = tuple[Float, Float]
+
+
+def arm_factors(e: Float, of: Callable[[Float, Float], Float]) -> Factors:
+    """Values of a weight ``of(t, e)`` in either arm, each with its probability."""
+    return np.concatenate([of(np.ones_like(e), e), of(np.zeros_like(e), e)]), np.concatenate([e, 1.0 - e])
 
 
 def bin_numbers(values: Float, ceiling: float) -> IntArray:
@@ -150,11 +158,24 @@ class MagnitudeHistogram:
         """Mean magnitude."""
         return float(self.excess(np.zeros(1))[0])
 
+    def clip_at_scales(self, scales: float, hidden: float) -> float:
+        """So many scales, less where hardly anything lies beyond, and more where that would hide too much.
+
+        ``hidden`` is the largest part of the mean magnitude that may lie beyond on one side alone.
+        """
+        usual = self.scale * np.linspace(0.5, scales, 32)
+        further = np.geomspace(usual[-1], max(usual[-1], float(self.edges[-1])), 32)[1:]
+        levels = np.concatenate([usual, further])
+        enough = (self.below_each(levels) >= _ENOUGH) | (levels >= usual[-1])
+        little = self.lopsided(levels) <= hidden * self.mean
+        found = np.flatnonzero(enough & little)
+        return float(levels[found[0]] if found.size else levels[-1])
+
     def clip(self, noise: float, *, lopsided: bool = False) -> tuple[float, float]:
         """Level that balances noise (``noise`` times it) and what clipping may hide (the excess over it).
 
-        The excesses of the two sides cancel in part; but where the tail is long it may be all on one side, which is
-        what ``lopsided`` fears.
+        The excesses of the two sides cancel in part; but where the tail is long it may be all on one side:
+        ``lopsided`` penalises it in full there.
 
         Returns
         -------
@@ -162,6 +183,6 @@ class MagnitudeHistogram:
         """
         levels = self.scale * _TRIES
         excess = self.excess(levels)
-        fear = np.clip(_TRIES / 10.0, 0.35, 1.0) if lopsided else 1.0
-        best = int(np.argmin((noise * levels) ** 2 + (fear * excess) ** 2))
+        tail_penalty = np.clip(_TRIES / 10.0, 0.35, 1.0) if lopsided else 1.0
+        best = int(np.argmin((noise * levels) ** 2 + (tail_penalty * excess) ** 2))
         return float(levels[best]), float(excess[best])

@@ -1,11 +1,14 @@
-"""How each covariate is distributed: cells, released counts without their noise, and points that stand in for records.
+"""How each covariate is distributed: cells, denoised counts, and curves along a range that are orthonormal to them.
 
-Post-processing, but for `cell_numbers`, which is a function of one record at a time.
+Post-processing, but for `cell_numbers`, `into_windows` and the curves (polynomials, a step and a kink at the median,
+jumps at ranks), which are functions of one record at a time: elementwise, in a fixed order. Records pass by in every
+round, so that curves are written where they are wanted, and nothing is searched for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -16,10 +19,10 @@ from discreet.data.columns import Levels, Range
 
 # Equal bins over a declared range; polynomials of low degree need no more.
 BINS = 24
-# Half the width of the narrowest window: one cell of a second look inside one cell of the first.
+# Half the width of the narrowest window: one cell of a second histogram inside one cell of the first.
 NARROWEST = 1.0 / BINS**2
-# Before anything is seen a range is evenly filled with this probability, and otherwise any bell is equally likely; and
-# the probability that a range has the shape that most of them have.
+# Prior probability that a range is evenly filled (otherwise any bell is equally likely), and that it has the shape that
+# most ranges have.
 _EVEN, _COMMON = 0.5, 0.8
 
 # A window leaves out at most this part of the records on either side, and is not worth it unless it narrows a range to
@@ -27,9 +30,12 @@ _EVEN, _COMMON = 0.5, 0.8
 _OUTSIDE, _NARROWER, _CLEAR = 0.002, 0.75, 3.5
 
 # Least mass of a cell, in units of an even one's: so little is never known to be nothing, nor is this part of the
-# noise's standard deviation, up to a limit. Ends with less than the last are cut off in a second look, and a shape with
-# less than a tenth of an even cell is believed unless counts stand clear.
+# noise's standard deviation, up to a limit. Ends with less than the last are cut off in a second histogram, and a shape
+# with less than a tenth of an even cell is believed unless counts stand clear.
 _LEAST, _LEAST_WINDOWED, _BARELY, _LEAST_UNSEEN, _EMPTY, _NEARLY_EMPTY = 0.02, 0.004, 0.1, 0.25, 0.01, 0.1
+
+# A marginal whose skewness exceeds this is mapped to normal scores first: products of long tails are all noise.
+_SKEWED = 1.0
 
 Column = Range | Levels
 # Middle and half width of a part of [-1, 1].
@@ -104,9 +110,9 @@ def clean_marginals(columns: Sequence[Column], fractions: Sequence[Float], sd: f
 def clean_windows(
     windows: Sequence[Window | None], fractions: Sequence[Float], sd: float
 ) -> tuple[list[Window | None], list[Float]]:
-    """The same for ranges that are looked at again inside their windows: they may also be skewed, or filled in part.
+    """The same for histograms that are released again inside their windows: they may also be skewed, or filled in part.
 
-    A first look has wide cells: ends that the second one finds empty are cut off.
+    The first histogram has wide cells: ends that the second one finds empty are cut off.
     """
     least = max(_LEAST_WINDOWED, min(_LEAST_UNSEEN, _BARELY * sd * BINS))
     found: list[Window | None] = []
@@ -197,43 +203,167 @@ def _plateaus() -> Float:
 def _skewed() -> Float:
     """Log-normal curves that start at either end of the range."""
     edges = np.linspace(0.0, 1.0, BINS + 1)[1:]
-    median, spread = np.meshgrid(np.geomspace(0.02, 0.7, 40), np.geomspace(0.2, 1.4, 16))
-    below = ndtr(np.log(edges[None, :] / median.reshape(-1, 1)) / spread.reshape(-1, 1))
+    median, width = np.meshgrid(np.geomspace(0.02, 0.7, 40), np.geomspace(0.2, 1.4, 16))
+    below = ndtr(np.log(edges[None, :] / median.reshape(-1, 1)) / width.reshape(-1, 1))
     mass = np.maximum(np.diff(below, axis=1, prepend=0.0), 1e-12)
     mass /= mass.sum(axis=1, keepdims=True)
     return np.vstack([mass, mass[:, ::-1]])
 
 
-# Where a window is looked for, bells may be much narrower, and there are others. Widths lie close together: ranges that
+# Where a window is sought, bells may be much narrower, and there are others. Widths lie close together: ranges that
 # share a shape find it to within a step, and slopes that rest on a wrong one bend every curve at its ends.
 _SHAPES = _Shapes.of((1.0 - _EVEN, _bells(15, 0.1, 14)))
 _MORE_SHAPES = _Shapes.of((0.35, _bells(57, 0.02, 40)), (0.1, _plateaus()), (0.05, _skewed()))
 
 
-def reference_points(columns: tuple[Column, ...], marginals: tuple[Float, ...], correlation: Float, size: int) -> Float:
-    """Deterministic sample of a Gaussian copula with the released marginals: a public stand-in for the covariates."""
-    values, vectors = np.linalg.eigh(correlation)
-    factor = vectors * np.sqrt(np.maximum(values, 0.02))
-    factor /= np.sqrt(np.sum(factor**2, axis=1, keepdims=True))
-    even: Float = ndtr(ndtri(_kronecker(size, len(columns))) @ factor.T)
-    points = np.empty(even.shape)
-    for j, (column, marginal) in enumerate(zip(columns, marginals, strict=True)):
-        below = np.concatenate([[0.0], np.cumsum(marginal)])
-        below[-1] = 1.0
-        if isinstance(column, Levels):
-            points[:, j] = np.clip(np.searchsorted(below, even[:, j], side="right") - 1, 0, len(marginal) - 1)
-        else:
-            points[:, j] = np.interp(even[:, j], below, np.linspace(-1.0, 1.0, len(below)))
-    return points
+@dataclass(frozen=True, slots=True, eq=False)
+class Line:
+    """Linear between equally distant knots, from the first to the last of them: to the bit what `np.interp` gives.
+
+    That one searches for the knots, which takes several times as long as to work out where they are.
+    """
+
+    low: float
+    high: float
+    values: Float
+    _knots: Float = field(init=False, repr=False)
+    _following: Float = field(init=False, repr=False)
+    _slopes: Float = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        knots = np.linspace(self.low, self.high, len(self.values))
+        set_ = object.__setattr__  # a frozen fact that works out its own parts
+        set_(self, "_knots", knots)
+        set_(self, "_following", np.append(knots[1:], np.inf))
+        set_(self, "_slopes", np.append(np.diff(self.values) / np.diff(knots), 0.0))
+
+    def __call__(self, x: Float) -> Float:
+        found = x - self.low
+        # Rounding must not find a knot that lies ahead; the right one may then be the next.
+        found *= (len(self._knots) - 1) / (self.high - self.low) * (1.0 - 1e-12)
+        knot = found.astype(np.intp)
+        knot += x >= self._following.take(knot, out=found, mode="clip")
+        line = x - self._knots.take(knot, out=found, mode="clip")
+        line *= self._slopes.take(knot, out=found, mode="clip")
+        line += self.values.take(knot, out=found, mode="clip")
+        return line
 
 
-def _kronecker(size: int, dimension: int) -> Float:
-    """Evenly spread points in the unit cube: multiples of square roots of primes, modulo one."""
-    primes: list[int] = []
-    candidate = 2
-    while len(primes) < dimension:
-        if all(candidate % prime for prime in primes):
-            primes.append(candidate)
-        candidate += 1
-    steps = np.sqrt(np.array(primes, dtype=np.float64))
-    return np.asarray(np.clip((0.5 + np.arange(1, size + 1)[:, None] * steps) % 1.0, 1e-6, 1.0 - 1e-6))
+def normal_scores(marginal: Float) -> Line | None:
+    """Normal scores of a skewed marginal, at the middle of the ranks of its bins; None where it is not skewed."""
+    centres = (2.0 * np.arange(len(marginal)) + 1.0) / len(marginal) - 1.0
+    apart = centres - marginal @ centres
+    variance = float(marginal @ apart**2)
+    if abs(float(marginal @ apart**3)) < _SKEWED * variance**1.5:
+        return None
+    middle = np.cumsum(marginal) - marginal / 2.0
+    half = 1.0 / len(marginal)
+    return Line(-1.0 + half, 1.0 - half, np.asarray(ndtri(np.clip(middle, 0.005, 0.995))))
+
+
+def unroll(u: Float, scores: Line | None) -> Float:
+    """Normal scores where a range has them: level at both ends, where a spike would otherwise be torn apart."""
+    return u if scores is None else scores(np.clip(u, scores.low, scores.high))
+
+
+def recurrence(marginal: Float, scores: Line | None, degree: int) -> Float:
+    """Three-term recurrence of the polynomials orthonormal to a histogram on [-1, 1] (Stieltjes), a row a degree."""
+    points, mass = _quadrature(marginal)
+    points = unroll(points, scores)
+    rows, back = [], 0.0
+    before, now = np.zeros_like(points), np.ones_like(points)
+    for _ in range(degree):
+        shift = float(mass @ (points * now * now))
+        after = (points - shift) * now - back * before
+        # A marginal on a few points has few polynomials: a floor keeps the others finite, and the Gram sorts them out.
+        scale = max(float(np.sqrt(mass @ after**2)), 1e-3)
+        rows.append((shift, back, scale))
+        before, now, back = now, after / scale, scale
+    return np.array(rows)
+
+
+def polynomials(u: Float, rows: Float, out: Float | None = None) -> list[Float]:
+    """The polynomials of a recurrence, in the first rows of ``out`` if it is given."""
+    curves = list(np.empty((len(rows), len(u))) if out is None else out[: len(rows)])
+    before: Float | float = 0.0
+    now: Float | float = 1.0
+    for (shift, back, scale), after in zip(rows, curves, strict=True):
+        np.subtract(u, shift, out=after)
+        after *= now
+        after -= back * before
+        after /= scale
+        before, now = now, after
+    return curves
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranks:
+    """Curves of the ranks, made orthonormal to the polynomials: bounded, where cubes would run away.
+
+    ``projections`` are the Gram-Schmidt coefficients of each curve: its parts along those before it, and its length.
+    """
+
+    below: Line
+    steps: bool
+    thresholds: Float
+    projections: tuple[Float, ...] = ()
+
+    @classmethod
+    def of(cls, marginal: Float, scores: Line | None, rows: Float, *, steps: bool, jumps: int) -> Ranks:
+        """A step and a kink at the median if wanted, and so many jumps, beside the polynomials of a recurrence."""
+        below = Line(-1.0, 1.0, np.concatenate([[0.0], np.cumsum(marginal)]))
+        plain = cls(below, steps, np.asarray((np.arange(jumps) + 1.0) / (jumps + 1.0), dtype=np.float64))
+        points, mass = _quadrature(marginal)
+        curves = [np.ones_like(points), *polynomials(unroll(points, scores), rows)]
+        projections = []
+        for curve in plain._of(points, np.empty((plain.number, len(points)))):
+            parts = np.array([mass @ (curve * other) for other in curves])
+            rest = curve - sum(part * other for part, other in zip(parts, curves, strict=True))
+            length = max(float(np.sqrt(mass @ rest**2)), 1e-2)
+            curves.append(rest / length)
+            projections.append(np.append(parts, length))
+        return cls(below, steps, plain.thresholds, tuple(projections))
+
+    @property
+    def number(self) -> int:
+        """How many curves there are."""
+        return 2 * self.steps + len(self.thresholds)
+
+    def __call__(self, x: Float, beside: list[Float], out: Float | None = None) -> list[Float]:
+        """The curves beside the polynomials, in the first rows of ``out`` if it is given."""
+        curves, term = list(beside), np.empty(len(x))
+        plain = self._of(x, np.empty((self.number, len(x))) if out is None else out[: self.number])
+        for rest, projection in zip(plain, self.projections, strict=True):
+            rest -= projection[0]
+            for part, other in zip(projection[1:-1], curves, strict=True):
+                rest -= np.multiply(part, other, out=term)
+            rest /= projection[-1]
+            curves.append(rest)
+        return curves[len(beside) :]
+
+    def _of(self, x: Float, out: Float) -> Float:
+        """From -1 to 1 over the middle half of the ranks, and its magnitude; jumps from -1 to 1 at equal distances."""
+        rank = self.below(x)
+        if self.steps:
+            np.abs(median_step(rank, out[0]), out=out[1])
+        for at, jump in zip(self.thresholds, out[2 * self.steps :], strict=True):
+            np.greater(rank, at, out=jump)
+            jump *= 2.0
+            jump -= 1.0
+        return out
+
+
+def median_step(rank: Float, out: Float | None = None) -> Float:
+    """From -1 to 1 over the middle half of the ranks."""
+    step = np.multiply(4.0, rank, out=out)
+    step -= 2.0
+    np.maximum(step, -1.0, out=step)
+    return np.minimum(step, 1.0, out=step)
+
+
+def _quadrature(marginal: Float) -> tuple[Float, Float]:
+    """Points of [-1, 1] and their masses, which integrate over a histogram."""
+    nodes, weights = np.polynomial.legendre.leggauss(4)
+    half = 1.0 / len(marginal)
+    centres = -1.0 + half * (2.0 * np.arange(len(marginal)) + 1.0)
+    return (centres[:, None] + half * nodes).ravel(), (marginal[:, None] * weights / 2.0).ravel()

@@ -1,6 +1,6 @@
-"""Noisy moments -> models. Post-processing: only released numbers and public facts come in.
+"""A public sample that stands in for the covariates, and a released Gram matrix that is shrunk towards its own.
 
-Proof that nothing else is needed: docs/proofs/ate.md.
+Post-processing: only released numbers and public facts come in (docs/proofs/ate.md).
 """
 
 from __future__ import annotations
@@ -8,16 +8,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit, logit, ndtr, ndtri
 
 from discreet.data._arrays import Float
+from discreet.data.columns import Levels
 from discreet.postprocessing.basis import Basis
-from discreet.postprocessing.marginals import reference_points
+from discreet.postprocessing.feature_selection import Moments
+from discreet.postprocessing.marginals import Column
 
 # Points of the public stand-in for the covariates.
 REFERENCE = 6_000
-# Coefficients of a logistic model on unit features are taken to stay below 2 in size, a priori.
-LOGIT_CAP = 4.0
+# Prior variance of a logistic model's intercept: it is taken to stay within about two logits.
+_LOGIT_CAP = 4.0
+# Guessed square of a unit feature's coefficient on the logit where it matters.
+_SQUARE_TREATMENT = 0.25
+# Relative error of the reference's moments.
+_REFERENCE_ERROR = 0.004
+# Least eigenvalue of a shrunk Gram matrix of unit features.
 _FLOOR = 0.05
 
 
@@ -31,7 +38,7 @@ class Reference:
 
     @classmethod
     def draw(cls, basis: Basis, gram: Float, sd: float) -> Reference:
-        """Gaussian copula whose correlations come from the degree-one block of a released Gram matrix."""
+        """Gaussian copula whose correlations come from the first features' part of a released Gram matrix."""
         x = reference_points(basis.columns, basis.marginals, _correlation(basis, gram, sd), REFERENCE)
         features, weight = basis.within(x)
         weight = weight / len(x)
@@ -53,14 +60,43 @@ def _correlation(basis: Basis, gram: Float, sd: float) -> Float:
         return np.eye(p)
     lead = [features[0] for features in basis.first]
     weight = basis.weight[lead]
-    block = gram[np.ix_(lead, lead)] / np.outer(weight, weight)
+    lead_gram = gram[np.ix_(lead, lead)] / np.outer(weight, weight)
     noise = sd**2 / 2.0 / float(np.mean(weight)) ** 4
-    off = block[~np.eye(p, dtype=bool)]
+    off = lead_gram[~np.eye(p, dtype=bool)]
     signal = max(float(np.mean(off**2)) - noise, 0.0)
-    size = np.sqrt(np.maximum(np.diag(block), 0.3))
-    shrunk = np.clip(signal / (signal + noise + 1e-300) * block / np.outer(size, size), -0.98, 0.98)
+    size = np.sqrt(np.maximum(np.diag(lead_gram), 0.3))
+    shrunk = np.clip(signal / (signal + noise + 1e-300) * lead_gram / np.outer(size, size), -0.98, 0.98)
     np.fill_diagonal(shrunk, 1.0)
     return np.asarray(shrunk)
+
+
+def reference_points(columns: tuple[Column, ...], marginals: tuple[Float, ...], correlation: Float, size: int) -> Float:
+    """Deterministic sample of a Gaussian copula with the released marginals: a public stand-in for the covariates."""
+    values, vectors = np.linalg.eigh(correlation)
+    factor = vectors * np.sqrt(np.maximum(values, 0.02))
+    factor /= np.sqrt(np.sum(factor**2, axis=1, keepdims=True))
+    even: Float = ndtr(ndtri(_kronecker(size, len(columns))) @ factor.T)
+    points = np.empty(even.shape)
+    for j, (column, marginal) in enumerate(zip(columns, marginals, strict=True)):
+        below = np.concatenate([[0.0], np.cumsum(marginal)])
+        below[-1] = 1.0
+        if isinstance(column, Levels):
+            points[:, j] = np.clip(np.searchsorted(below, even[:, j], side="right") - 1, 0, len(marginal) - 1)
+        else:
+            points[:, j] = np.interp(even[:, j], below, np.linspace(-1.0, 1.0, len(below)))
+    return points
+
+
+def _kronecker(size: int, dimension: int) -> Float:
+    """Evenly distributed points in the unit cube: multiples of square roots of primes, modulo one."""
+    primes: list[int] = []
+    candidate = 2
+    while len(primes) < dimension:
+        if all(candidate % prime for prime in primes):
+            primes.append(candidate)
+        candidate += 1
+    steps = np.sqrt(np.array(primes, dtype=np.float64))
+    return np.asarray(np.clip((0.5 + np.arange(1, size + 1)[:, None] * steps) % 1.0, 1e-6, 1.0 - 1e-6))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,3 +123,23 @@ class SteadyGram:
         values, vectors = np.linalg.eigh(matrix / scale)
         solid = (vectors * np.maximum(values, _FLOOR)) @ vectors.T * scale
         return cls(solid, keep * apart, keep * noise)
+
+
+def treatment_moments(
+    reference: Reference, gram: SteadyGram, value: Float, sd: float, treated: float, n: float
+) -> Moments:
+    """Moments of t - (share of treated), and how a logistic model answers them on the reference.
+
+    The reference is not the records: where their second moments are known to differ the answer is moved, and what is
+    left counts as noise. Later moments are of the records themselves.
+    """
+    apart = treated * (1.0 - treated) * gram.apart
+
+    def response(theta: Float) -> tuple[Float, Float]:
+        expected, slope = reference.response(theta, treated)
+        return expected + apart @ theta, slope + apart
+
+    square = (reference.weight**2 * len(reference.weight))[:, None]
+    sampling = treated * (1.0 - treated) / n * (reference.features * square).T @ reference.features
+    noise = sd**2 * np.eye(len(value)) + sampling + _REFERENCE_ERROR**2 * reference.gram
+    return Moments(value, response, noise, _SQUARE_TREATMENT, _LOGIT_CAP)

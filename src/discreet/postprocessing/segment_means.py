@@ -1,6 +1,6 @@
 """What one record adds to its segment, the rules that decide it, and what noisy sums say.
 
-Outcomes are in halves of their range (`Chunk.y`, from -1 to 1). Proof of what a record can move: docs/proofs/uplift.md.
+Outcomes are in units of half their range (`Chunk.y`, -1 to 1). Proof of what a record can move: docs/proofs/uplift.md.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from discreet.data.expressions import E, Formula, Y, by_arm, number
 
 Kind = Literal["arms", "signed"]
 
-# "auto" cuts a range until the noise of a part's effect, times their number, is this in halves of the outcome's range;
+# "auto" cuts a range until the noise of a part's effect, times their number, is this part of half the outcome's range;
 # and the fewest and the most parts that it makes.
 _NOISE = 0.04
 FEWEST, MOST = 3, 12
 
 
 class OutcomeMoments(NamedTuple):
-    """A first look at the outcome: number of records, mean and mean square, and the noise of the latter."""
+    """Moments of the outcome: number of records, mean and mean square, and the noise of the latter."""
 
     n: float
     mean: float
@@ -51,7 +51,7 @@ def parts_for(n: float, noise_sd: float) -> int:
     return int(np.clip(np.sqrt(_NOISE * n / (2 * np.sqrt(2) * noise_sd)), FEWEST, MOST))
 
 
-def kind_for(look: OutcomeMoments, segments: int, pair_sd: float, sum_sd: float, propensity: float | None) -> Kind:
+def kind_for(moments: OutcomeMoments, segments: int, pair_sd: float, sum_sd: float, propensity: float | None) -> Kind:
     """Whether arms share a sum, where the probability of treatment is known: a rule of released and public numbers.
 
     A sum of signed outcomes has less noise (``sum_sd``) than the pairs of two arms (``pair_sd`` each), but its sampling
@@ -59,10 +59,10 @@ def kind_for(look: OutcomeMoments, segments: int, pair_sd: float, sum_sd: float,
     """
     if propensity is None:
         return "arms"
-    e, each = propensity, look.n / segments
+    e, each = propensity, moments.n / segments
     apart = 2 * pair_sd**2 * (e**-2 + (1 - e) ** -2) / each**2
     together = (sum_sd / (min(e, 1 - e) * each)) ** 2
-    lost = (look.mean**2 + look.variance / 2) / (e * (1 - e) * each)
+    lost = (moments.mean**2 + moments.variance / 2) / (e * (1 - e) * each)
     return "signed" if apart > together + lost else "arms"
 
 
@@ -95,7 +95,7 @@ class Table(NamedTuple):
 
     @property
     def lost(self) -> Float:
-        """Which counts are too small to be told from noise."""
+        """Which counts are too small to be distinguished from noise."""
         return np.asarray(self.counts < self._least)
 
     @property
@@ -113,19 +113,19 @@ class Table(NamedTuple):
         return max(1.0, 2 * self.count_sd)
 
 
-def arm_means(table: Table, look: OutcomeMoments, bounds: Bounds, weighted: bool) -> Means:
+def arm_means(table: Table, moments: OutcomeMoments, bounds: Bounds, weighted: bool) -> Means:
     """Means of both arms."""
     value = table.means
     # Weights are at most one, so that their squares add up to no more than they do.
-    variance = table.variance + np.minimum(look.variance, 1.0 - np.minimum(value**2, 0.99)) / table.known
+    variance = table.variance + np.minimum(moments.variance, 1.0 - np.minimum(value**2, 0.99)) / table.known
     low, high = bounds.propensity
     counts = (table.known / [1 - high, low]).mean(axis=1) if weighted else table.known.sum(axis=1)
     return Means(value, np.where(table.lost, np.maximum(variance, 1.0), variance), counts)
 
 
-def signed_effects(table: Table, look: OutcomeMoments, propensity: float) -> Means:
+def signed_effects(table: Table, moments: OutcomeMoments, propensity: float) -> Means:
     """Effects of segments whose arms share a sum."""
     scale = min(propensity, 1 - propensity)
-    sampling = max(look.square, look.variance) / (propensity * (1 - propensity) * table.known)
+    sampling = max(moments.square, moments.variance) / (propensity * (1 - propensity) * table.known)
     variance = table.variance / scale**2 + sampling
     return Means(table.means / scale, np.where(table.lost, np.maximum(variance, 4.0), variance), table.known[:, 0])

@@ -22,10 +22,10 @@ from discreet.data._arrays import Float, IntArray
 _LENGTHS = (1.4, 0.7, 0.35)
 _KINKED = 0.5
 # Before the table is seen, effects that jump or have kinks along a range are this much less likely: in logarithms.
-_DOUBT = math.log(8.0)
+_ROUGH_PENALTY = math.log(8.0)
 # Shares of their variation that unordered segments have in common, beside other factors.
 _COMMON = (0.5, 0.0)
-# Standard deviations of effects around their mean, and of that mean around zero: in halves of the outcome's range.
+# Standard deviations of effects around their mean, and of that mean around zero: in units of half the outcome's range.
 SIZES = 2.0 ** -np.arange(0.0, 10.5, 0.5)
 _MEAN = 1.0
 # Beyond this many combinations of kernels, one factor is searched after the other, this many times.
@@ -36,7 +36,7 @@ _LEAST, _MANY = 1e-3, 120
 _LEAST_LEVEL, _FEW = 1e-2, 8
 # Variances of segments, which are about one, are not known better than this.
 _ROUNDING = 1e-15
-# A range is looked at in about this many places, to average over its parts.
+# Kernels are averaged over the parts of a range at about this many points in all.
 _PLACES = 128
 
 
@@ -105,7 +105,7 @@ class Factor:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Posterior:
-    """What a table says about effects, in halves of the outcome's range.
+    """What a table says about effects, in units of half the outcome's range.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def posterior(factors: tuple[Factor, ...], means: Float, variances: Float) -> Po
         What segments are crossed by, the last one running fastest.
     means, variances
         Of each segment (rows) in the control and in the treated arm, or of its effect: noise and sampling error
-        together, in halves of the outcome's range.
+        together, in units of half the outcome's range.
     """
     shape = tuple(factor.count for factor in factors)
     node_shape = tuple(len(factor.nodes) for factor in factors)
@@ -151,13 +151,13 @@ def posterior(factors: tuple[Factor, ...], means: Float, variances: Float) -> Po
     smooth, rough, second = np.zeros(len(cell)), np.zeros(len(means)), np.zeros(len(cell))
     mean, square, varies = np.zeros(len(means)), np.zeros((len(means), len(means))), 0.0
     for share, fit in zip(weight / weight.sum(), fits, strict=True):
-        found, covariance, at_nodes, spread = fit.everywhere()
+        found, covariance, at_nodes, node_variance = fit.everywhere()
         if fit.kernel.smooth:
             smooth += share * at_nodes
         else:
             rough += share * found
             at_nodes = found[cell]
-        second += share * (spread + at_nodes**2)
+        second += share * (node_variance + at_nodes**2)
         mean += share * found
         square += share * (covariance + np.outer(found, found))
         varies += share * fit.size
@@ -236,8 +236,8 @@ def _weighed(kernels: list[_Crossed], values: Float, errors: Float, before: floa
     unroot = np.linalg.inv(root)
     before -= float(np.log(np.diag(root)).sum())
     evidence = before + _likelihoods([unroot @ kernel.root for kernel in kernels], unroot @ values)
-    doubt = _DOUBT * np.array([not kernel.smooth for kernel in kernels])
-    return _Grid(kernels, values, errors, evidence - doubt[:, None])
+    penalty = _ROUGH_PENALTY * np.array([not kernel.smooth for kernel in kernels])
+    return _Grid(kernels, values, errors, evidence - penalty[:, None])
 
 
 def _likelihoods(roots: list[Float], white: Float) -> Float:
@@ -298,11 +298,11 @@ def _candidates(choices: list[list[Kernel]], values: Float, errors: Float) -> li
     for _ in range(_SWEEPS):
         for place, kernels in enumerate(choices):
             tried = [(*best[:place], k, *best[place + 1 :]) for k in range(len(kernels))]
-            for where in tried:
-                if where not in visited:
-                    kernel = _Crossed(tuple(many[k] for many, k in zip(choices, where, strict=True)))
-                    visited[where] = float(_weighed([kernel], values, errors).evidence.max()), kernel
-            best = max(tried, key=lambda where: visited[where][0])
+            for index in tried:
+                if index not in visited:
+                    kernel = _Crossed(tuple(many[k] for many, k in zip(choices, index, strict=True)))
+                    visited[index] = float(_weighed([kernel], values, errors).evidence.max()), kernel
+            best = max(tried, key=lambda index: visited[index][0])
     ranked = sorted(visited.values(), key=lambda each: -each[0])[:_MOST]
     return [kernel for evidence, kernel in ranked if evidence > ranked[0][0] + math.log(_LEAST)]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -19,17 +19,23 @@ from discreet.data.bounds import Bounds
 from discreet.data.expressions import ByCell, number
 from discreet.data.partition import Partition
 from discreet.data.records import CHUNK_ROWS, Chunk, Records, RowProgress
-from discreet.data.sampling import sample_of
 from discreet.exceptions import BudgetExceeded, InvalidBudget, InvalidInput
 from discreet.privacy.accountant import calibrate_mu, sets_slack_aside
-from discreet.privacy.budget import Budget
-from discreet.privacy.calibration import CAPACITY_BITS, ROUNDING, capacity_bits, check_share, plan_noise, sd_of
-from discreet.privacy.events import Event, GaussianEvent, LaplaceEvent
+from discreet.privacy.budget import Budget, Event, GaussianEvent, LaplaceEvent
 from discreet.privacy.guarantee import Guarantee, Neighbours, audit_of
 from discreet.privacy.noise import discrete_gaussian, discrete_laplace, drawing_is_seeded
 from discreet.privacy.query import Query, Released, Round
-from discreet.privacy.sensitivity.fixed_point import Grid
-from discreet.privacy.sensitivity.sets import Geometry, Interval
+from discreet.privacy.sensitivity.fixed_point import (
+    CAPACITY_BITS,
+    ROUNDING,
+    Grid,
+    SensitivitySet,
+    capacity_bits,
+    check_share,
+    plan_noise,
+    sd_of,
+)
+from discreet.privacy.sensitivity.sets import Interval
 
 # Every record counts as one.
 COUNTED = ByCell(None, False, (number(1.0),), alone=True)
@@ -48,6 +54,13 @@ class _Account:
     seeded: bool = False
 
 
+class _Prepared(NamedTuple):
+    """Sums of a question that may be asked later, and the grid that they were taken on."""
+
+    grid_bits: int
+    sums: IntArray
+
+
 class Gate:
     """Spends one budget on sums over one source of records.
 
@@ -59,8 +72,8 @@ class Gate:
         What may be spent, all rounds together.
     neighbours
         "replace-one", where the number of records is public, or "add-remove", where it is private.
-    on_rows
-        Told the number of rows just read, for progress bars.
+    progress
+        Is given the number of rows just read, for progress bars.
 
     Privacy
     -------
@@ -88,10 +101,10 @@ class Gate:
         self.neighbours: Neighbours = neighbours
         self._account = _Account()
         self._records = records
-        self._on_rows = progress
+        self._progress = progress
         self._bits = CAPACITY_BITS if self.counts_rows else capacity_bits(neighbours, records.n)
         self._count: float | None = None if self.counts_rows else float(records.n)
-        self._prepared: dict[int, tuple[Query, int, IntArray]] = {}
+        self._prepared: dict[Query, _Prepared] = {}
 
     def sampled(self, part: float, share: float) -> "Gate | None":
         """A gate on about so large a part of the records, which spends from the same budget.
@@ -99,7 +112,7 @@ class Gate:
         None where no column was named that chooses a sample. Its number of records is private, and is released with a
         ``share`` of the budget. Proof: docs/proofs/gate.md, lemma 15.
         """
-        records = sample_of(self._records, part, part * self.n, self._on_rows)
+        records = self._records.sample(part, part * self.n, self._progress)
         if records is None:
             return None
         gate = copy(self)
@@ -154,7 +167,7 @@ class Gate:
         """Share of the budget that is left."""
         return max(0.0, 1.0 - self.spent)
 
-    def noise_sd(self, geometry: Geometry, share: float) -> float:
+    def noise_sd(self, geometry: SensitivitySet, share: float) -> float:
         """Noise that a release would have, without touching the records; of the first number for `MeanSquare`."""
         check_share(share)
         return sd_of(*self._plan(geometry, share), self.pure)
@@ -170,11 +183,11 @@ class Gate:
         """Take the sums of questions that may be asked later, all in one pass over the records.
 
         Nothing is charged and nothing leaves: what is not asked for is forgotten with the gate. Questions must be
-        public, as those of `ask` are; they are recognised by being the same objects.
+        public, as those of `ask` are; a question is recognised as the same object, and equals no other.
         """
         grids = [self._plan(query.geometry, query.share)[0] for query in queries]
         for query, grid, sums in zip(queries, grids, self._sums(queries, grids), strict=True):
-            self._prepared[id(query)] = query, grid.grid_bits, sums
+            self._prepared[query] = _Prepared(grid.grid_bits, sums)
 
     def ask(self, *queries: Query) -> tuple[Released, ...]:
         """Release noisy sums, all in one pass over the records.
@@ -226,7 +239,7 @@ class Gate:
     def _total(self) -> float:
         return self.budget.epsilon if self.pure else self.mu
 
-    def _plan(self, geometry: Geometry, share: float) -> tuple[Grid, float]:
+    def _plan(self, geometry: SensitivitySet, share: float) -> tuple[Grid, float]:
         aside = self.budget.delta is not None and sets_slack_aside(self.budget.epsilon, self.budget.delta)
         unit = self._records.unit
         return plan_noise(geometry, share, self._total, self.pure, self.neighbours, self._bits, aside, unit)
@@ -260,9 +273,11 @@ class Gate:
 
     def _known_sums(self, queries: tuple[Query, ...], grids: list[Grid]) -> list[IntArray]:
         """Sums that were prepared on the same grids; a pass over the records where any is missing."""
-        known = [self._prepared.get(id(query)) for query in queries]
+        known = [self._prepared.get(query) for query in queries]
         found = [
-            each[2] for each, grid in zip(known, grids, strict=True) if each is not None and each[1] == grid.grid_bits
+            each.sums
+            for each, grid in zip(known, grids, strict=True)
+            if each is not None and each.grid_bits == grid.grid_bits
         ]
         return found if len(found) == len(queries) else self._sums(queries, grids)
 
@@ -270,7 +285,7 @@ class Gate:
         grouped = self._group_sums(queries, grids)
         if grouped is not None:
             return grouped
-        total = self._records.sum(Sums(queries, tuple(grids)), self._on_rows)
+        total = self._records.sum(Sums(queries, tuple(grids)), self._progress)
         return np.split(total, np.cumsum([grid.length for grid in grids])[:-1])
 
     def _group_sums(self, queries: tuple[Query, ...], grids: list[Grid]) -> list[IntArray] | None:
@@ -280,7 +295,7 @@ class Gate:
         plain = all(each.partition is None or isinstance(each.partition, Partition) for each in maps)
         if len(maps) < len(queries) or not plain or len(partitions) > 1 or any(grid.by_cell is None for grid in grids):
             return None
-        return _by_cell(self._records, partitions.pop() if partitions else None, maps, grids, self._on_rows)
+        return _by_cell(self._records, partitions.pop() if partitions else None, maps, grids, self._progress)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -319,7 +334,7 @@ def _by_cell(
 
 
 def _by_arm(table: IntArray, map_: ByCell) -> IntArray:
-    """Sums by cell and arm, those together that a map does not tell apart."""
+    """Sums by cell and arm, added up over arms where a map does not separate them."""
     if map_.partition is None:
         table = table.sum(axis=0, keepdims=True)
     return table.ravel() if map_.arms else table.sum(axis=1)

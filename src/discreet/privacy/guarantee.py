@@ -7,8 +7,7 @@ from typing import Any, Literal, get_args
 
 from discreet.exceptions import InvalidBudget, InvalidInput
 from discreet.privacy.accountant import Profile, profile_of
-from discreet.privacy.budget import Budget
-from discreet.privacy.events import ClaimedEvent, Event, ParallelEvent, event_from_dict
+from discreet.privacy.budget import Budget, ClaimedEvent, Event, ParallelEvent, event_from_dict
 
 AUDIT_VERSION = 1
 """Goes up when instruments, neighbours or the matrix change so that older results no longer say the same."""
@@ -65,7 +64,7 @@ class Guarantee:
     epsilon, delta
         The statement; a delta of None or 0 is pure epsilon, and is kept as 0.
     neighbours
-        Which two data sets may not be told apart: one record replaced, or one record added or removed.
+        Which two data sets must be indistinguishable: one record replaced, or one record added or removed.
     unit
         Whose data one record is.
     status

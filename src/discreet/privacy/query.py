@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 from discreet.data._arrays import Float, IntArray
 from discreet.data.records import Chunk
-from discreet.privacy.sensitivity.fixed_point import Grid
-from discreet.privacy.sensitivity.sets import Geometry
+from discreet.privacy.sensitivity.fixed_point import Grid, SensitivitySet
 
 
-@dataclass(frozen=True, slots=True)
+# Compared by identity: a gate recognises what was prepared by its being the very same question.
+@dataclass(frozen=True, slots=True, eq=False)
 class Query:
     """A sum over records.
 
@@ -30,7 +30,7 @@ class Query:
 
     name: str
     share: float
-    geometry: Geometry
+    geometry: SensitivitySet
     map: Callable[[Chunk], Any]
 
 

@@ -26,15 +26,18 @@ def effect_function_1(plain: dict[str, Any]) -> dict[str, Any]:
     return done
 
 
-def uplift_pairs(plain: dict[str, Any]) -> dict[str, Any]:
-    """Effects by segment as first written: pairs whose sum is a count and whose difference is a sum of outcomes."""
-    if "pairs" not in plain:
-        return plain
-    done = {name: value for name, value in plain.items() if name not in {"pairs", "noise_sd"}}
-    sd = math.sqrt(2.0) * plain["noise_sd"]
+def segments_1(plain: dict[str, Any]) -> dict[str, Any]:
+    """Effects by segment of version 1, in its two shapes; ``look`` was the name of ``outcome_moments``.
+
+    The first wrote pairs whose sum is a count and whose difference is a sum of outcomes.
+    """
+    done = {"outcome_moments" if name == "look" else name: value for name, value in plain.items()}
+    if "pairs" not in done:
+        return done
+    pairs, sd = done.pop("pairs"), math.sqrt(2.0) * done.pop("noise_sd")
     done["noisy"] = {
-        "counts": [[up + down for up, down in arms] for arms in plain["pairs"]],
-        "sums": [[up - down for up, down in arms] for arms in plain["pairs"]],
+        "counts": [[up + down for up, down in arms] for arms in pairs],
+        "sums": [[up - down for up, down in arms] for arms in pairs],
         "count_sd": sd,
         "sum_sd": sd,
     }

@@ -18,7 +18,7 @@ from discreet.exceptions import InvalidInput
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
 from discreet.releases.protocol import Display
-from discreet.releases.wording import SUMS, columns, guarantee_words, listed, mechanism_words, plain_copy, rounds
+from discreet.releases.wording import SUMS, columns, guarantee_words, listed, mechanism_words, rounds
 
 
 def folded_critical(bias: float, alpha: float) -> float:
@@ -196,7 +196,7 @@ class Release:
         object.__setattr__(self, "n", float(self.n))
         object.__setattr__(self, "notes", tuple(notes))
         object.__setattr__(self, "reference", {name: float(value) for name, value in self.reference.items()})
-        object.__setattr__(self, "adjustment", plain_copy(self.adjustment))
+        object.__setattr__(self, "adjustment", io.plain_copy(self.adjustment))
 
     def interval(self, alpha: float = 0.05) -> tuple[float, float]:
         """Interval that covers the effect with probability ``1 - alpha``, privacy noise included."""
@@ -235,7 +235,7 @@ class Release:
         return {name: share for name, share in shares.items() if name != SOURCES["clipping"] or share >= 0.005}
 
     def rounds(self) -> tuple[tuple[str, int, float | None], ...]:
-        """What was released, in order: name, how many numbers, share of the budget (None where none can be told).
+        """What was released, in order: name, how many numbers, share of the budget (None where there is none).
 
         Disjoint parts of the records have a budget each, and shares are of that one.
         """

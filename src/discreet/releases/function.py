@@ -23,7 +23,7 @@ from discreet.releases import io
 from discreet.releases.average import StudyDesign
 from discreet.releases.plots import plot_effect
 from discreet.releases.protocol import Display
-from discreet.releases.wording import columns, guarantee_words, listed, mechanism_words, plain_copy
+from discreet.releases.wording import columns, guarantee_words, listed, mechanism_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,8 +33,6 @@ FORMAT = "discreet-effect-release"
 _ROWS = 16_384
 # Sizes that a file may ask for: far above what any public rule chooses.
 _MOST_CURVES = 64
-# Bits below the largest number of the factor that a file keeps: widths of intervals move by less than a thousandth.
-_BITS = 14
 
 
 class Curve(NamedTuple):
@@ -93,7 +91,7 @@ class EffectRelease:
 
     Privacy
     -------
-    Everything here is covered by ``guarantee``: queries, intervals at any level, pictures and files cost nothing more.
+    Everything here is covered by ``guarantee``: queries, intervals at any level, figures and files cost nothing more.
 
     Examples
     --------
@@ -153,7 +151,7 @@ class EffectRelease:
             raise InvalidInput("importance must name each covariate once; check the file.")
         for array in arrays:
             array.flags.writeable = False
-        object.__setattr__(self, "adjustment", plain_copy(self.adjustment))
+        object.__setattr__(self, "adjustment", io.plain_copy(self.adjustment))
 
     @cached_property
     def basis(self) -> Basis:
@@ -298,7 +296,7 @@ class EffectRelease:
         plain["marginals"] = [marginal.tolist() for marginal in self.marginals]
         plain["windows"] = [window and list(window) for window in self.windows]
         plain |= {name: plain[name].tolist() for name in ("coefficients", "average")}
-        plain["factor"] = _in_steps(self.factor)
+        plain["factor"] = io.triangular_to_steps(self.factor)
         centre = plain.pop("centre")
         return io.head(FORMAT) | plain | ({} if centre is None else {"centre": centre.tolist()})
 
@@ -314,7 +312,7 @@ class EffectRelease:
             rest["windows"] = tuple(window and tuple(map(float, window)) for window in rest["windows"])
             arrays = {"coefficients", "average", "centre"} & rest.keys()
             rest |= {name: np.array(rest[name], dtype=np.float64) for name in arrays}
-            rest |= {"factor": _from_steps(**rest["factor"]), "n": float(rest["n"])}
+            rest |= {"factor": io.triangular_from_steps(**rest["factor"]), "n": float(rest["n"])}
             for name in ("importance", "reference"):
                 rest[name] = {str(key): float(value) for key, value in rest[name].items()}
             return cls(**rest)
@@ -368,37 +366,11 @@ class EffectRelease:
 
 
 def _fits(window: Window | None, column: Levels | Range) -> bool:
-    """Whether there is no window, or one of a range: inside it, and no narrower than two looks make it."""
+    """Whether there is no window, or one of a range: inside it, and no narrower than two rounds make it."""
     if window is None:
         return True
     middle, half = window
     return isinstance(column, Range) and half >= NARROWEST - 1e-9 and abs(middle) + half <= 1.0 + 1e-9
-
-
-def _in_steps(factor: Float) -> dict[str, Any]:
-    """A triangular factor as whole numbers of one step: in each row how many zeros come next, and a number, in turn.
-
-    Most covariates have little to do with each other, so that this takes a tenth of the room of decimals.
-    """
-    largest = float(np.abs(factor).max())
-    step = 2.0 ** (math.floor(math.log2(largest)) - _BITS) if largest else 1.0
-    rows = []
-    for i, row in enumerate(np.rint(factor / step).astype(int)):
-        there = np.flatnonzero(row[: i + 1])
-        zeros = np.diff(there, prepend=-1) - 1
-        rows.append(np.column_stack([zeros, row[there]]).ravel().tolist())
-    return {"step": step, "rows": rows}
-
-
-def _from_steps(step: float, rows: list[list[int]]) -> Float:
-    factor = np.zeros((len(rows), len(rows)))
-    for i, row in enumerate(rows):
-        zeros, numbers = np.array(row, dtype=np.int64).reshape(-1, 2).T
-        there = np.cumsum(zeros + 1) - 1
-        if np.any(zeros < 0) or np.any(there > i):
-            raise InvalidInput("factor must be triangular, a row for each coefficient; check the file.")
-        factor[i, there] = numbers
-    return factor * float(step)
 
 
 def _size(facts: Mapping[str, Any]) -> Size:

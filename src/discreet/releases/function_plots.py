@@ -1,4 +1,4 @@
-"""Pictures of what differs between people: whom to treat first, and what the effect goes with."""
+"""Plots of what differs between people: whom to treat first, and what the effect goes with."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol

@@ -1,7 +1,7 @@
-"""Pictures of releases: few marks, plain words, colours that everyone can tell apart.
+"""Plots of releases: few marks, plain words, colours that everyone can distinguish.
 
-Matplotlib is imported when a picture is drawn. Figures are made without pyplot unless an interactive one is asked for,
-so that drawing in a report never touches a notebook's figures.
+Matplotlib is imported when something is plotted. Figures are made without pyplot unless an interactive one is asked
+for, so that plotting in a report never touches a notebook's figures.
 """
 
 import io
@@ -217,13 +217,13 @@ _VARIABLES = {
 
 
 def require() -> None:
-    """Refuse, in one sentence, if what pages and pictures need is not installed."""
+    """Refuse, in one sentence, if what pages and plots need is not installed."""
     try:
         import jinja2  # noqa: F401
         import matplotlib  # noqa: F401
     except ImportError:
         raise MissingExtra(
-            "Pictures and pages need matplotlib and Jinja2: install them with pip install 'discreet[plots]'."
+            "Plots and pages need matplotlib and Jinja2: install them with pip install 'discreet[plots]'."
         ) from None
 
 
@@ -252,11 +252,11 @@ def _draw_interval(release: Release, ax: "Axes") -> None:
             color=INK if words else MUTED,
             fontweight="bold" if words else "normal",
         )
-    room = 0.16 * (high - low) or 1.0
-    left, right = min(low - room, 0.0 - room / 2), max(high + room, room / 2)
+    margin = 0.16 * (high - low) or 1.0
+    left, right = min(low - margin, 0.0 - margin / 2), max(high + margin, margin / 2)
     # Zero is the question that readers come with, unless it is so far away that showing it would hide the interval.
     if max(0.0 - high, low, 0.0) > 4 * (high - low):
-        left, right = low - room, high + room
+        left, right = low - margin, high + margin
         side, words = (
             ("right", "no effect lies further right →") if high < 0 else ("left", "← no effect lies further left")
         )
@@ -295,8 +295,8 @@ def legend(ax: "Axes", names: Mapping[str, str], above: bool = False) -> None:
     from matplotlib.patches import Patch
 
     handles = [Patch(color=COLOURS[name], label=label) for name, label in names.items()]
-    where: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (-0.01, 1.0)} if above else {}
-    where = where or {"loc": "upper left", "bbox_to_anchor": (-0.01, -0.1)}
+    anchor: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (-0.01, 1.0)} if above else {}
+    anchor = anchor or {"loc": "upper left", "bbox_to_anchor": (-0.01, -0.1)}
     ax.legend(
         handles=handles,
         ncols=len(handles),
@@ -306,7 +306,7 @@ def legend(ax: "Axes", names: Mapping[str, str], above: bool = False) -> None:
         handleheight=1.0,
         columnspacing=1.6,
         borderaxespad=0.2,
-        **where,
+        **anchor,
     )
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.data.bounds import Bounds, Range, Spec
 from discreet.exceptions import UnsupportedRelease
-from discreet.privacy.guarantee import Guarantee
 from discreet.releases.average import SOURCES, Release
 from discreet.releases.function import EffectRelease
 from discreet.releases.function_plots import gains_figure, importance_figure
-from discreet.releases.plots import effect_figure, release_figure, require, segments_figure, svg
+from discreet.releases.page import bounds_rows, guarantee_facts, guess, inline_figure, page
+from discreet.releases.plots import effect_figure, release_figure, segments_figure
 from discreet.releases.protocol import AnyRelease
 from discreet.releases.segments import UpliftRelease
 from discreet.releases.wording import rounds
@@ -27,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _COLOURS = {"sampling": "blue", "privacy": "orange", "nuisance": "green", "clipping": "purple"}
-_WORDS = {
+_EXPLANATIONS = {
     "sampling": "the study has a limited number of records, and another sample would give another answer. "
     "Only more records can shrink this part.",
     "privacy": "random noise was added to the result itself, so that no single record shows. A larger privacy budget "
@@ -37,14 +34,10 @@ _WORDS = {
     "clipping": "extreme values were limited, so that no record can dominate. The interval allows in full for the "
     "error that this may have caused.",
 }
-# How often an attacker who knows all other records is right, and what to call it.
-_STRENGTH = ((0.53, "Very strong"), (0.62, "Strong"), (0.77, "Moderate"), (0.92, "Limited"), (1.0, "Weak"))
-# A hyphen that stands for a minus: before a number, or in its exponent. It would look poor, and lines break after it.
-_HYPHEN = re.compile(r"(?<![\w-])-(?=[\d.])|(?<=\de)-(?=\d)")
 
 
 def render(release: Release, *, title: str | None = None, extra_figures: Sequence[tuple[str, Figure]] = ()) -> str:
-    """The page as text: HTML with its style and pictures inside, so that it needs no network.
+    """The page as text: HTML with its style and figures inside, so that it needs no network.
 
     Parameters
     ----------
@@ -53,7 +46,7 @@ def render(release: Release, *, title: str | None = None, extra_figures: Sequenc
     title : str, optional
         The page's title.
     extra_figures : sequence of (caption, matplotlib Figure)
-        Further pictures. They are not covered by the release's guarantee: draw them from releases only.
+        Further figures. They are not covered by the release's guarantee: draw them from releases only.
     """
     numbers = [("estimate", release.text(release.estimate))]
     numbers += [(f"{100 - 100 * alpha:g} % interval", release.interval_text(alpha)) for alpha in (0.2, 0.1, 0.05, 0.01)]
@@ -70,12 +63,12 @@ def render(release: Release, *, title: str | None = None, extra_figures: Sequenc
         finding=finding(release),
         records=release.records.capitalize(),
         design="an observational study" if release.design == "observational" else "treatment assigned by design",
-        picture=picture(release_figure(release), finding(release)),
+        figure=inline_figure(release_figure(release), finding(release)),
         guarantee=guarantee_facts(release.guarantee),
         guess=guess(release.guarantee),
         sources=_sources(release),
         notes=release.notes,
-        extra_figures=[(caption, picture(figure, caption)) for caption, figure in extra_figures],
+        extra_figures=[(caption, inline_figure(figure, caption)) for caption, figure in extra_figures],
         methods=release.methods(),
         numbers=numbers,
         rounds=[
@@ -131,64 +124,9 @@ def facts(release: Release) -> dict[str, Any]:
 
 
 def figures(release: Release, most: int) -> list[tuple[str, Figure]]:
-    """Captions and figures of a release: one picture, however many are wanted."""
+    """Captions and figures of a release: one figure, however many are wanted."""
     caption = "The estimate with its 80 % and 95 % intervals, and where the uncertainty comes from."
     return [(caption, release_figure(release))][:most]
-
-
-def guess(guarantee: Guarantee) -> dict[str, Any]:
-    """How often someone who knows all other records is right about one, at most, where a coin is right half the time.
-
-    The best test between two neighbouring data sets, each with probability one half, is right with probability
-    (1 + total variation) / 2, and the total variation is the delta at epsilon = 0.
-    """
-    factor = math.exp(min(guarantee.epsilon, 700.0))
-    stated = (factor - 1 + 2 * guarantee.delta) / (factor + 1)
-    right = (1 + min(stated, guarantee.delta_at(0.0), 1.0)) / 2
-    # Rounded up: a promise must not sound stronger than it is.
-    times = math.ceil(1000 * right - 1e-9) / 10
-    word = next(word for limit, word in _STRENGTH if right <= limit)
-    return {"right": right, "times": f"{times:g}", "length": f"{times - 50:.1f}", "word": word}
-
-
-def guarantee_facts(guarantee: Guarantee) -> dict[str, Any]:
-    """A guarantee as the templates want it."""
-    return {
-        "unit": guarantee.unit,
-        "neighbours": guarantee.neighbours,
-        "status": guarantee.status,
-        "public": guarantee.public,
-        "budget": str(guarantee.budget),
-        "factor": f"{math.exp(guarantee.epsilon):.3g}" if guarantee.epsilon < 700 else "more than 1e+304",
-        "delta": f"{guarantee.delta:.3g}" if guarantee.delta else "",
-        "one_in": f"{1 / guarantee.delta:,.0f}" if guarantee.delta > 1e-15 else "",
-        "audit": guarantee.audit,
-        "proofs": [f"docs/proofs/{name}" for name in (guarantee.proof or "").split(", ") if name],
-    }
-
-
-def page(template: str, **context: Any) -> str:
-    """Fill a template; everything is escaped but the pictures that this package drew."""
-    require()
-    import jinja2
-
-    templates = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    templates.filters["minus"] = lambda text: _HYPHEN.sub("\N{MINUS SIGN}", str(text))
-    return templates.get_template(template).render(context)
-
-
-def picture(figure: Figure, description: str) -> Any:
-    """A figure as it may stand in a template unescaped; the description is for those who cannot see it."""
-    drawn = svg(figure, description)
-    from markupsafe import Markup
-
-    return Markup(drawn)
 
 
 def _sources(release: Release) -> list[dict[str, str]]:
@@ -200,44 +138,29 @@ def _sources(release: Release) -> list[dict[str, str]]:
             "share": f"{100 * shares[SOURCES[name]]:.0f} %",
             "words": words,
         }
-        for name, words in _WORDS.items()
+        for name, words in _EXPLANATIONS.items()
         if SOURCES[name] in shares
     ]
 
 
-def bounds_rows(bounds: Bounds) -> list[tuple[str, str]]:
-    """Declared bounds, a row each."""
-    low, high = bounds.propensity
-    rows = [("outcome", _spec(bounds.outcome_range)), ("probability of treatment", f"{low:g} to {high:g}")]
-    if bounds.treatment is not None:
-        rows.append(("treatment", f"{bounds.treatment[0]} (control), {bounds.treatment[1]} (treated)"))
-    return rows + [(f"covariate {name}", _spec(spec)) for name, spec in zip(bounds.names, bounds.columns, strict=True)]
-
-
-def _spec(spec: Spec) -> str:
-    words = f"{spec.low:g} to {spec.high:g}" if isinstance(spec, Range) else ", ".join(map(str, spec.levels))
-    other = "" if isinstance(spec, Range) or spec.other is None else f"; anything else counts as {spec.other}"
-    return words + other + ("" if spec.fill is None else f"; missing counts as {spec.fill}")
-
-
-# A picture each for the covariates that matter most, while they have this share of the effect's variance.
-_PICTURES, _LEAST = 4, 0.01
+# A figure each for the covariates that matter most, while they have this share of the effect's variance.
+_MOST_FIGURES, _LEAST = 4, 0.01
 # Segments whose effects differ by so many standard deviations differ; their variances are estimates.
 _APART = 2.2
 
 
 def render_effect(release: EffectRelease, *, title: str | None = None) -> str:
-    """The page about an effect function: HTML with its style and pictures inside, so that it needs no network."""
+    """The page about an effect function: HTML with its style and figures inside, so that it needs no network."""
     ranked = sorted(release.importance, key=lambda name: -release.importance[name])
-    drawn = [name for name in ranked[:_PICTURES] if release.importance[name] >= _LEAST] or ranked[:1]
-    pictures: list[tuple[str, Any]] = []
+    drawn = [name for name in ranked[:_MOST_FIGURES] if release.importance[name] >= _LEAST] or ranked[:1]
+    figures_: list[tuple[str, Any]] = []
     if _differs(release):
-        shares = picture(importance_figure(release.importance), "Shares of the effect's variance by covariate")
-        pictures.append(("What the effect goes with: the share of its variance that each covariate has.", shares))
-    pictures += [
+        shares = inline_figure(importance_figure(release.importance), "Shares of the effect's variance by covariate")
+        figures_.append(("What the effect goes with: the share of its variance that each covariate has.", shares))
+    figures_ += [
         (
             f"The effect along {name}, the other covariates averaged. Bands are 95 % and 80 % intervals at each point.",
-            picture(effect_figure(release, name), f"The effect along {name}"),
+            inline_figure(effect_figure(release, name), f"The effect along {name}"),
         )
         for name in drawn
     ]
@@ -245,25 +168,27 @@ def render_effect(release: EffectRelease, *, title: str | None = None) -> str:
     numbers += [(f"share of {name}", f"{100 * share:.0f} %") for name, share in release.importance.items()]
     # Thousands of numbers that nobody reads: the file has them.
     plain = release.to_dict() | {"factor": "see the file"}
-    return _page(release, title, effect_finding(release), pictures, numbers, None, plain)
+    return _page(release, title, effect_finding(release), figures_, numbers, None, plain)
 
 
 def render_segments(release: UpliftRelease, *, title: str | None = None) -> str:
-    """The page about effects by segment: HTML with its style and pictures inside, so that it needs no network."""
+    """The page about effects by segment: HTML with its style and figures inside, so that it needs no network."""
     effects = segments_figure(
         release.partition.labels(), release.effects, release.interval(), "effect of treatment (95 % intervals)"
     )
-    pictures = [
-        ("The effect in each segment, with 95 % intervals.", picture(effects, "The effect in each segment")),
+    figures_ = [
+        ("The effect in each segment, with 95 % intervals.", inline_figure(effects, "The effect in each segment")),
         (
             "What it is worth to treat the segments with the largest effects first, per person of all, treated or not. "
             "The band is a 95 % interval at each point.",
-            picture(gains_figure(release.uplift_curve(), "95 %"), "What treating the best segments first is worth"),
+            inline_figure(
+                gains_figure(release.uplift_curve(), "95 %"), "What treating the best segments first is worth"
+            ),
         ),
     ]
     numbers = [("segments", str(release.partition.count))]
     numbers += [(name, str(value)) for name, value in release.settings.items() if name != "segments"]
-    return _page(release, title, segments_finding(release), pictures, numbers, release.shown(), release.to_dict())
+    return _page(release, title, segments_finding(release), figures_, numbers, release.shown(), release.to_dict())
 
 
 def effect_facts(release: EffectRelease) -> dict[str, Any]:
@@ -347,7 +272,7 @@ def _page(
     release: EffectRelease | UpliftRelease,
     title: str | None,
     found: str,
-    pictures: Sequence[tuple[str, Any]],
+    figures_: Sequence[tuple[str, Any]],
     numbers: Sequence[tuple[str, str]],
     table: tuple[list[str], list[list[str]]] | None,
     plain: dict[str, Any],
@@ -363,7 +288,7 @@ def _page(
         design="an observational study" if release.design == "observational" else "treatment assigned by design",
         guarantee=guarantee_facts(release.guarantee),
         guess=guess(release.guarantee),
-        pictures=pictures,
+        figures=figures_,
         table=table,
         notes=release.notes,
         methods=release.methods(),
@@ -433,11 +358,12 @@ def render_page(release: AnyRelease, *, title: str | None = None) -> str:
     Examples
     --------
     >>> import discreet as dc
-    >>> from discreet.testing import seeded_noise
-    >>> with seeded_noise(0):
-    ...     trial = dc.DifferenceInMeans(epsilon=1, bounds=dc.Bounds(outcome=(0, 1)))
-    ...     release = trial.fit([0, 1] * 50, [0, 0, 1, 1] * 25).release_
-    >>> "differential privacy" in render_page(release, title="Our trial")
+    >>> from discreet.datasets import private_ci_rct
+    >>> trial = private_ci_rct(n=200, seed=1)
+    >>> with dc.testing.seeded_noise(0):
+    ...     means = dc.DifferenceInMeans(epsilon=1.0, bounds=trial.bounds).fit(trial.Y, trial.T, X=trial.X)
+    >>> page = dc.render_page(means.release_, title="Effect of the drug")
+    >>> "<title>Effect of the drug</title>" in page
     True
     """
     kind = kind_of(release)
@@ -454,10 +380,10 @@ def save_page(release: AnyRelease, path: str | Path, *, title: str | None = None
     Examples
     --------
     >>> import discreet as dc
-    >>> from discreet.testing import seeded_noise
-    >>> with seeded_noise(0):
-    ...     trial = dc.DifferenceInMeans(epsilon=1, bounds=dc.Bounds(outcome=(0, 1)))
-    ...     release = trial.fit([0, 1] * 50, [0, 0, 1, 1] * 25).release_
-    >>> save_page(release, "trial.html")
+    >>> from discreet.datasets import private_ci_rct
+    >>> trial = private_ci_rct(n=200, seed=1)
+    >>> with dc.testing.seeded_noise(0):
+    ...     means = dc.DifferenceInMeans(epsilon=1.0, bounds=trial.bounds).fit(trial.Y, trial.T, X=trial.X)
+    >>> dc.save_page(means.release_, "page.html")
     """
     Path(path).write_bytes(render_page(release, title=title).encode())

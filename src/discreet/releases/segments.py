@@ -25,7 +25,7 @@ from discreet.releases.average import StudyDesign
 from discreet.releases.function_plots import plot_gains
 from discreet.releases.plots import plot_segments
 from discreet.releases.protocol import Display
-from discreet.releases.wording import guarantee_words, listed, mechanism_words, plain_copy
+from discreet.releases.wording import guarantee_words, listed, mechanism_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,7 +65,7 @@ class UpliftRelease:
         "arms" where both arms are counted and summed apart, "signed" where they share a sum.
     noisy
         Counts and sums of outcomes (in halves of their range, from its middle) by segment and arm, and their noise.
-    look
+    outcome_moments
         Number of records, mean and mean square of the outcome, and the noise of the latter.
     propensity
         Probability of treatment where it is one known number.
@@ -94,7 +94,7 @@ class UpliftRelease:
     partition: Partition | Clusters
     kind: Kind
     noisy: Table
-    look: OutcomeMoments
+    outcome_moments: OutcomeMoments
     propensity: float | None
     weighted: bool
     guarantee: Guarantee
@@ -118,10 +118,10 @@ class UpliftRelease:
             for ends, count in zip(self.partition.ends(), _counts(self.partition), strict=True)
         )
         if self.kind == "arms":
-            means = arm_means(self.noisy, self.look, self.bounds, self.weighted)
+            means = arm_means(self.noisy, self.outcome_moments, self.bounds, self.weighted)
         else:
             assert self.propensity is not None
-            means = signed_effects(self.noisy, self.look, self.propensity)
+            means = signed_effects(self.noisy, self.outcome_moments, self.propensity)
         object.__setattr__(self, "_factors", factors)
         object.__setattr__(self, "_means", means)
         object.__setattr__(self, "_smoothed", [])
@@ -141,7 +141,8 @@ class UpliftRelease:
     @property
     def records(self) -> str:
         """The number of records in words: exact, or about so many where it is private."""
-        return f"{self.look.n:,.0f}" if self.guarantee.counts_public else f"about {self.look.n:,.0f}"
+        n = f"{self.outcome_moments.n:,.0f}"
+        return n if self.guarantee.counts_public else f"about {n}"
 
     @property
     def design(self) -> StudyDesign:
@@ -155,7 +156,7 @@ class UpliftRelease:
 
     @property
     def counts(self) -> Float:
-        """About how many records each segment has, at least as many as noise can tell."""
+        """About how many records each segment has, no fewer than noise allows to say."""
         return self._means.counts
 
     def interval(self, alpha: float = 0.05) -> tuple[Float, Float]:
@@ -303,22 +304,24 @@ class UpliftRelease:
         plain = {name: getattr(self, name) for name in _stored()}
         made = {name: plain[name].to_dict() for name in ("partition", "guarantee", "bounds")}
         made |= {"noisy": {name: np.asarray(part).tolist() for name, part in self.noisy._asdict().items()}}
-        made |= {"look": self.look._asdict(), "notes": list(self.notes)}
+        made |= {"outcome_moments": self.outcome_moments._asdict(), "notes": list(self.notes)}
         return io.head(FORMAT) | plain | made
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> UpliftRelease:
         """Read a release back; its guarantee is checked against its events again."""
-        rest = io.fields_of(plain, FORMAT, _stored())
+        rest = io.fields_of(plain, FORMAT, set(_stored()))
         with io.wrong_types_named():
             bounds = Bounds.from_dict(rest["bounds"])
             made = {
                 "partition": partition_from(rest["partition"], bounds),
                 "noisy": _table(**rest["noisy"]),
-                "look": OutcomeMoments(**{name: float(value) for name, value in rest["look"].items()}),
+                "outcome_moments": OutcomeMoments(
+                    **{name: float(value) for name, value in rest["outcome_moments"].items()}
+                ),
                 "guarantee": Guarantee.from_dict(rest["guarantee"]),
                 "bounds": bounds,
-                "settings": plain_copy(rest["settings"]),
+                "settings": io.plain_copy(rest["settings"]),
                 "notes": tuple(map(str, rest["notes"])),
             }
             return cls(**(rest | made))
@@ -376,8 +379,9 @@ def _level(alpha: float) -> str:
     return f"{100 * (1 - alpha):g} %"
 
 
-def _stored() -> set[str]:
-    return {part.name for part in fields(UpliftRelease) if part.init}
+def _stored() -> tuple[str, ...]:
+    """Names of the fields that a file holds, in its order."""
+    return tuple(part.name for part in fields(UpliftRelease) if part.init)
 
 
 def _counts(partition: Partition | Clusters) -> list[int]:

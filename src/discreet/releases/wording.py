@@ -1,12 +1,10 @@
 """What all releases share: how they put events into words."""
 
-import json
 import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from discreet.exceptions import InvalidInput
-from discreet.privacy.events import ClaimedEvent, Event, GaussianEvent, LaplaceEvent, ParallelEvent
+from discreet.privacy.budget import ClaimedEvent, Event, GaussianEvent, LaplaceEvent, ParallelEvent
 from discreet.privacy.guarantee import Guarantee
 
 RELATION = {
@@ -18,17 +16,6 @@ STATUS = {
     "claimed": " The guarantee is claimed, not proved.",
     "test": " This result was drawn with seeded noise: it is a test, and it is not private.",
 }
-
-
-def plain_copy(adjustment: object) -> dict[str, Any]:
-    """A copy through JSON: what cannot be written must not be released, and later changes must not reach it."""
-    try:
-        copy = json.loads(json.dumps(adjustment, allow_nan=False))
-    except (TypeError, ValueError, RecursionError):
-        copy = None
-    if not isinstance(copy, dict):
-        raise InvalidInput("what describes a release must be plain JSON by name; use text, numbers and lists.")
-    return copy
 
 
 def _spending(event: Event) -> tuple[int, float | None]:
@@ -49,16 +36,16 @@ def leaves(events: Iterable[Event]) -> Iterator[Event]:
             yield event
 
 
-def rounds(events: tuple[Event, ...], where: str = "") -> Iterator[tuple[str, int, float | None]]:
+def rounds(events: tuple[Event, ...], prefix: str = "") -> Iterator[tuple[str, int, float | None]]:
     spent = [_spending(event) for event in events]
     whole = math.fsum(cost or 0.0 for _, cost in spent)
     alike = len({type(event) for event in events}) == 1
     for event, (count, cost) in zip(events, spent, strict=True):
         if isinstance(event, ParallelEvent):
             for number, part in enumerate(event.parts, 1):
-                yield from rounds(part, f"{where}part {number}, ")
+                yield from rounds(part, f"{prefix}part {number}, ")
         else:
-            yield where + event.name, count, cost / whole if cost is not None and whole and alike else None
+            yield prefix + event.name, count, cost / whole if cost is not None and whole and alike else None
 
 
 def guarantee_words(guarantee: Guarantee) -> str:

@@ -1,4 +1,4 @@
-"""The application: routes behind the door, refusals in fixed words, and a worker beside them."""
+"""The application: routes behind their checks, refusals in fixed words, and a worker beside them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from discreet.exceptions import DiscreetError
 from discreet.serve.api import analyst as api
 from discreet.serve.api import curator as api_curator
 from discreet.serve.errors import Refusal
-from discreet.serve.middleware import Door
+from discreet.serve.middleware import AccessChecks
 from discreet.serve.pages import analyst as pages
 from discreet.serve.pages import curator as pages_curator
 from discreet.serve.pages import requests as pages_request
@@ -80,7 +80,7 @@ def create_app(settings: Settings) -> Any:
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(DataError, _unstorable)
-    app.add_middleware(Door, service=service)
+    app.add_middleware(AccessChecks, service=service)
     return app
 
 
@@ -110,7 +110,7 @@ async def _malformed(request: Request, error: Any) -> Response:
 
 
 async def _unstorable(request: Request, error: Any) -> Response:
-    """What a database cannot even look for: PostgreSQL knows no text with a NUL in it."""
+    """What a database cannot even search for: PostgreSQL knows no text with a NUL in it."""
     return _answer(request, *_fixed("malformed"))
 
 

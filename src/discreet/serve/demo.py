@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from discreet.datasets import draw
-from discreet.datasets.demo import DATA, HOME, OUTCOME, PUBLIC, TREATMENT, TRIAL, table
+from discreet.datasets._demo import DATA, HOME, OUTCOME, PUBLIC, TREATMENT, TRIAL, table
 from discreet.privacy.budget import Budget
 from discreet.serve.domain import administration as curating
 from discreet.serve.domain import datasets as catalogue
@@ -60,7 +60,7 @@ def prepare(settings: Settings, *, n: int = 20_000) -> dict[str, str]:
         study = draw(design, n, seed)
         pq.write_table(table(study.X, study.T, study.Y, outcome), home / file)
         shared: Any = {"source": file, "outcome": outcome, "treatment": TREATMENT, "bounds": PUBLIC.to_dict()}
-        curating.register(service, curator, curating.NewDataset(**facts, **shared))
+        curating.register(service, curator, catalogue.NewDataset(**facts, **shared))
         curating.allow(service, curator, facts["id"], "analyst", Budget(epsilon=4.0, delta=1e-5))
     if "clinic-stays" not in there:
         curating.allow(service, curator, "clinic-stays", "colleague", Budget(epsilon=2.0, delta=1e-5))

@@ -1,4 +1,4 @@
-"""What an analyst may be told when something is refused: fixed texts that depend on the request and nothing else."""
+"""What an analyst may know when something is refused: fixed texts that depend on the request and nothing else."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ TEXTS: dict[str, tuple[int, str]] = {
         "Curators make accounts and tokens for analysts, and tokens for themselves: whoever runs the service makes "
         "those of other curators, with discreet serve --curator.",
     ),
-    "unexpected": (500, "Something went wrong that should not have: nothing more is said, and it has been noted."),
+    "unexpected": (500, "Something went wrong that should not have: nothing more is shown, and it has been noted."),
 }
 
-# What became of a job, told in the same words whatever the records are.
+# What became of a job, in the same words whatever the records are.
 FAILURES = {
     "source": "The source of this data set is not what a curator registered, or is out of reach. Nothing was charged.",
     "budget": "A cap was lowered after the request came, and it does not fit any more. Nothing was charged.",

@@ -58,7 +58,7 @@ _UPLOAD = re.compile(r"/releases/[^/]+/upload")
 _log = logging.getLogger("discreet.serve")
 
 
-class Door:
+class AccessChecks:
     """The application behind its checks."""
 
     def __init__(self, app: App, service: Service) -> None:
@@ -74,6 +74,8 @@ class Door:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        # Nobody, until somebody is recognised: pages ask in either case.
+        scope.setdefault("state", {})["identity"] = None
         send = self._timed(scope, _with_headers(scope, send, self._service.settings.https))
         try:
             await self._enter(scope, receive, send)
@@ -111,7 +113,7 @@ class Door:
             receive = await self._whole(path, headers, receive)
         if unsafe and identity.csrf is not None:
             receive = await _unforged(scope, receive, identity.csrf)
-        scope.setdefault("state", {})["identity"] = identity
+        scope["state"]["identity"] = identity
         await self._app(scope, receive, send)
 
     async def _identity(self, headers: Headers) -> Identity | None:
@@ -129,8 +131,8 @@ class Door:
         known, until = self._known.get(key, (None, 0.0))
         if until > time.monotonic():
             return known
-        look = by_token if key[0] == "token" else by_session
-        found = await run_sync(look, self._service.engine, self._service.clock, key[1])
+        find = by_token if key[0] == "token" else by_session
+        found = await run_sync(find, self._service.engine, self._service.clock, key[1])
         if len(self._known) > _MOST:
             self._known.clear()
         self._known[key] = (found, time.monotonic() + _REMEMBER)
@@ -185,7 +187,7 @@ async def _unforged(scope: Scope, receive: Receive, csrf: str) -> Receive:
 
 
 def refused(scope: Scope, refusal: Refusal) -> Response:
-    """The answer to a request that got no further than the door."""
+    """The answer to a request that got no further than these checks."""
     page = not scope["path"].startswith("/api")
     if page and refusal.code in {"sign-in", "bad-token"}:
         headers = Headers(scope=scope)

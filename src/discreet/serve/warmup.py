@@ -11,7 +11,7 @@ from discreet.serve.domain import datasets as catalogue
 from discreet.serve.pages.rendering import templates
 from discreet.serve.service import Service
 
-# Of more data sets than these, the rest are computed when they are first looked at.
+# Of more data sets than these, the rest are computed when somebody first opens them.
 _MOST = 20
 
 
@@ -27,5 +27,5 @@ def warm(app: FastAPI, service: Service) -> None:
             asked = plans.Planned(epsilon=1.0, delta=1e-6)
             plans.curve(dataset, asked)
         except DiscreetError:
-            # Whatever cannot be computed now is said on its page.
+            # Whatever cannot be computed now is reported on its page.
             continue

@@ -14,7 +14,6 @@ from discreet.exceptions import BudgetExceeded, DiscreetError
 from discreet.serve.domain import budgets, jobs, releases, sources
 from discreet.serve.domain import datasets as catalogue
 from discreet.serve.domain import interactive_functions as functions
-from discreet.serve.domain.figures import drawn
 from discreet.serve.domain.requests import TITLES, Asked, estimator_for
 from discreet.serve.domain.users import new_id
 from discreet.serve.service import Service
@@ -32,7 +31,7 @@ class Withdrawn(Exception):
 
 
 class Worker:
-    """A thread that takes jobs from the queue until it is told to end."""
+    """A thread that takes jobs from the queue until it is asked to end."""
 
     def __init__(self, service: Service) -> None:
         self._service, self._over = service, threading.Event()
@@ -59,7 +58,7 @@ class Worker:
                     jobs.give_back(self._service)
                 while not self._over.is_set() and (row := jobs.claim(self._service)) is not None:
                     work(self._service, row)
-                    # The next one begins when this one may be seen to have ended: queues tell no more than schedules.
+                    # The next one begins when this one may be seen to have ended: queues reveal no more than schedules.
                     self._over.wait(jobs.until_seen(self._service, row["id"]))
             except Exception as error:
                 _log.error("jobs: %s", type(error).__name__)
@@ -93,7 +92,7 @@ def work(service: Service, row: dict[str, Any]) -> None:
 
 
 def _give_up(service: Service, row: dict[str, Any], why: str, why_charged: str = "failed-charged") -> None:
-    """End without a release: whatever was charged stays charged, and is said to be."""
+    """End without a release: whatever was charged stays charged, and is reported so."""
     if not jobs.ours(service, row):
         # Another server has taken it over: what the ledger says of it is no longer for this one to change.
         return
@@ -120,32 +119,30 @@ def _work(service: Service, row: dict[str, Any], heart: _Heart) -> None:
         if asked.kind == "dp-cate":
             made, secret = functions.fitted(estimator, dataset.source, **facts)
         else:
-            table, where = sources.opened(
+            table, rows = sources.opened(
                 dataset.source, bounds=estimator.bounds, propensity=dataset.propensity, **facts
             )
             heart.listen()
-            made, secret = estimator.fit_table(table, progress=heart.told, **facts, **where).release_, None
+            made, secret = estimator.fit_table(table, progress=heart.progress, **facts, **rows).release_, None
     if not catalogue.unchanged(dataset):
         raise DiscreetError("the source has changed while it was read.")
     heart.listen()
-    pictures = _drawn(made)
+    figures = _figures(made)
     name = new_id()
     budgets.settle(service, row["reservation"], made)
     visible = jobs.due(service, row)
     with service.engine.begin() as connection:
-        releases.store(
-            connection,
-            name=name,
+        new = releases.NewRelease(
+            id=name,
             job=row["id"],
             dataset=dataset.id,
             person=row["person"],
             kind=asked.kind,
             key=row["key"],
             title=f"{TITLES[asked.kind]} of {dataset.treatment} on {dataset.outcome}",
-            made=made,
-            pictures=pictures,
             created=visible,
         )
+        releases.store(connection, new, made, figures)
         if secret is not None:
             functions.keep(connection, name, secret)
         if not jobs.end(service, connection, row, visible, state="done", release=name, progress=100):
@@ -156,12 +153,12 @@ def _work(service: Service, row: dict[str, Any], heart: _Heart) -> None:
         budgets.composed(service, account, as_recorded=as_recorded)
 
 
-def _drawn(made: Any) -> list[tuple[str, str]]:
-    """Pictures of a release; one that cannot be drawn must not cost what was paid for."""
+def _figures(made: Any) -> list[tuple[str, str]]:
+    """Figures of a release; one that cannot be drawn must not cost what was paid for."""
     try:
-        return drawn(made)
+        return releases.drawn_figures(made)
     except Exception as error:
-        _log.error("picture: %s", type(error).__name__)
+        _log.error("figure: %s", type(error).__name__)
         return []
 
 
@@ -187,8 +184,8 @@ class _Heart:
         if not self._wanted:
             raise Stopped
 
-    def told(self, what: str, done: int, total: int) -> None:
-        """Told of passes over the records; stops between two of them if nobody wants the job any more."""
+    def progress(self, what: str, done: int, total: int) -> None:
+        """Note a pass over the records; stop between two of them if nobody wants the job any more."""
         del done, total
         self._progress = min(90, int("".join(filter(str.isdigit, what)) or 0) * 5)
         if not self._wanted:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from discreet.audit.attacks.base import Attack, Run, by_black_box, judged, with_bounds, with_parts
+from discreet.audit._neighbours import Table
+from discreet.audit.attacks.base import Attack, Claim, LowerBounds, Run, by_black_box, judged, with_bounds, with_parts
 from discreet.audit.mechanism import claimed_budget, fitted
-from discreet.audit.neighbours import Table
 from discreet.audit.result import AuditResult
 from discreet.data.bounds import Bounds
 from discreet.papers.adum.estimator import ADUM
@@ -41,17 +41,12 @@ def range_for_max(estimator: Any, run: Run) -> AuditResult:
         np.abs(other.counts - one.counts).sum() / one.count_scale,
     )
     worst = "a record with an outcome of 11, and none" if relation == "add-remove" else "a record that changes its cell"
+    claim = Claim(estimator=fixed, attack="adum_range_for_max", budget=claimed, neighbours=relation)
     closed = judged(
-        fixed,
-        "adum_range_for_max",
-        claimed=claimed,
-        instrument="closed form",
-        epsilon=float(sum(moved)),
-        delta=0.0,
-        confidence=1.0,
-        trials=2,
+        claim,
+        "closed form",
+        LowerBounds(epsilon=float(sum(moved))),
         worst=worst,
-        neighbours=relation,
         notes=("Laplace noise: epsilons of the sums and of the counts add up, and are reached in their tails.",),
         picture={"kind": "laplace", "shift": float(moved[0])},
     )
@@ -61,17 +56,14 @@ def range_for_max(estimator: Any, run: Run) -> AuditResult:
     def noisy_sum(table: Table) -> dict[str, float]:
         return {"sum": float(fitted(fixed, table).release_.sums[cell, arm])}
 
-    told = by_black_box(
-        fixed,
-        "adum_range_for_max",
+    simulated = by_black_box(
+        claim,
         (lambda: noisy_sum(few), lambda: noisy_sum(many)),
         run,
-        claimed=claimed,
         worst=worst,
-        neighbours=relation,
         notes=("seen: the noisy sum of the record's own cell.",),
     )
-    return with_parts(told, closed)
+    return with_parts(simulated, closed)
 
 
 def _make(budget: Budget) -> ADUM:

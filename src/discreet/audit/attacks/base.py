@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from discreet.audit.black_box import Counts, distinguish, most_epsilon
+from discreet.audit._black_box import Counts, distinguish, most_epsilon
 from discreet.audit.mechanism import fresh, name_of, names_of, numbers_of, rows_of
 from discreet.audit.result import AuditResult, Instrument, refuted, rounded_down
 from discreet.data._arrays import Float
@@ -30,7 +30,7 @@ class Run(NamedTuple):
     random_state: int = 0
     progress: Progress | None = None
 
-    def tell(self, what: str, done: int) -> None:
+    def report(self, what: str, done: int) -> None:
         """Say how far it is."""
         if self.progress is not None:
             self.progress(what, done, self.trials)
@@ -55,7 +55,7 @@ class Attack:
     trials
         How many runs it takes by default, on each data set (or with fresh secrets).
     chosen
-        Which settings were chosen after a first look at what the attack shows, with seeds of its own; empty if none.
+        Which settings were chosen after results of the attack had been seen, with seeds of its own; empty if none.
     make
         The mechanism in the paper's setting, at a budget.
     run_
@@ -95,65 +95,91 @@ def with_bounds(estimator: Any, bounds: Any, **given: Any) -> Any:
     return fresh(estimator, bounds=bounds, **given)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What an attack is run against.
+
+    Parameters
+    ----------
+    estimator, attack
+        The mechanism, and the name of the attack on it.
+    budget, neighbours
+        What it claims, and under which relation.
+    status
+        Whether it has a proof.
+    """
+
+    estimator: Any
+    attack: str
+    budget: Budget
+    neighbours: Neighbours = "replace-one"
+    status: Status = "claimed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LowerBounds:
+    """What an attack proves: by default exactly, from one run on either data set.
+
+    Parameters
+    ----------
+    epsilon, delta
+        Lower bounds at the claimed delta and at the claimed epsilon.
+    confidence
+        With which both hold together.
+    trials
+        How often the mechanism ran.
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    confidence: float = 1.0
+    trials: int = 2
+
+
 def judged(
-    estimator: Any,
-    attack: str,
-    *,
-    claimed: Budget,
+    claim: Claim,
     instrument: Instrument,
-    epsilon: float,
-    delta: float,
-    confidence: float,
-    trials: int,
+    bounds: LowerBounds,
+    *,
     worst: str,
-    neighbours: Neighbours = "replace-one",
-    status: Status = "claimed",
-    found: tuple[str, ...] = (),
     notes: tuple[str, ...] = (),
     picture: dict[str, Any] | None = None,
-    parts: tuple[AuditResult, ...] = (),
 ) -> AuditResult:
     """A result, with its verdict."""
     return AuditResult(
-        mechanism=name_of(estimator),
-        attack=attack,
-        claimed=claimed,
-        status=status,
-        epsilon_lower=epsilon,
-        delta_lower=delta,
-        confidence=confidence,
-        violated=refuted(claimed, epsilon, delta),
+        mechanism=name_of(claim.estimator),
+        attack=claim.attack,
+        claimed=claim.budget,
+        status=claim.status,
+        epsilon_lower=bounds.epsilon,
+        delta_lower=bounds.delta,
+        confidence=bounds.confidence,
+        violated=refuted(claim.budget, bounds.epsilon, bounds.delta),
         instrument=instrument,
-        neighbours=neighbours,
-        trials=trials,
+        neighbours=claim.neighbours,
+        trials=bounds.trials,
         worst=worst,
-        found=found,
         notes=notes,
         picture=picture or {},
-        parts=parts,
     )
 
 
 def by_black_box(
-    estimator: Any,
-    attack: str,
+    claim: Claim,
     worlds: tuple[Callable[[], Any], Callable[[], Any]],
     run: Run,
     *,
-    claimed: Budget,
     worst: str,
-    neighbours: Neighbours = "replace-one",
-    status: Status = "claimed",
     seeded: bool = True,
     notes: tuple[str, ...] = (),
 ) -> AuditResult:
-    """Run a mechanism on two data sets, again and again, and tell them apart.
+    """Run a mechanism on two data sets, again and again, and distinguish them.
 
     With ``seeded`` each run has a seed of its own, so that the whole can be repeated; the mechanism cannot know.
     """
     outputs: list[list[dict[str, float]]] = [[], []]
     for trial in range(run.trials):
-        run.tell(attack, trial)
+        run.report(claim.attack, trial)
         for world in (0, 1):
             if seeded:
                 with seeded_noise(_seed(run.random_state, trial, world)):
@@ -161,29 +187,24 @@ def by_black_box(
             else:
                 outputs[world].append(numbers_of(worlds[world]()))
     rows, names = rows_of(outputs[0] + outputs[1]), names_of(outputs[0] + outputs[1])
-    one, other = rows[: run.trials], rows[run.trials :]
-    told = distinguish(one, other, claimed.epsilon, claimed.delta or 0.0, run.confidence, names)
-    most = most_epsilon(run.trials, claimed.delta or 0.0, run.confidence)
+    epsilon, delta = claim.budget.epsilon, claim.budget.delta or 0.0
+    test = distinguish(rows[: run.trials], rows[run.trials :], epsilon, delta, run.confidence, names)
+    most = most_epsilon(run.trials, delta, run.confidence)
     return judged(
-        estimator,
-        attack,
-        claimed=claimed,
-        instrument="black box",
-        epsilon=told.epsilon_lower,
-        delta=told.delta_lower,
-        confidence=told.confidence,
-        trials=2 * run.trials,
+        claim,
+        "black box",
+        LowerBounds(
+            epsilon=test.epsilon_lower, delta=test.delta_lower, confidence=test.confidence, trials=2 * run.trials
+        ),
         worst=worst,
-        neighbours=neighbours,
-        status=status,
         notes=(
-            f"counted: {told.event}; {_counts(told.counts)}.",
+            f"counted: {test.event}; {_counts(test.counts)}.",
             f"so many runs can show an epsilon of {rounded_down(most)} at most."
             if most
             else "so few runs show nothing.",
             *notes,
         ),
-        picture=histograms(*told.scores),
+        picture=histograms(*test.scores),
     )
 
 
@@ -197,7 +218,7 @@ def _counts(counts: Counts) -> str:
 
 
 def histograms(one: Float, other: Float) -> dict[str, Any]:
-    """Two histograms on the same bins, for pictures."""
+    """Two histograms on the same bins, for figures."""
     both = np.concatenate([one, other])
     both = both[np.isfinite(both)]
     low, high = (float(end) for end in np.quantile(both, [0.002, 0.998]))
@@ -209,7 +230,7 @@ def histograms(one: Float, other: Float) -> dict[str, Any]:
 
 
 def two_normals(shift: float, one: float, other: float) -> dict[str, Any]:
-    """Two normal densities, in units of the first one's noise, for pictures."""
+    """Two normal densities, in units of the first one's noise, for figures."""
     return {"kind": "normals", "shift": shift / one, "sds": [1.0, other / one]}
 
 

@@ -10,9 +10,13 @@ from typing import Any
 
 import numpy as np
 
-import discreet.audit.one_run as canaries
+import discreet.audit._one_run as canaries
+from discreet.audit._lower_bounds import Law, least_epsilon
+from discreet.audit._neighbours import Table
 from discreet.audit.attacks.base import (
     Attack,
+    Claim,
+    LowerBounds,
     Run,
     by_black_box,
     histograms,
@@ -22,12 +26,10 @@ from discreet.audit.attacks.base import (
     with_bounds,
     with_parts,
 )
-from discreet.audit.lower_bounds import Law, least_epsilon
 from discreet.audit.mechanism import claimed_budget, fitted
-from discreet.audit.neighbours import Table
 from discreet.audit.result import AuditResult
 from discreet.data._arrays import Float
-from discreet.data.records import ArrayRecords
+from discreet.data.in_memory import ArrayRecords
 from discreet.datasets import Study, dp_cate
 from discreet.papers.common.arrays import gather
 from discreet.papers.common.influence import noise_factor
@@ -64,15 +66,11 @@ def _closed(estimator: Any, attack: str, pair: tuple[Table, Table], queries: Flo
     (one, sd), (other, sd_other) = (exact(estimator, table, queries) for table in pair)
     moved = float(np.linalg.norm(one - other))
     epsilon = least_epsilon(Law.normal(0.0, sd), Law.normal(moved, sd_other), claimed.delta or 0.0)
+    claim = Claim(estimator=estimator, attack=attack, budget=claimed)
     return judged(
-        estimator,
-        attack,
-        claimed=claimed,
-        instrument="closed form",
-        epsilon=epsilon,
-        delta=0.0,
-        confidence=1.0,
-        trials=2,
+        claim,
+        "closed form",
+        LowerBounds(epsilon=epsilon),
         worst=worst,
         notes=(
             f"all answers together move by {moved / sd:.3g} times the noise of one; the seed of the models is fixed.",
@@ -96,7 +94,7 @@ def forest(estimator: Any, run: Run) -> AuditResult:
     scores, secrets = [], []
     rng = rng_of(run.random_state)
     for trial in range(_CHOOSING + run.trials):
-        run.tell("canaries", max(0, trial - _CHOOSING))
+        run.report("canaries", max(0, trial - _CHOOSING))
         secret = rng.randint(0, 2, QUERIES)
         y = start.y.copy()
         y[:QUERIES] = np.where(secret, high, low)
@@ -114,15 +112,16 @@ def forest(estimator: Any, run: Run) -> AuditResult:
     least = canaries.choose_least(tried - middle, known, delta, max(1, run.trials // _CHOOSING), run.confidence)
     counted, truth = np.concatenate(scores[_CHOOSING:]) - middle, np.concatenate(secrets[_CHOOSING:])
     found = canaries.guess(counted, truth, least)
+    claim = Claim(estimator=estimator, attack="dp_cate_forest", budget=claimed)
     canary = judged(
-        estimator,
-        "dp_cate_forest",
-        claimed=claimed,
-        instrument="black box",
-        epsilon=canaries.least_epsilon(found, delta, run.confidence),
-        delta=canaries.least_delta(found, claimed.epsilon, run.confidence),
-        confidence=run.confidence,
-        trials=run.trials,
+        claim,
+        "black box",
+        LowerBounds(
+            epsilon=canaries.least_epsilon(found, delta, run.confidence),
+            delta=canaries.least_delta(found, claimed.epsilon, run.confidence),
+            confidence=run.confidence,
+            trials=run.trials,
+        ),
         worst="a record at a query, its outcome at either end of its range",
         notes=(
             f"{found.right:,} of {found.guessed:,} guesses at {found.secrets:,} secrets were right, in {run.trials} "
@@ -145,12 +144,11 @@ def identical_queries(estimator: Any, run: Run) -> AuditResult:
         one = with_bounds(small[0], small[0].bounds, random_state=int(rng.randint(2**31 - 1)))
         return {"mean": float(np.mean(fitted(one, table, queries=small[2]).effect()))}
 
-    told = by_black_box(
-        small[0],
-        "dp_cate_identical_queries",
+    claim = Claim(estimator=small[0], attack="dp_cate_identical_queries", budget=claimed_budget(estimator))
+    simulated = by_black_box(
+        claim,
         (lambda: answers(small_worlds[0]), lambda: answers(small_worlds[1])),
         run,
-        claimed=claimed_budget(estimator),
         worst=f"a record that moves from corner to corner, among {FEW}",
     )
     paper, worlds = _repeated(estimator, N, run.random_state, 1.0)
@@ -161,10 +159,10 @@ def identical_queries(estimator: Any, run: Run) -> AuditResult:
         paper[2],
         f"a record that moves from corner to corner, among {N:,}",
     )
-    return with_parts(told, closed)
+    return with_parts(simulated, closed)
 
 
-def _repeated(estimator: Any, n: int, seed: int, spread: float) -> tuple[tuple[Any, Study, Float], tuple[Table, Table]]:
+def _repeated(estimator: Any, n: int, seed: int, width: float) -> tuple[tuple[Any, Study, Float], tuple[Table, Table]]:
     """A query in a corner, 300 times, and two neighbours: the best of all corners, by closed form."""
     study, _, table = _study(n, seed)
     fixed = with_bounds(estimator, study.bounds, random_state=seed)
@@ -172,7 +170,7 @@ def _repeated(estimator: Any, n: int, seed: int, spread: float) -> tuple[tuple[A
     high = study.bounds.outcome[1]
     found = []
     for corner in corners:
-        y, t, x = table.y.copy(), table.t.copy(), 0.5 + spread * (table.x - 0.5)
+        y, t, x = table.y.copy(), table.t.copy(), 0.5 + width * (table.x - 0.5)
         y[0], t[0], x[0] = high, 0.0, corner
         world = Table(y, t, x)
         found.append((world, *exact(fixed, world, corners)))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.audit.attacks.base import Attack, Run, by_black_box, with_parts
+from discreet.audit.attacks.base import Attack, Claim, Run, by_black_box, with_parts
 from discreet.audit.mechanism import Mechanism
 from discreet.audit.result import AuditResult
 from discreet.data._arrays import Float
@@ -107,7 +107,10 @@ def heavy(budget: Budget) -> Mechanism:
         weights = np.ones(N)
         weights[0] = weight
         ebm = _learnt(_ebm(budget, (-0.5, 0.5)), x, y, weights)
-        return {"spread": float(np.std(ebm.term_scores_[0][1:-1])), "stated noise": float(ebm.noise_scale_boosting_)}
+        return {
+            "dispersion": float(np.std(ebm.term_scores_[0][1:-1])),
+            "stated noise": float(ebm.noise_scale_boosting_),
+        }
 
     return Mechanism(run=run, epsilon=budget.epsilon, delta=budget.delta, pair=(1.0, _HEAVY), name=_NAME)
 
@@ -116,20 +119,29 @@ def _attack(name: str, worst: str, seen: str, control: Callable[[Budget], Mechan
     def run_(mechanism: Mechanism, run: Run) -> AuditResult:
         require()
         budget = Budget(epsilon=mechanism.epsilon, delta=mechanism.delta)
-        told = _told(mechanism, name, run, budget, worst, seen)
+        simulated = _simulated(mechanism, name, run, budget, worst, seen)
         if control is None:
-            return told
+            return simulated
         few = run._replace(trials=max(2, run.trials // 3))
-        where = "the control: a target range around 0"
-        return with_parts(told, _told(control(budget), name, few, budget, where, "seen: all that is published."))
+        around_zero = "the control: a target range around 0"
+        return with_parts(
+            simulated, _simulated(control(budget), name, few, budget, around_zero, "seen: all that is published.")
+        )
 
     return run_
 
 
-def _told(mechanism: Mechanism, name: str, run: Run, budget: Budget, worst: str, seen: str) -> AuditResult:
+def _simulated(mechanism: Mechanism, name: str, run: Run, budget: Budget, worst: str, seen: str) -> AuditResult:
     one, other = mechanism.pair
     worlds = (lambda: mechanism.run(one), lambda: mechanism.run(other))
-    return by_black_box(mechanism, name, worlds, run, claimed=budget, worst=worst, notes=(seen,))
+    claim = Claim(estimator=mechanism, attack=name, budget=budget)
+    return by_black_box(
+        claim,
+        worlds,
+        run,
+        worst=worst,
+        notes=(seen,),
+    )
 
 
 ATTACKS = (
@@ -162,7 +174,7 @@ ATTACKS = (
         run_=_attack(
             "ebm_max_weight",
             f"a record with a weight of {_HEAVY:g}, or of 1",
-            "seen: how far released scores spread, and the noise scale that the fitted object states.",
+            "seen: how far released scores lie apart, and the noise scale that the fitted object states.",
         ),
     ),
 )

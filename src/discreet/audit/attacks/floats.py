@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from discreet.audit.attacks.base import Attack, Run, judged
-from discreet.audit.black_box import bounds_of
+from discreet.audit._black_box import bounds_of
+from discreet.audit.attacks.base import Attack, Claim, LowerBounds, Run, judged
 from discreet.audit.mechanism import Mechanism
 from discreet.audit.result import AuditResult
 from discreet.data._arrays import Float
@@ -61,15 +61,11 @@ def support(mechanism: Mechanism, run: Run) -> AuditResult:
     # One of two data sets was chosen by the counts themselves: half of the error for either.
     epsilon, delta = bounds_of((first, second), claimed.epsilon, 0.0, (1 + run.confidence) / 2)
     shares = [100 * count / total for count, total in near]
+    claim = Claim(estimator=mechanism, attack="float_laplace", budget=claimed)
     return judged(
-        mechanism,
-        "float_laplace",
-        claimed=claimed,
-        instrument="black box",
-        epsilon=epsilon,
-        delta=delta,
-        confidence=run.confidence,
-        trials=2 * run.trials,
+        claim,
+        "black box",
+        LowerBounds(epsilon=epsilon, delta=delta, confidence=run.confidence, trials=2 * run.trials),
         worst="a sum of 0, and a sum of 1",
         notes=(
             f"within half a scale of the mode, {shares[0]:.3g} % of outputs from 0 cannot come from 1, and "

@@ -11,10 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from discreet.audit.attacks.base import Attack, Run, by_black_box, judged, two_normals, with_bounds, with_parts
-from discreet.audit.lower_bounds import shift_epsilon
+from discreet.audit._lower_bounds import shift_epsilon
+from discreet.audit._neighbours import Table
+from discreet.audit.attacks.base import (
+    Attack,
+    Claim,
+    LowerBounds,
+    Run,
+    by_black_box,
+    judged,
+    two_normals,
+    with_bounds,
+    with_parts,
+)
 from discreet.audit.mechanism import claimed_budget, fitted
-from discreet.audit.neighbours import Table
 from discreet.audit.result import AuditResult
 from discreet.datasets import dp_cate
 from discreet.papers.dp_cate.function import DPCATEFunction
@@ -39,15 +49,11 @@ def bandwidth(estimator: Any, run: Run) -> AuditResult:
     sd = max(each._r for each in functions) * math.sqrt(functions[0]._function.kernel.height)
     mu, epsilon = shift_epsilon(abs(values[0] - values[1]), sd, claimed.delta or 0.0)
     worst = "a record in the middle of all covariates, its outcome at either end of its range"
+    claim = Claim(estimator=fixed, attack="functional_bandwidth", budget=claimed)
     closed = judged(
-        fixed,
-        "functional_bandwidth",
-        claimed=claimed,
-        instrument="closed form",
-        epsilon=epsilon,
-        delta=0.0,
-        confidence=1.0,
-        trials=2,
+        claim,
+        "closed form",
+        LowerBounds(epsilon=epsilon),
         worst=worst,
         notes=(f"one answer moves by {mu:.3g} times its noise.",),
         picture=two_normals(min(mu, 20.0), 1.0, 1.0),
@@ -56,16 +62,14 @@ def bandwidth(estimator: Any, run: Run) -> AuditResult:
     def answer(world: Table) -> dict[str, float]:
         return {"answer": float(fitted(fixed, world).effect(query)[0])}
 
-    told = by_black_box(
-        fixed,
-        "functional_bandwidth",
+    simulated = by_black_box(
+        claim,
         (lambda: answer(worlds[0]), lambda: answer(worlds[1])),
         run,
-        claimed=claimed,
         worst=worst,
         notes=("seen: one answer.",),
     )
-    return with_parts(told, closed)
+    return with_parts(simulated, closed)
 
 
 def _make(budget: Budget) -> DPCATEFunction:

@@ -11,13 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from discreet.audit.attacks.base import Attack, Run, by_black_box, judged, rng_of, two_normals, with_bounds, with_parts
-from discreet.audit.lower_bounds import Censored, Law, least_delta, least_epsilon
+from discreet.audit._lower_bounds import Censored, Law, least_delta, least_epsilon
+from discreet.audit._neighbours import Table
+from discreet.audit.attacks.base import (
+    Attack,
+    Claim,
+    LowerBounds,
+    Run,
+    by_black_box,
+    judged,
+    rng_of,
+    two_normals,
+    with_bounds,
+    with_parts,
+)
 from discreet.audit.mechanism import claimed_budget, fitted
-from discreet.audit.neighbours import Table
 from discreet.audit.result import AuditResult
 from discreet.data._arrays import Float
-from discreet.data.records import ArrayRecords
+from discreet.data.in_memory import ArrayRecords
 from discreet.datasets import Study, private_ci
 from discreet.papers.common.arrays import gather
 from discreet.papers.private_ate.equations import Exact, Parts
@@ -51,13 +62,13 @@ def with_first(study: Study, outcome: float) -> Study:
 def width_law(exact: Exact, parts: Parts) -> Censored:
     """The law of the root of sigma^2_DP / n + r^2, which every published width is a multiple of: (11) and (16)."""
     r = exact.estimate_noise(parts.epsilon1, parts.delta1)
-    spread = exact.variance_noise(parts.epsilon2, parts.delta2)
-    most = sqrt(max(0.0, exact.sigma2 + 8 * spread) / exact.n + r**2)
+    sd = exact.variance_noise(parts.epsilon2, parts.delta2)
+    most = sqrt(max(0.0, exact.sigma2 + 8 * sd) / exact.n + r**2)
 
     def inverse(width: Float) -> Float:
         return np.asarray(exact.n * (width**2 - r**2))
 
-    return Censored(exact.sigma2, spread, r, inverse, most)
+    return Censored(exact.sigma2, sd, r, inverse, most)
 
 
 def width_delta(one: Exact, other: Exact, parts: Parts, epsilon: float) -> float:
@@ -86,15 +97,11 @@ def width(estimator: Any, run: Run) -> AuditResult:
     claimed = claimed_budget(fixed)
     one, other = (_exact(fixed, each) for each in _pair(study))
     delta = width_delta(one, other, fixed._parts(claimed), claimed.epsilon)
+    claim = Claim(estimator=fixed, attack="private_ci_width", budget=claimed)
     closed = judged(
-        fixed,
-        "private_ci_width",
-        claimed=claimed,
-        instrument="closed form",
-        epsilon=0.0,
-        delta=delta,
-        confidence=1.0,
-        trials=2,
+        claim,
+        "closed form",
+        LowerBounds(epsilon=0.0, delta=delta),
         worst="the outcome of one treated record, at either end of its range",
         notes=(
             f"gamma differs by {100 * abs(other.gamma / one.gamma - 1):.2g} % between the neighbours; the starting "
@@ -109,20 +116,18 @@ def width(estimator: Any, run: Run) -> AuditResult:
         uncertainty = made.release_.uncertainty
         return {"width": sqrt(uncertainty.sampling**2 + uncertainty.privacy**2)}
 
-    told = by_black_box(
-        fixed,
-        "private_ci_width",
+    simulated = by_black_box(
+        claim,
         (lambda: half_width(tables[0]), lambda: half_width(tables[1])),
         run,
-        claimed=claimed,
         worst="the outcome of one treated record, at either end of its range",
     )
     # Exact, where a few hundred runs leave a margin.
-    return with_parts(closed, told)
+    return with_parts(closed, simulated)
 
 
 def _atoms(one: Exact, other: Exact, parts: Parts) -> dict[str, Any]:
-    """Laws of the width as pictures draw them."""
+    """Laws of the width as figures show them."""
     laws = width_law(one, parts), width_law(other, parts)
     low, high = min(law.least for law in laws), max(law.most for law in laws)
     levels = np.linspace(low - 0.02 * (high - low), high, 400)
@@ -141,15 +146,14 @@ def few(estimator: Any, run: Run) -> AuditResult:
     found = [_exact(fixed, each) for each in _pair(study)]
     laws = [Law.normal(each.tau, each.estimate_noise(parts.epsilon1, parts.delta1)) for each in found]
     moved, sds = abs(found[0].tau - found[1].tau), [float(law.sds[0]) for law in laws]
+    claim = Claim(estimator=fixed, attack="private_ci_few_treated", budget=claimed)
     closed = judged(
-        fixed,
-        "private_ci_few_treated",
-        claimed=claimed,
-        instrument="closed form",
-        epsilon=least_epsilon(laws[0], laws[1], claimed.delta or 0.0),
-        delta=least_delta(laws[0], laws[1], claimed.epsilon),
-        confidence=1.0,
-        trials=2,
+        claim,
+        "closed form",
+        LowerBounds(
+            epsilon=least_epsilon(laws[0], laws[1], claimed.delta or 0.0),
+            delta=least_delta(laws[0], laws[1], claimed.epsilon),
+        ),
         worst="the outcome of the only treated record, at either end of its range",
         notes=(f"the estimate moves by {moved / sds[0]:.3g} times its noise; the starting points are fixed.",),
         picture=two_normals(moved, sds[0], sds[1]),
@@ -160,16 +164,14 @@ def few(estimator: Any, run: Run) -> AuditResult:
         made = fitted(with_bounds(fixed, study.bounds, random_state=int(rng.randint(2**31 - 1))), table)
         return {"estimate": made.ate_}
 
-    told = by_black_box(
-        fixed,
-        "private_ci_few_treated",
+    simulated = by_black_box(
+        claim,
         (lambda: estimate(tables[0]), lambda: estimate(tables[1])),
         run,
-        claimed=claimed,
         worst=closed.worst,
     )
     # No number of runs that can be waited for counts so rare an event: the closed form says more.
-    return with_parts(closed, told)
+    return with_parts(closed, simulated)
 
 
 def _make_width(budget: Budget) -> PrivATE:

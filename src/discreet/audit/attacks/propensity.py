@@ -9,10 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from discreet.audit.attacks.base import Attack, Run, by_black_box, judged, two_normals, with_bounds, with_parts
-from discreet.audit.lower_bounds import shift_epsilon
+from discreet.audit._lower_bounds import shift_epsilon
+from discreet.audit._neighbours import Table
+from discreet.audit.attacks.base import (
+    Attack,
+    Claim,
+    LowerBounds,
+    Run,
+    by_black_box,
+    judged,
+    two_normals,
+    with_bounds,
+    with_parts,
+)
 from discreet.audit.mechanism import claimed_budget, fitted
-from discreet.audit.neighbours import Table
 from discreet.audit.result import AuditResult
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
@@ -44,15 +54,11 @@ def data_norm(estimator: Any, run: Run) -> AuditResult:
     moved = weights[1] - weights[0]
     mu, epsilon = shift_epsilon(moved, sd, claimed.delta or 0.0)
     worst = f"a training record, and one in its place that is {LONGER:g} times as long as any other"
+    claim = Claim(estimator=fixed, attack="propensity_data_norm", budget=claimed)
     closed = judged(
-        fixed,
-        "propensity_data_norm",
-        claimed=claimed,
-        instrument="closed form",
-        epsilon=epsilon,
-        delta=0.0,
-        confidence=1.0,
-        trials=2,
+        claim,
+        "closed form",
+        LowerBounds(epsilon=epsilon),
         worst=worst,
         notes=(f"the weights move by {mu:.3g} times their noise.",),
         picture=two_normals(mu, 1.0, 1.0),
@@ -62,16 +68,14 @@ def data_norm(estimator: Any, run: Run) -> AuditResult:
     def released(table: Table) -> dict[str, float]:
         return {"weights": float(np.array(fitted(fixed, table).release_.weights) @ along)}
 
-    told = by_black_box(
-        fixed,
-        "propensity_data_norm",
+    simulated = by_black_box(
+        claim,
         (lambda: released(one), lambda: released(other)),
         run,
-        claimed=claimed,
         worst=worst,
         notes=("seen: the weights, along the line on which they move.",),
     )
-    return with_parts(told, closed)
+    return with_parts(simulated, closed)
 
 
 def _weights(estimator: Any, table: Table) -> Float:

@@ -13,10 +13,10 @@ def demo(
 ) -> None:
     """Publish the effects of two generated studies in three ways, and write pages about them."""
     check_extra()
-    with progress("getting ready") as told:
+    with progress("getting ready") as show_progress:
         from discreet.cli.demo import tour
 
-        found = tour.run(out, progress=told)
+        found = tour.run(out, progress=show_progress)
     tour.show(found, console())
 
 

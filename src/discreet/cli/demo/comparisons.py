@@ -1,4 +1,4 @@
-"""Pictures that compare releases with each other, with other methods and with the truth."""
+"""Plots that compare releases with each other, with other methods and with the truth."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -11,13 +11,14 @@ import pyarrow as pa
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.frames import encoded
-from discreet.datasets.demo import HOME, TREATMENT, effect_at
+from discreet.datasets._demo import HOME, TREATMENT, effect_at
 from discreet.estimators.cate import CATE
 from discreet.estimators.uplift import Uplift
 from discreet.releases.function import EffectRelease
 from discreet.releases.function_plots import gains_figure
+from discreet.releases.page import inline_figure
 from discreet.releases.plots import GREEN, effect_figure, segments_figure
-from discreet.releases.report import picture, save_page
+from discreet.releases.report import save_page
 from discreet.releases.segments import UpliftRelease
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def show(effects: Effects, console: "Console") -> None:
     )
 
 
-def pictures(effects: Effects) -> dict[str, Any]:
+def figures(effects: Effects) -> dict[str, Any]:
     """Drawn for the page, the truth beside them."""
     along = effect_figure(effects.function, "severity")
     along.axes[0].plot(*effects.along, color=GREEN, linewidth=1.8, linestyle=(0, (5, 3)))
@@ -149,9 +150,9 @@ def pictures(effects: Effects) -> dict[str, Any]:
     truth = effects.segment_truth
     segments.axes[0].plot(truth, range(len(truth)), "|", color=GREEN, markersize=14, markeredgewidth=2.5, zorder=4)
     return {
-        "along": picture(along, "The effect along severity, its bands, and the truth"),
-        "segments": picture(segments, "Effects by segment, their intervals, and the truth"),
-        "gains": picture(
+        "along": inline_figure(along, "The effect along severity, its bands, and the truth"),
+        "segments": inline_figure(segments, "Effects by segment, their intervals, and the truth"),
+        "gains": inline_figure(
             gains_figure(release.uplift_curve(), "95 %"), "What treating the best segments first is worth"
         ),
     }

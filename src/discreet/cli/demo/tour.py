@@ -16,12 +16,13 @@ from discreet.cli.demo.effects import FILES, Effects
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds, Range
 from discreet.datasets import draw
-from discreet.datasets.demo import DATA, HOME, OUTCOME, PUBLIC, TREATMENT, TRIAL
-from discreet.datasets.demo import table as study_table
+from discreet.datasets._demo import DATA, HOME, OUTCOME, PUBLIC, TREATMENT, TRIAL
+from discreet.datasets._demo import table as study_table
 from discreet.estimators.ate import ATE
 from discreet.exceptions import InvalidInput
 from discreet.releases.average import Release
-from discreet.releases.report import finding, guarantee_facts, guess, page, picture, save_report
+from discreet.releases.page import guarantee_facts, guess, inline_figure, page
+from discreet.releases.report import finding, save_report
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -64,7 +65,7 @@ class Demo:
 
     @property
     def chosen(self) -> Release:
-        """The release that the page tells about."""
+        """The release that the page is about."""
         return self.releases[CHOSEN]
 
 
@@ -84,11 +85,11 @@ def run(
     n, seed : int
         Size and seed of the studies. The noise has no seed: it differs from run to run, as it has to.
     progress : callable, optional
-        Told (what, steps done, steps in all).
+        Called with (what, steps done, steps in all).
     """
     out = _directory(Path(out))
-    tell, steps = progress or (lambda what, done, total: None), len(EPSILONS) + 5
-    tell("generating two studies", 0, steps)
+    show_progress, steps = progress or (lambda what, done, total: None), len(EPSILONS) + 5
+    show_progress("generating two studies", 0, steps)
     study = draw("clinic", n, seed)
     assert study.ate is not None
     table = study_table(study.X, study.T, study.Y, OUTCOME)
@@ -97,18 +98,18 @@ def run(
     trial = study_table(lots.X, lots.T, lots.Y, HOME)
     pq.write_table(trial, out / TRIAL)
     PUBLIC.save(out / BOUNDS)
-    tell("analysing it without privacy", 1, steps)
+    show_progress("analysing it without privacy", 1, steps)
     unprotected = open_analysis(table, PUBLIC)
     releases = {}
     for step, epsilon in enumerate(EPSILONS):
-        tell(f"publishing at epsilon = {epsilon:g}", 2 + step, steps)
+        show_progress(f"publishing at epsilon = {epsilon:g}", 2 + step, steps)
         ate = ATE(epsilon=epsilon, delta=DELTA, bounds=PUBLIC)
         releases[epsilon] = ate.fit_table(str(out / DATA), outcome=OUTCOME, treatment=TREATMENT).release_
-    tell("publishing the effect as a function", steps - 3, steps)
+    show_progress("publishing the effect as a function", steps - 3, steps)
     function = for_whom.publish_function(out / DATA, PUBLIC, CHOSEN, DELTA, OUTCOME)
-    tell("publishing effects by segment", steps - 2, steps)
+    show_progress("publishing effects by segment", steps - 2, steps)
     segments = for_whom.publish_segments(out / TRIAL, PUBLIC, CHOSEN)
-    tell("drawing the pages", steps - 1, steps)
+    show_progress("drawing the pages", steps - 1, steps)
     assert lots.effects is not None
     effects = for_whom.compared(function, segments, trial, lots.effects)
     for_whom.save(effects, out)
@@ -116,7 +117,7 @@ def run(
     demo.chosen.save(out / RELEASE)
     save_report(demo.chosen, out / REPORT, title="Effect of treatment on days in hospital")
     demo.page.write_bytes(_page(demo).encode())
-    tell("done", steps, steps)
+    show_progress("done", steps, steps)
     return demo
 
 
@@ -135,7 +136,7 @@ def show(demo: Demo, console: "Console") -> None:
     say = partial(console.print, highlight=False)
     say(f"True effect: [bold]{demo.truth:.2f}[/] days (known, because the study was generated).")
     say(
-        "The last column: how often someone who knows every other record can tell, at most, which of two possible "
+        "The last column: how often someone who knows every other record can say, at most, which of two possible "
         "records is yours. A coin is right 50 times in 100."
     )
     say(f"\n[bold]{release.guarantee.budget}[/]: {finding(release)}")
@@ -250,18 +251,18 @@ def _page(demo: Demo) -> str:
         covered=low <= demo.truth <= high,
         price=f"{(high - low) / (2 * float(ndtri(0.975)) * demo.open.se):.1f}",
         narrower=f"{chosen_formula / (high - low):,.0f}",
-        widths=picture(
+        widths=inline_figure(
             plot_widths(rows, truth=demo.truth),
             "95 % intervals without privacy, at several budgets, and by PrivATE's formula",
         ),
-        splits=picture(
+        splits=inline_figure(
             splits, "Shares of sampling, privacy noise and adjustment in the uncertainty, at several budgets"
         ),
         rows=_rows(demo),
         guarantee=guarantee_facts(demo.chosen.guarantee),
         guess=guess(demo.chosen.guarantee),
         files={"data": DATA, "trial": TRIAL, "bounds": BOUNDS, "release": RELEASE, "report": REPORT} | FILES,
-        effects=for_whom.pictures(demo.effects),
+        effects=for_whom.figures(demo.effects),
         importance=demo.effects.function.importance,
         people=for_whom.people_rows(demo.effects),
         segments=for_whom.segment_rows(demo.effects),

@@ -8,15 +8,15 @@ import duckdb
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from discreet.data.backends import memory as frames
-from discreet.data.backends.base import Options
+from discreet.data.backends import memory
+from discreet.data.backends.base import Options, TableRecords
 from discreet.data.backends.duckdb import DuckSource
 from discreet.data.backends.scan import Columns
-from discreet.data.records import ArrayRecords
+from discreet.data.records import Records
 from discreet.exceptions import InvalidInput
 
 
-def source(table: Any, columns: Columns, options: Options) -> DuckSource | ArrayRecords:
+def open_records(table: Any, columns: Columns, options: Options) -> Records:
     """A table or batch, or a dataset."""
     if isinstance(table, pa.RecordBatch):
         table = pa.Table.from_batches([table])
@@ -33,9 +33,9 @@ def source(table: Any, columns: Columns, options: Options) -> DuckSource | Array
             ) from None
         made = DuckSource(relation)
         made.check(columns)
-        return made
+        return TableRecords.opened(columns, made)
     if not isinstance(table, pa.Table):
         raise InvalidInput(
             "table can be read only once, but every round reads it again: give a table (read_all) or a dataset instead."
         )
-    return frames.source(table, columns, options)
+    return memory.open_records(table, columns, options)

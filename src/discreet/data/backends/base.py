@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 
@@ -21,10 +21,13 @@ from discreet.data.records import Kernel, Records, RowProgress, Unit, check_arms
 from discreet.data.sampling import KEPT_NUMBERS, Sample, each_of, nothing, together
 from discreet.exceptions import InvalidInput, SourceFailed
 
+if TYPE_CHECKING:
+    import duckdb
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What an engine may be told beside the table: a table or query of a connection, and how many processes."""
+    """What a backend needs beside the table: a table or query of a connection, and how many processes."""
 
     relation: str | None = None
     query: str | None = None
@@ -63,12 +66,29 @@ def unusable() -> Groups:
     return Groups(np.zeros((1, 2), dtype=np.int64), (), usable=False)
 
 
-class Source(Protocol):
-    """What an engine has to offer. A source reads the same rows each time, in any order, and keeps no result.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What a backend promises about its rows.
 
-    One that is sure of the former, because it reads one state or refuses another, has an attribute ``fixed`` that is
-    True; of others more is asked, so that rows which change are noticed.
+    Parameters
+    ----------
+    ordered
+        Rows come in the order of the table itself, each time: only files have one.
+    snapshot
+        All passes see the same rows, or are refused; of others more is asked, so that rows which change are noticed.
+    remote
+        Rows are on other machines, which only sums may leave.
     """
+
+    ordered: bool = False
+    snapshot: bool = False
+    remote: bool = False
+
+
+class Source(Protocol):
+    """What a backend has to offer. A source reads the same rows each time, in any order, and keeps no result."""
+
+    capabilities: ClassVar[Capabilities]
 
     def run(self, sweep: Sweep, progress: RowProgress | None = None) -> Tally:
         """One pass over all rows: the sweep's tallies of all batches, added up. Batches may be read anywhere.
@@ -78,7 +98,7 @@ class Source(Protocol):
         ...
 
     def count(self, columns: Columns) -> int | None:
-        """Number of rows that are meant, if that is known without a pass over them; None otherwise."""
+        """Number of rows that are used, if that is known without a pass over them; None otherwise."""
         ...
 
     def group(self, columns: Columns, partition: Partition | None, formulas: Sequence[Formula]) -> Groups | None:
@@ -86,7 +106,7 @@ class Source(Protocol):
         ...
 
     def most_rows(self, columns: Columns) -> int:
-        """Most rows, of those that are meant, that share one value of ``columns.unit.column``.
+        """Most rows, of those that are used, that share one value of ``columns.unit.column``.
 
         0 if there are none. A value that is missing raises `InvalidInput` with `missing_unit`.
         """
@@ -106,7 +126,6 @@ class TableRecords:
 
     columns: Columns
     source: Source
-    public: tuple[str, ...] = ()
     _n: int = field(default=0, init=False)
     _first: Tally | None = field(default=None, init=False, repr=False)
     _grouped: tuple[Partition | None, IntArray] | None = field(default=None, init=False, repr=False)
@@ -120,10 +139,24 @@ class TableRecords:
             self._n = known
         self._check_units()
 
+    @classmethod
+    def opened(cls, columns: Columns, source: Source) -> TableRecords:
+        """Records of a source, which is closed if they cannot be used."""
+        try:
+            return cls(columns, source)
+        except BaseException:
+            source.close()
+            raise
+
     @property
     def n(self) -> int:
-        """Number of rows that are meant."""
+        """Number of rows that are used."""
         return self._n
+
+    @property
+    def public(self) -> tuple[str, ...]:
+        """What is public about how they were chosen."""
+        return self.columns.public
 
     @property
     def bounds(self) -> Bounds:
@@ -136,7 +169,7 @@ class TableRecords:
         return self.columns.unit
 
     def sum(self, kernel: Kernel, progress: RowProgress | None = None) -> IntArray:
-        """Add up ``kernel(chunk)``, an int64 array; ``progress`` is told the number of rows just finished."""
+        """Add up ``kernel(chunk)``, an int64 array; ``progress`` is given the number of rows just finished."""
         sums = self.swept(Sweep(self.columns, kernel), progress).sums
         if sums is None:
             raise SourceFailed(f"{CHANGED} {_SPENT}")
@@ -150,7 +183,7 @@ class TableRecords:
         """
         if self.columns.sample_by is None:
             return None
-        if getattr(self.source, "remote", False) or rows * (self.bounds.p + 6) > KEPT_NUMBERS:
+        if self.source.capabilities.remote or rows * (self.bounds.p + 6) > KEPT_NUMBERS:
             return _SweptSample(self, part)
         kept = together(self.swept(Sweep(self.columns, part=part), progress).sample)
         return Sample(n=self.n, bounds=self.bounds, unit=each_of(self.unit), kept=kept)
@@ -161,7 +194,7 @@ class TableRecords:
         try:
             tally = self.source.run(sweep, progress)
             self._check(tally)
-            if fresh and not self._fixed:
+            if fresh and not self.source.capabilities.snapshot:
                 # These are the rows that the checksum holds to from now on: were they those whose units were counted?
                 self._check_units()
         except InvalidInput as refusal:
@@ -183,11 +216,11 @@ class TableRecords:
                 return None
             if not groups.usable or int(groups.counts.sum()) < self._n:
                 # A sweep finds the same rows and says what is wrong with them. It never adds up instead: whether it did
-                # would hang on single records, and the diameter holds for one way of adding up, not for either.
+                # would depend on single records, and the diameter holds for one way of adding up, not for either.
                 self._check(self.source.run(Sweep(self.columns)))
                 raise InvalidInput(AT_ODDS)
             self._check_groups(partition, groups)
-            if not self._fixed:
+            if not self.source.capabilities.snapshot:
                 # No checksum says that these rows are the ones whose units were counted.
                 self._check_units()
         except InvalidInput as refusal:
@@ -204,17 +237,12 @@ class TableRecords:
 
     @property
     def ordered(self) -> bool:
-        """Whether rows come in the order of the table itself, each time: only files have one."""
-        return getattr(self.source, "ordered", False)
-
-    @property
-    def _fixed(self) -> bool:
-        """Whether the source itself sees to it that all passes see the same rows, or are refused."""
-        return getattr(self.source, "fixed", False)
+        """Whether rows come in the order of the table itself, each time."""
+        return self.source.capabilities.ordered
 
     @property
     def _hashed(self) -> bool:
-        """Whether only a sweep can tell which rows are meant."""
+        """Whether only a sweep finds out which rows are used."""
         return any(condition.half is not None for condition in self.columns.where)
 
     @property
@@ -277,14 +305,27 @@ class _SweptSample:
         return each_of(self.table.unit)
 
     def sum(self, kernel: Kernel, progress: RowProgress | None = None) -> IntArray:
-        """Add up ``kernel(chunk)`` over the sample; ``progress`` is told of all rows."""
+        """Add up ``kernel(chunk)`` over the sample; ``progress`` is given all rows."""
         sums = self.table.swept(Sweep(self.table.columns, kernel, self.part), progress).sums
         return nothing(kernel, self.bounds) if sums is None else sums
 
     def group_sums(
         self, partition: Partition | None, formulas: Sequence[Formula], progress: RowProgress | None = None
-    ) -> None:
-        """Only a sweep can tell which rows are meant."""
+    ) -> IntArray | None:
+        """Only a sweep finds the rows of a sample."""
+        return None
+
+    @property
+    def ordered(self) -> bool:
+        """Rows come as the table's do."""
+        return self.table.ordered
+
+    def sample(self, part: float, rows: float, progress: RowProgress | None = None) -> Records | None:
+        """A sample has none of its own."""
+        return None
+
+    def close(self) -> None:
+        """The table is closed by whoever opened it."""
 
 
 def missing_unit(column: str) -> InvalidInput:
@@ -300,3 +341,15 @@ def too_many_rows(unit: Unit) -> InvalidInput:
         f"max_rows: a value of column {unit.column!r} has more rows than the {unit.max_rows} declared: declare more, "
         "or keep fewer rows of each unit."
     )
+
+
+def quoted(name: str) -> str:
+    """A column's name in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def types_of(relation: duckdb.DuckDBPyRelation) -> dict[str, str]:
+    """Types of the columns by name, in lower case. DuckDB takes names that differ in case for one and the same."""
+    if len({name.lower() for name in relation.columns}) < len(relation.columns):
+        raise InvalidInput("table has two columns with the same name, apart from case: rename one in the query.")
+    return dict(zip(relation.columns, (str(column.id) for column in relation.types), strict=True))

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import duckdb
 import pyarrow as pa
 
-from discreet.data.backends.base import Groups, Options, missing_unit
+from discreet.data.backends.base import Capabilities, Groups, Options, TableRecords, missing_unit, quoted, types_of
 from discreet.data.backends.group_by import compile_filters
 from discreet.data.backends.scan import BATCH_ROWS, Columns, Sweep, Tally, named
-from discreet.data.backends.sql import Sql, count_query, group_query, groups, quoted
+from discreet.data.backends.sql import Sql, count_query, group_query, groups
 from discreet.data.backends.value_counts import counted
 from discreet.data.expressions import Formula
 from discreet.data.partition import Partition
@@ -35,6 +35,7 @@ class DuckSource:
     With a cursor of its own all passes are in one transaction, and see one state of DuckDB's tables.
     """
 
+    capabilities: ClassVar[Capabilities] = Capabilities()
     relation: duckdb.DuckDBPyRelation
     name: str = "table"
     cursor: duckdb.DuckDBPyConnection | None = None
@@ -44,7 +45,7 @@ class DuckSource:
         return sweep(self._batches(sweep.columns), progress)
 
     def count(self, columns: Columns) -> int | None:
-        """Number of rows that are meant."""
+        """Number of rows that are used."""
         types = self._types(columns)
         conditions = compile_filters(columns.where, Sql(types))
         rows = self.relation.filter(" AND ".join(conditions)) if conditions else self.relation
@@ -85,7 +86,7 @@ class DuckSource:
             yield from self.relation.project(chosen).to_arrow_reader(BATCH_ROWS)
 
 
-def source(table: Any, columns: Columns, options: Options) -> DuckSource:
+def open_records(table: Any, columns: Columns, options: Options) -> TableRecords:
     """A relation, a connection with ``query`` (or ``table``), or a pair of both."""
     if isinstance(table, duckdb.DuckDBPyRelation):
         if options.relation is not None or options.query is not None:
@@ -106,7 +107,7 @@ def source(table: Any, columns: Columns, options: Options) -> DuckSource:
     except BaseException:
         made.close()
         raise
-    return made
+    return TableRecords.opened(columns, made)
 
 
 def opened(connection: duckdb.DuckDBPyConnection, query: Any) -> DuckSource:
@@ -175,13 +176,6 @@ def answered(relation: duckdb.DuckDBPyRelation, query: str) -> list[Any]:
     asked = relation.query(_VIEW, query)
     assert asked is not None, "a SELECT returns rows"
     return asked.fetchall()
-
-
-def types_of(relation: duckdb.DuckDBPyRelation) -> dict[str, str]:
-    """Types of the columns by name, in lower case. DuckDB takes names that differ in case for one and the same."""
-    if len({name.lower() for name in relation.columns}) < len(relation.columns):
-        raise InvalidInput("table has two columns with the same name, apart from case: rename one in the query.")
-    return dict(zip(relation.columns, (str(column.id) for column in relation.types), strict=True))
 
 
 def check_types(types: Mapping[str, str], columns: Columns, name: str) -> None:

@@ -17,10 +17,9 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from discreet.data.backends.base import CHANGED, Groups, Options
-from discreet.data.backends.duckdb import check_kinds, check_types, most_rows, run_group, types_of
+from discreet.data.backends.base import CHANGED, Capabilities, Groups, Options, TableRecords, quoted, types_of
+from discreet.data.backends.duckdb import check_kinds, check_types, most_rows, run_group
 from discreet.data.backends.scan import BATCH_ROWS, Columns, Sweep, Tally, in_order, named, run_parts, workers_for
-from discreet.data.backends.sql import quoted
 from discreet.data.bounds import Bounds, Levels
 from discreet.data.columns import too_large
 from discreet.data.expressions import Formula
@@ -33,7 +32,7 @@ SUFFIXES = {".csv": "CSV", ".csv.gz": "CSV", ".csv.zst": "CSV", ".parquet": "Par
 _PART_ROWS, _TURNS = 1_000_000, 4
 
 
-def source(table: Any, columns: Columns, options: Options) -> CsvSource | ParquetSource:
+def open_records(table: Any, columns: Columns, options: Options) -> TableRecords:
     """The files that a path or pattern names."""
     path = str(table)
     kind = _kind(path)
@@ -46,15 +45,14 @@ def source(table: Any, columns: Columns, options: Options) -> CsvSource | Parque
     except BaseException:
         made.close()
         raise
-    return made
+    return TableRecords.opened(columns, made)
 
 
 @dataclass(frozen=True, slots=True)
 class CsvSource:
     """CSV files: commas, double quotes, names in the first line; an empty field is a missing value."""
 
-    ordered: ClassVar[bool] = True
-    fixed: ClassVar[bool] = True
+    capabilities: ClassVar[Capabilities] = Capabilities(ordered=True, snapshot=True)
     path: str
     files: tuple[str, ...]
     marks: tuple[tuple[int, int], ...]
@@ -108,8 +106,7 @@ class ParquetSource:
     One connection serves for as long as they are needed: to open one takes longer than to ask for the files' types.
     """
 
-    ordered: ClassVar[bool] = True
-    fixed: ClassVar[bool] = True
+    capabilities: ClassVar[Capabilities] = Capabilities(ordered=True, snapshot=True)
     path: str
     files: tuple[str, ...]
     marks: tuple[tuple[int, int], ...]
@@ -156,7 +153,7 @@ class ParquetSource:
         return tally
 
     def count(self, columns: Columns) -> int | None:
-        """What the files say of themselves, where all rows are meant."""
+        """What the files say of themselves, where all rows are used."""
         return None if columns.where else sum(part.rows for part in self.parts)
 
     def group(self, columns: Columns, partition: Partition | None, formulas: Sequence[Formula]) -> Groups | None:
@@ -208,7 +205,7 @@ class Part:
 def read_covariates(path: str, bounds: Bounds, covariates: Sequence[str] | None = None) -> Any:
     """The declared covariates of a file as an Arrow table, in the order of the bounds.
 
-    The file has to have these columns alone, unless ``covariates`` says which of its columns are meant.
+    The file has to have these columns alone, unless ``covariates`` says which of its columns to take.
     """
     names = in_order(covariates, bounds)
     if not names:

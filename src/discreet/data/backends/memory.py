@@ -14,11 +14,11 @@ from discreet.data.backends.base import Options, missing_unit, too_many_rows
 from discreet.data.backends.scan import Columns, named
 from discreet.data.columns import arrow
 from discreet.data.frames import vector
-from discreet.data.records import ArrayRecords
+from discreet.data.in_memory import ArrayRecords
 from discreet.exceptions import InvalidInput
 
 
-def source(table: Any, columns: Columns, options: Options) -> ArrayRecords:
+def open_records(table: Any, columns: Columns, options: Options) -> ArrayRecords:
     """Records in memory; columns are referred to, not copied, unless a filter leaves rows out."""
     if options.relation is not None or options.query is not None:
         raise InvalidInput("relation= and query= belong to a database: leave them out for frames, and use where=.")
@@ -36,11 +36,11 @@ def source(table: Any, columns: Columns, options: Options) -> ArrayRecords:
             raise InvalidInput(
                 f"table has no column {name!r}; check outcome, treatment, covariates, propensity, where and unit."
             )
-    meant = np.ones(len(frame), dtype=bool)
+    used = np.ones(len(frame), dtype=bool)
     for condition in columns.where:
-        meant &= condition.mask(vector(frame[condition.column].to_native(), named(condition.column)))
-    if not meant.all():
-        frame = frame.filter(meant.tolist())
+        used &= condition.mask(vector(frame[condition.column].to_native(), named(condition.column)))
+    if not used.all():
+        frame = frame.filter(used.tolist())
     if columns.unit is not None:
         _check_units(vector(frame[columns.unit.column].to_native(), named(columns.unit.column)), columns)
     by_column = isinstance(columns.propensity, str)
@@ -52,7 +52,7 @@ def source(table: Any, columns: Columns, options: Options) -> ArrayRecords:
         propensity=frame[columns.propensity].to_native() if by_column else columns.propensity,
         unit=columns.unit,
         sample_by=None if columns.sample_by is None else frame[columns.sample_by].to_native(),
-        public=("the filter that chose the records",) if any(each.half is None for each in columns.where) else (),
+        public=columns.public,
     )
 
 

@@ -6,20 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 
-from discreet.data.backends import memory as frames
-from discreet.data.backends.base import Groups, Options, missing_unit
+from discreet.data.backends import memory
+from discreet.data.backends.base import Capabilities, Groups, Options, TableRecords, missing_unit
 from discreet.data.backends.group_by import Named, compile_expression, compile_filters, compile_rows
 from discreet.data.backends.scan import BATCH_ROWS, Columns, Sweep, Tally, named
 from discreet.data.backends.sql import groups
 from discreet.data.backends.value_counts import counted
 from discreet.data.expressions import Formula
 from discreet.data.partition import Partition
-from discreet.data.records import ArrayRecords, RowProgress
+from discreet.data.records import Records, RowProgress
 from discreet.exceptions import InvalidInput
 
 _EXACT = 2**53
@@ -27,10 +27,10 @@ _ROUNDER = 6755399441055744.0
 _WIDE = (pl.Int64, pl.UInt64, pl.Int128, pl.UInt128)
 
 
-def source(table: Any, columns: Columns, options: Options) -> PolarsSource | ArrayRecords:
+def open_records(table: Any, columns: Columns, options: Options) -> Records:
     """A frame, or a lazy one."""
     if isinstance(table, pl.DataFrame):
-        return frames.source(table, columns, options)
+        return memory.open_records(table, columns, options)
     if not isinstance(table, pl.LazyFrame):
         raise InvalidInput("table must be a frame of polars, lazy or not: put a series into one.")
     if options.relation is not None or options.query is not None:
@@ -39,13 +39,14 @@ def source(table: Any, columns: Columns, options: Options) -> PolarsSource | Arr
         types = dict(table.collect_schema())
     made = PolarsSource(table, types)
     made.check(columns)
-    return made
+    return TableRecords.opened(columns, made)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PolarsSource:
     """Rows of a lazy frame, which each pass runs again."""
 
+    capabilities: ClassVar[Capabilities] = Capabilities()
     frame: pl.LazyFrame
     types: Mapping[str, Any]
 
@@ -71,9 +72,9 @@ class PolarsSource:
         return sweep(self._batches(sweep.columns), progress)
 
     def count(self, columns: Columns) -> int | None:
-        """Number of rows that are meant."""
+        """Number of rows that are used."""
         with _reading():
-            return int(self._meant(columns).select(pl.len()).collect(engine="streaming").item())
+            return int(self._filtered(columns).select(pl.len()).collect(engine="streaming").item())
 
     def group(self, columns: Columns, partition: Partition | None, formulas: Sequence[Formula]) -> Groups | None:
         """Counts and sums by cell and arm, by polars itself; not where a decimal needs Python's own rounding."""
@@ -94,7 +95,7 @@ class PolarsSource:
         steps = {
             f"s{j}": compile_expression(each, outer, dialect, columns).cast(pl.Int64) for j, each in enumerate(formulas)
         }
-        made = self._meant(columns).select(inner).select("k", "y", **steps)
+        made = self._filtered(columns).select(inner).select("k", "y", **steps)
         asked = made.group_by("k").agg(
             pl.len().alias("n"), pl.col("y").count(), *(pl.col(each).sum() for each in steps)
         )
@@ -106,7 +107,7 @@ class PolarsSource:
         """Most rows of one unit."""
         assert columns.unit is not None
         unit = pl.col(columns.unit.column)
-        asked = self._meant(columns).select(unit.alias("u")).group_by("u").agg(pl.len().alias("n"))
+        asked = self._filtered(columns).select(unit.alias("u")).group_by("u").agg(pl.len().alias("n"))
         with _reading():
             most, absent = (
                 asked.select(pl.col("n").max(), pl.col("u").is_null().any().alias("absent"))
@@ -120,7 +121,7 @@ class PolarsSource:
     def close(self) -> None:
         """There is nothing to let go of."""
 
-    def _meant(self, columns: Columns) -> pl.LazyFrame:
+    def _filtered(self, columns: Columns) -> pl.LazyFrame:
         conditions = compile_filters(columns.where, PolarsDialect(self.types))
         return self.frame.filter(*conditions) if conditions else self.frame
 
@@ -137,7 +138,7 @@ class PolarsSource:
 
 @dataclass(frozen=True, slots=True)
 class PolarsDialect:
-    """What polars says: see `discreet.data.backends.group_by.Dialect`."""
+    """What polars says: see `discreet.data.backends.dialect.Dialect`."""
 
     types: Mapping[str, Any]
     raises: bool = False

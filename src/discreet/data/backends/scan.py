@@ -41,7 +41,7 @@ class Columns:
     propensity
         Known probability of treatment, or its column.
     where
-        Which rows are meant.
+        Which rows are used.
     unit
         Whose rows they are, where one unit may have several.
     sample_by
@@ -76,6 +76,11 @@ class Columns:
         return wanted
 
     @property
+    def public(self) -> tuple[str, ...]:
+        """What is public about how rows were chosen, one phrase each; that halves are used is said elsewhere."""
+        return ("the filter that chose the records",) if any(each.half is None for each in self.where) else ()
+
+    @property
     def names(self) -> Names:
         """What errors call the columns."""
         return Names(
@@ -87,7 +92,7 @@ class Columns:
         )
 
     def chunks(self, batch: Any) -> Iterator[Chunk]:
-        """Clip and encode those rows of a batch that are meant; its columns are ``wanted``, in that order."""
+        """Clip and encode those rows of a batch that are used; its columns are ``wanted``, in that order."""
         places = {name: j for j, name in enumerate(self.wanted)}
         for condition in self.where:
             mask = condition.mask(batch.column(places[condition.column]))
@@ -114,7 +119,7 @@ class Tally:
     Parameters
     ----------
     rows, treated
-        How many rows are meant, and how many of them are treated.
+        How many rows are used, and how many of them are treated.
     checksum
         Depends on every encoded value and not on the order of rows: modulo 2**64.
     sums
@@ -196,7 +201,7 @@ def _checksum(chunk: Chunk) -> int:
     mixed = chunk.y.view(np.uint64) * _ODD
     term = np.empty_like(mixed)
     for column in (chunk.t, *chunk.x.T, *(each for each in (chunk.e, chunk.k) if each is not None)):
-        # Wraps around, as is meant; rows are mixed one by one, so that it matters what stands beside what.
+        # Wraps around, on purpose; rows are mixed one by one, so that it matters what stands beside what.
         mixed += np.right_shift(np.ascontiguousarray(column).view(np.uint64), _SEVEN, out=term)
         mixed *= _ODD
     mixed ^= mixed >> np.uint64(29)
@@ -239,7 +244,7 @@ class Part(Protocol):
 
     @property
     def rows(self) -> int:
-        """How many there are, whether they are meant or not."""
+        """How many there are, whether they are used or not."""
         ...
 
     def batches(self, columns: Iterable[str]) -> Iterator[Any]:

@@ -1,19 +1,22 @@
-"""SQL of counts and sums by cell and arm: what DuckDB says, and what other dialects change."""
+"""SQL of counts and sums by cell and arm: DuckDB's, and what other dialects change."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.data.backends.base import Groups
+from discreet.data.backends.base import Groups, quoted
 from discreet.data.backends.group_by import Named, compile_expression, compile_filters, compile_rows
 from discreet.data.backends.scan import Columns
 from discreet.data.backends.value_counts import Count
 from discreet.data.expressions import Formula
 from discreet.data.partition import Partition
+
+if TYPE_CHECKING:
+    pass
 
 # Adding this and taking it away again rounds to whole numbers, of two to the even one, as IEEE arithmetic does.
 _ROUNDER = 6755399441055744.0
@@ -25,7 +28,7 @@ _WHOLE = _WIDE | _SIGNED | {"boolean", "utinyint", "usmallint", "uinteger"}
 
 @dataclass(frozen=True, slots=True)
 class Sql:
-    """DuckDB's words. ``types`` are the columns' types in lower case; a dialect replaces what differs."""
+    """DuckDB's SQL. ``types`` are the columns' types in lower case; a dialect replaces what differs."""
 
     types: Mapping[str, str]
     double: str = "DOUBLE"
@@ -167,11 +170,6 @@ def count_query(made: Count[str], table: str) -> str:
     keys = ", ".join(made.keys)
     numbers = ", ".join(str(place + 1) for place in range(len(made.keys)))
     return f"SELECT {keys}, count(*) FROM {table} WHERE {' AND '.join(made.conditions)} GROUP BY {numbers}"
-
-
-def quoted(name: str) -> str:
-    """A column's name in SQL."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def literal(text: str) -> str:

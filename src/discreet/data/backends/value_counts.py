@@ -15,7 +15,9 @@ import numpy as np
 
 from discreet.data._arrays import IntArray
 from discreet.data.backends.base import Groups
-from discreet.data.backends.group_by import Dialect, compile_filters, part_of, stepped, thresholds, tree
+from discreet.data.backends.cells import part_of, stepped, thresholds, tree
+from discreet.data.backends.dialect import Dialect
+from discreet.data.backends.group_by import compile_filters
 from discreet.data.backends.scan import Columns
 from discreet.data.bounds import Range
 from discreet.data.expressions import Formula

@@ -1,18 +1,20 @@
-"""First rounds through the gate: where the outcome and the covariates are, and how they vary together.
+"""Rounds through the gate about covariates: how each is distributed, and the second moments of their features.
 
-Like those of `rounds`, each turns a share of the budget into public numbers. Diameters: docs/proofs/ate.md.
+Each turns a share of the budget into public numbers. Diameters: docs/proofs/ate.md.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
-from discreet.data._arrays import Float, ScratchBuffer
-from discreet.data.columns import Range
+from discreet.data._arrays import Float
+from discreet.data.columns import Range, ScratchBuffer
 from discreet.data.records import CHUNK_ROWS, Chunk
+from discreet.estimators._allocation import WINDOWS
 from discreet.estimators.measurements.location import RowMap
 from discreet.postprocessing.basis import Basis, Size, combine
 from discreet.postprocessing.feature_selection import FeatureSelection
@@ -30,13 +32,13 @@ from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import Cells, Gram
 
-# Features of up to this many numbers (128 MB) are kept.
+# Features of up to this many numbers (128 MB) are kept from pass to pass.
 _KEPT_NUMBERS = 16_000_000
 
 
-def marginal_questions(columns: tuple[Column, ...], share: float, name: str = "marginals") -> tuple[Query, ...]:
-    """What `build_basis` asks: it hangs on no release, and can be prepared in the first pass."""
-    return (_marginals(name, share, columns, lambda c: c.x),) if columns else ()
+def marginal_questions(columns: tuple[Column, ...], share: float) -> tuple[Query, ...]:
+    """What `build_basis` asks: it depends on no release, and can be prepared in the first pass."""
+    return (_marginals("marginals", share, columns, lambda c: c.x),) if columns else ()
 
 
 def build_basis(gate: Gate, questions: tuple[Query, ...], size: Size) -> Basis:
@@ -51,11 +53,11 @@ def closer_questions(columns: tuple[Column, ...], share: float) -> tuple[Query, 
     """What `build_closer_basis` asks first."""
     if not _ranges(columns):
         return marginal_questions(columns, share)
-    return marginal_questions(columns, 0.4 * share, "marginals, first look")
+    return marginal_questions(columns, WINDOWS["marginals"] * share)
 
 
 def build_closer_basis(gate: Gate, questions: tuple[Query, ...], share: float, size: Size) -> Basis:
-    """The same in two looks: ranges that were declared far too wide are narrowed to where the records are first."""
+    """The same in two releases: ranges that were declared far too wide are narrowed to where the records are first."""
     columns = gate.bounds.columns
     ranges = _ranges(columns)
     if not ranges:
@@ -67,7 +69,8 @@ def build_closer_basis(gate: Gate, questions: tuple[Query, ...], share: float, s
     def inside(c: Chunk) -> Float:
         return into_windows(c.x, windows)[:, ranges].copy(order="F")
 
-    again = _fractions(gate, some, _marginals("marginals", 0.6 * share, some, inside))
+    name = "marginals within windows"
+    again = _fractions(gate, some, _marginals(name, WINDOWS[name] * share, some, inside))
     marginals, closer = list(clean_marginals(columns, *first)), list(windows)
     for j, window, marginal in zip(ranges, *clean_windows([windows[j] for j in ranges], *again), strict=True):
         closer[j], marginals[j] = window, marginal
@@ -90,22 +93,24 @@ def _fractions(gate: Gate, columns: tuple[Column, ...], question: Query) -> tupl
 
 
 class Features:
-    """Weighted features of a chunk, kept for the queries of a pass and, where all have room, for later passes.
+    """Weighted features of a chunk, kept for the queries of a pass and, where memory allows, for later passes.
 
     ``n`` is the number of records. Of long tables, and where every pass makes its own chunks, one chunk at a time is
-    kept, always in the same memory. What a map makes of features has a ``scratch`` buffer of its own, since it is added
-    up before the next map is asked. Only the basis is sent to other processes.
+    kept, always in the same memory. A chunk is held while its features are, so that no other can be taken for it;
+    coefficients are recognised by their values. What a map makes of features has a ``scratch`` buffer of its own, since
+    it is added up before the next map is asked. Only the basis is sent to other processes.
     """
 
     def __init__(self, basis: Basis, n: float) -> None:
         self.basis = basis
         self.n = n
-        self._kept: dict[int, _Kept] = {}
+        self._kept: list[_Kept] = []
+        self._place = 0
         self.scratch = ScratchBuffer()
         self._own = ScratchBuffer()
         # More chunks than the records make are those of another pass: then no chunk is seen twice.
-        room_for = _KEPT_NUMBERS / basis.m
-        self._most = min(room_for, 1.5 * n + 2.0 * CHUNK_ROWS) / CHUNK_ROWS if n <= room_for else 0.0
+        rows = _KEPT_NUMBERS / basis.m
+        self._most = min(rows, 1.5 * n + 2.0 * CHUNK_ROWS) / CHUNK_ROWS if n <= rows else 0.0
 
     def __reduce__(self) -> tuple[type[Features], tuple[Basis, float]]:
         return Features, (self.basis, self.n)
@@ -125,28 +130,31 @@ class Features:
         """Features times one number to each record, in the scratch buffer for what is made of features."""
         return np.multiply(self(chunk), factor[:, None], out=self.scratch(len(factor), self.basis.m))
 
-    def focused(self, chunk: Chunk, focus: FeatureSelection) -> tuple[Float, Float]:
-        """Focused features, in the same buffer, and each record's weight."""
-        return focus(self(chunk), self.scratch(len(chunk.t), focus.m))
+    def selected(self, chunk: Chunk, selection: FeatureSelection) -> tuple[Float, Float]:
+        """Selected features, in the same buffer, and each record's weight."""
+        return selection(self(chunk), self.scratch(len(chunk.t), selection.m))
 
     def combine(self, chunk: Chunk, coefficients: Float) -> Float:
-        """Features times coefficients; ``coefficients`` must not change afterwards."""
-        kept = self._of(chunk)
-        if id(coefficients) not in kept.sums:
-            kept.sums[id(coefficients)] = coefficients, combine(kept.features, coefficients)
-        return kept.sums[id(coefficients)][1]
+        """Features times coefficients."""
+        kept, key = self._of(chunk), coefficients.tobytes()
+        if key not in kept.sums:
+            kept.sums[key] = combine(kept.features, coefficients)
+        return kept.sums[key]
 
     def _of(self, chunk: Chunk) -> _Kept:
-        # What is kept refers to its chunk (and coefficients), so that no id is used again while it is here.
-        kept = self._kept.get(id(chunk))
-        if kept is None:
-            out = None
-            if len(self._kept) >= self._most:
-                self._most = 0.0
-                self._kept.clear()
-                out = self._own(len(chunk.t), self.basis.m)
-            kept = self._kept[id(chunk)] = _Kept(chunk, self.basis.features(chunk.x, out))
-        return kept
+        # A pass asks for one chunk several times, and then for the next one: the search rarely goes further.
+        for place in chain(range(self._place, len(self._kept)), range(self._place)):
+            if self._kept[place].chunk is chunk:
+                self._place = place
+                return self._kept[place]
+        out = None
+        if len(self._kept) >= self._most:
+            self._most = 0.0
+            self._kept.clear()
+            out = self._own(len(chunk.t), self.basis.m)
+        self._place = len(self._kept)
+        self._kept.append(_Kept(chunk, self.basis.features(chunk.x, out)))
+        return self._kept[-1]
 
 
 @dataclass(slots=True, eq=False)
@@ -154,7 +162,7 @@ class _Kept:
     chunk: Chunk
     features: Float
     weights: Float | None = None
-    sums: dict[int, tuple[Float, Float]] = field(default_factory=dict)
+    sums: dict[bytes, Float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,18 +182,18 @@ class Setting:
         """Mean square of each feature."""
         return np.diag(self.second)
 
-    def slope(self, focus: FeatureSelection, varies: Float) -> Float:
-        """Derivative of focused moments by the coefficients of all features; ``varies`` weighs the reference's points.
+    def slope(self, selection: FeatureSelection, varies: Float) -> Float:
+        """Derivative of selected moments by the coefficients of all features; ``varies`` weighs the reference's points.
 
         Where the records' second moments are known to differ from the reference's, it is moved.
         """
-        psi, weight = focus(self.reference.features)
+        psi, weight = selection(self.reference.features)
         slope = (psi * (weight * varies)[:, None]).T @ self.reference.features / len(psi)
-        return slope + float(np.mean(varies)) * focus.scale[:, None] * self.gram.apart[focus.kept]
+        return slope + float(np.mean(varies)) * selection.scale[:, None] * self.gram.apart[selection.kept]
 
-    def square(self, focus: FeatureSelection, varies: Float) -> Float:
-        """Second moments of focused and weighted features."""
-        psi, weight = focus(self.reference.features)
+    def square(self, selection: FeatureSelection, varies: Float) -> Float:
+        """Second moments of selected and weighted features."""
+        psi, weight = selection(self.reference.features)
         return np.asarray((psi * (weight**2 * varies)[:, None]).T @ psi / len(psi))
 
     @cached_property

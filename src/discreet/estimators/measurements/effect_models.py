@@ -1,8 +1,10 @@
 """Public models of treatment, outcome and effect on one basis, and what noisy moments say about them together.
 
-The outcome is y = m(x) + (t - e(x)) tau(x) + noise, with m(x) = E[y | x]: the residual's moments with the features tell
-m, its moments with (t - e) times the features tell tau, and an error in one model disturbs the other only by the
-product with an error of e (Neyman orthogonality). Post-processing: only released numbers and public facts come in.
+The outcome is y = m(x) + (t - e(x)) tau(x) + noise, with m(x) = E[y | x]: the residual's moments with the features
+identify m, its moments with (t - e) times the features identify tau, and an error in one model disturbs the other only
+by the product with an error of e (Neyman orthogonality).
+
+Post-processing: only released numbers and public facts come in.
 """
 
 from __future__ import annotations
@@ -17,14 +19,13 @@ from discreet.data.records import Chunk
 from discreet.estimators.measurements.covariates import Setting
 from discreet.estimators.measurements.nuisances import Propensity
 from discreet.postprocessing.basis import Basis
-from discreet.postprocessing.block_shrinkage import Block, Shrunk, shrink
-from discreet.postprocessing.gaussian_update import Information
+from discreet.postprocessing.group_shrinkage import CoefficientGroup, Information, Shrunk, shrink
 
-# What is left of a coefficient that a shape does not want, and the part of all shapes that jumps get.
+# Relative size of a coefficient that a shape leaves out, and the prior probability of a jump among all shapes.
 _FAINT, _JUMPY = 1e-3, 0.3
-# A first guess at the size of coefficients on the logit (squared), and the intercept's.
+# Prior variances of coefficients on the logit: the unit of those that are tried, and the intercept's.
 _LOGIT, _LOGIT_CAP = 0.25, 4.0
-# The intercepts of outcome and effect may be this many scales of the outcome away from where they are first seen.
+# Prior standard deviation of both intercepts around the centre and the pilot effect, in scales of the outcome.
 _FAR = 3.0
 
 
@@ -38,7 +39,7 @@ class Models:
 
     setting: Setting
     propensity: Propensity
-    blocks: tuple[Block, ...]
+    groups: tuple[CoefficientGroup, ...]
     centre: float
     pilot: float
     scale: float
@@ -53,7 +54,7 @@ class Models:
     def first(
         cls,
         propensity: Propensity,
-        blocks: tuple[Block, ...],
+        groups: tuple[CoefficientGroup, ...],
         centre: float,
         pilot: float,
         scale: float,
@@ -62,13 +63,13 @@ class Models:
         sampling: tuple[Float, Float],
     ) -> Models:
         """Fit both models to what is known."""
-        fitted = _shrunk(blocks, scale, _joined(known_outcome, known_effect, sampling), None)
+        fitted = _shrunk(groups, scale, _joined(known_outcome, known_effect, sampling), None)
         m = len(known_outcome.target)
         coefficients = fitted.mean[:m].copy(), fitted.mean[m:].copy()
         return cls(
             propensity.setting,
             propensity,
-            blocks,
+            groups,
             centre,
             pilot,
             scale,
@@ -90,7 +91,7 @@ class Models:
         """Precision and target of both models' coefficients."""
         return _joined(self.known_outcome, self.known_effect, self.sampling)
 
-    def doubt(self, effect: bool) -> Float:
+    def variance(self, effect: bool) -> Float:
         """Variance that is left in each feature's part of the effect, or of the outcome."""
         m = self.setting.basis.m
         return np.diag(self.fitted.covariance)[m:] if effect else np.diag(self.fitted.covariance)[:m]
@@ -98,25 +99,25 @@ class Models:
     def with_outcome(self, known: Information, sampling: Float) -> Models:
         """After more is known of the outcome; the effect in use stays until its own round."""
         changed = replace(self, known_outcome=known, sampling=(sampling, self.sampling[1]))
-        fitted = _shrunk(self.blocks, self.scale, changed.information, self.fitted.mean)
+        fitted = _shrunk(self.groups, self.scale, changed.information, self.fitted.mean)
         return replace(changed, fitted=fitted, outcome=fitted.mean[: self.setting.basis.m].copy())
 
     def with_effect(self, known: Information, sampling: Float, *, last: bool) -> Models:
         """After more is known of the effect; at last, whether it varies at all is weighed too."""
         changed = replace(self, known_effect=known, sampling=(self.sampling[0], sampling))
-        fitted = _shrunk(self.blocks, self.scale, changed.information, self.fitted.mean, together=last)
+        fitted = _shrunk(self.groups, self.scale, changed.information, self.fitted.mean, together=last)
         m = self.setting.basis.m
         return replace(changed, fitted=fitted, outcome=fitted.mean[:m].copy(), effect=fitted.mean[m:].copy())
 
 
 def _shrunk(
-    blocks: tuple[Block, ...],
+    groups: tuple[CoefficientGroup, ...],
     scale: float,
     information: tuple[Float, Float],
     start: Float | None,
     together: bool = False,
 ) -> Shrunk:
-    return shrink(*information, blocks, scale=scale**2, cap=(_FAR * scale) ** 2, start=start, together=together)
+    return shrink(*information, groups, scale=scale**2, cap=(_FAR * scale) ** 2, start=start, together=together)
 
 
 def _joined(outcome: Information, effect: Information, sampling: tuple[Float, Float]) -> tuple[Float, Float]:
@@ -128,34 +129,36 @@ def _joined(outcome: Information, effect: Information, sampling: tuple[Float, Fl
     return precision, np.concatenate([first.target, second.target])
 
 
-def prior_variance(blocks: tuple[Block, ...], scale: float, cap: float) -> Float:
+def prior_variance(groups: tuple[CoefficientGroup, ...], scale: float, cap: float) -> Float:
     """Variance of each coefficient before anything is seen."""
-    m = sum(len(block.index) for block in blocks)
-    return np.diag(shrink(np.zeros((m, m)), np.zeros(m), blocks, scale=scale, cap=cap).covariance)
+    m = sum(len(group.index) for group in groups)
+    return np.diag(shrink(np.zeros((m, m)), np.zeros(m), groups, scale=scale, cap=cap).covariance)
 
 
-def fit_treatment(seen: Information, sampling: Float, blocks: tuple[Block, ...], start: Float | None) -> Shrunk:
+def fit_treatment(
+    seen: Information, sampling: Float, groups: tuple[CoefficientGroup, ...], start: Float | None
+) -> Shrunk:
     """Coefficients of the logit."""
     known = seen.sampled(sampling)
-    return shrink(known.precision, known.target, blocks, scale=_LOGIT, cap=_LOGIT_CAP, start=start)
+    return shrink(known.precision, known.target, groups, scale=_LOGIT, cap=_LOGIT_CAP, start=start)
 
 
-def single_blocks(basis: Basis) -> tuple[Block, ...]:
-    """Blocks of one model's coefficients: a covariate's own curves, a factor's contrasts, each product."""
-    blocks = [Block(np.array([0]), "intercept")]
+def single_groups(basis: Basis) -> tuple[CoefficientGroup, ...]:
+    """Groups of one model's coefficients: a covariate's own curves, a factor's contrasts, each product."""
+    groups = [CoefficientGroup(np.array([0]), "intercept")]
     for kind, index, curves, weights in _curves(basis):
-        blocks.append(Block(index, kind, curves, weights))
-    return tuple(blocks)
+        groups.append(CoefficientGroup(index, kind, curves, weights))
+    return tuple(groups)
 
 
-def joint_blocks(basis: Basis, treated: float) -> tuple[Block, ...]:
-    """Blocks of the outcome's and the effect's coefficients together, those of the effect after all of the outcome's.
+def joint_groups(basis: Basis, treated: float) -> tuple[CoefficientGroup, ...]:
+    """Groups of the outcome's and the effect's coefficients together, those of the effect after all of the outcome's.
 
     A covariate may be prognostic and no more; it may act in either arm by itself; or in the treated arm alone, which is
     what an effect modifier without a prognostic role does.
     """
     m, p = basis.m, treated
-    blocks = [Block(np.array([0, m]), "intercept")]
+    groups = [CoefficientGroup(np.array([0, m]), "intercept")]
     for kind, index, curves, weights in _curves(basis):
         shapes, parts, special = [], [], []
         for curve, weight in zip(curves, weights, strict=True):
@@ -167,12 +170,12 @@ def joint_blocks(basis: Basis, treated: float) -> tuple[Block, ...]:
             parts += [weight] * 3
             special += [False, True, True]
         both = np.concatenate([index, m + index])
-        blocks.append(Block(both, kind, tuple(shapes), tuple(parts), tuple(special)))
-    return tuple(blocks)
+        groups.append(CoefficientGroup(both, kind, tuple(shapes), tuple(parts), tuple(special)))
+    return tuple(groups)
 
 
 def _curves(basis: Basis) -> list[tuple[str, IntArray, tuple[Float, ...], tuple[float, ...]]]:
-    """Kind, features, shapes and their weights of every block of features but the constant."""
+    """Kind, features, shapes and their weights of every group of features but the constant."""
     out: list[tuple[str, IntArray, tuple[Float, ...], tuple[float, ...]]] = []
     for j, column in enumerate(basis.columns):
         is_range, index = isinstance(column, Range), np.array(basis.covariate_features(j))
@@ -181,8 +184,8 @@ def _curves(basis: Basis) -> list[tuple[str, IntArray, tuple[Float, ...], tuple[
         weights = [(1.0 - _JUMPY) / smooth if len(shapes) > smooth else 1.0] * smooth
         weights += [_JUMPY / max(basis.size.jumps, 1)] * (len(shapes) - smooth)
         # Features carry weights: coefficients are divided by them.
-        scaled = tuple(shape / basis.weight[index][:, None] for shape in shapes)
-        out.append(("own" if is_range else "level", index, scaled, tuple(weights)))
+        unweighted = tuple(shape / basis.weight[index][:, None] for shape in shapes)
+        out.append(("own" if is_range else "level", index, unweighted, tuple(weights)))
     start = basis.m - len(basis.products)
     return out + [
         ("pair", np.array([k]), (np.array([[1.0 / basis.weight[k]]]),), (1.0,)) for k in range(start, basis.m)

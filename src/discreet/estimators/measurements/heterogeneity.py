@@ -1,4 +1,4 @@
-"""Rounds through the gate that tell how an effect varies: each turns a share of the budget into better public models.
+"""Rounds through the gate that measure how an effect varies: each turns a share of the budget into better models.
 
 Outcomes are on [-1, 1] here, covariates as `Bounds` encodes them. The proof of every round is its geometry; the list
 with all diameters is in docs/proofs/cate.md. What a round computes from its noisy sums is post-processing.
@@ -19,15 +19,15 @@ from discreet.estimators.measurements.covariates import Setting
 from discreet.estimators.measurements.effect_models import (
     Models,
     fit_treatment,
-    joint_blocks,
+    joint_groups,
     prior_variance,
-    single_blocks,
+    single_groups,
 )
 from discreet.estimators.measurements.location import Location, RowMap, measure_sides, read_sides, sides_question
 from discreet.estimators.measurements.nuisances import Propensity
 from discreet.postprocessing.basis import NORM_CAP
 from discreet.postprocessing.feature_selection import FeatureSelection, allot
-from discreet.postprocessing.gaussian_update import Information
+from discreet.postprocessing.group_shrinkage import Information
 from discreet.postprocessing.magnitude import MagnitudeHistogram
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
@@ -37,22 +37,20 @@ Correction = Literal["R", "DR"]
 
 # Residuals are clipped at so many scales: little is lost, since the moments are compared with what clipping leaves.
 _CLIP_FIRST, _CLIP, _CLIP_LAST = 1.0, 1.8, 2.2
-# Nor is there any use in a clip that hardly anything exceeds.
-_ENOUGH = 0.98
 # A clip hides at most this part of the mean magnitude, however far out it has to be: an effect on a rare event moves
 # the number of large residuals, not their place, and would be lost with them.
 _HIDDEN_FIRST, _HIDDEN = 0.1, 0.03
-# Relative error of the models behind the moments, and of the first look, whose residual knows no model yet.
-_DOUBT, _DOUBT_FIRST = 0.15, 0.3
-# Part of the prior variance of an effect's coefficients that the first look leaves in any case.
+# Relative error of the models behind the moments, and of the initial moments, whose residual has no model yet.
+_MODEL_ERROR, _INITIAL_MODEL_ERROR = 0.15, 0.3
+# Part of the prior variance of an effect's coefficients that the initial moments leave in any case.
 _UNSEEN = 0.02
-# Part of the first look's word on the outcome that counts beside a later round.
+# Weight of the initial information on the outcome beside that of a later round.
 _KEPT = 0.2
-# Steps in which the first look's contrast is freed of confounding, and Newton steps of the propensity.
+# Steps in which the initial contrast is freed of confounding, and Newton steps of the propensity.
 _ALTERNATE, _NEWTON = 3, 6
 # Longest step on the logit, and by how much it may leave more unexplained than before.
 _STEP, _WORSE = 1.0, 1.05
-# Points of the reference that tell which room a look should have.
+# Points of the reference by which a selection's norm cap is chosen.
 _POINTS = 2_000
 # A residual exceeds twice the outcome's half range only where the models are off.
 _CEILING = 2.0
@@ -65,7 +63,7 @@ class InitialMoments:
     ``sampling`` is the precision of the records' mean of a unit feature's moment, beside that of the population.
     """
 
-    focus: FeatureSelection
+    selection: FeatureSelection
     level: Float
     contrast: Float
     sd: float
@@ -73,85 +71,95 @@ class InitialMoments:
     treated: float
 
 
-def _first_residual(where: Location, pilot: float) -> RowMap:
+def _pilot_residual(location: Location, pilot: float) -> RowMap:
     """What a constant effect leaves of each record's outcome."""
-    return lambda c: c.y - where.centre - (c.t - where.treated) * pilot
+    return lambda c: c.y - location.centre - (c.t - location.treated) * pilot
 
 
-def first_spread(look: float, where: Location, pilot: float) -> Query:
-    """How wide the residual beside a constant effect is: the first look's first question, which needs no features."""
-    return sides_question("first spread", look, _first_residual(where, pilot), _CEILING)
+def initial_magnitude_question(share: float, location: Location, pilot: float) -> Query:
+    """How large the residual beside a constant effect is: asked before the initial moments, without features."""
+    return sides_question("initial residual magnitude", share, _pilot_residual(location, pilot), _CEILING)
 
 
-def first_look(
-    gate: Gate, share: float, asked: Query, setting: Setting, where: Location, pilot: float, *beside: Query
+def measure_initial_moments(
+    gate: Gate, share: float, asked: Query, setting: Setting, location: Location, pilot: float, *beside: Query
 ) -> InitialMoments:
-    """Moments r psi and 2 (t - p) r psi of the residual r beside a constant effect, whose spread is ``asked`` first.
+    """Moments r psi and 2 (t - p) r psi of the residual r beside a constant effect, whose magnitude is ``asked`` first.
 
     Their pass prepares what will be asked ``beside``.
     """
-    n, p, basis = gate.n, where.treated, setting.basis
-    residual = _first_residual(where, pilot)
-    spread = read_sides(gate, asked, _CEILING)
-    clip = _clip(spread, _CLIP_FIRST, _HIDDEN_FIRST)
-    seen = max(spread.below(clip), 0.15)
-    scale = where.spread.scale
-    blocks = joint_blocks(basis, p)
-    prior = prior_variance(blocks, scale**2, (0.5 * scale) ** 2 / float(basis.weight[0]) ** 2)
-    sampling = n * seen / spread.clipped_square(clip)
-    focus = _focus(setting, prior[: basis.m], _unit(gate, 0.5 * share) * clip / seen, sqrt(1.0 / sampling))
+    n, p, basis = gate.n, location.treated, setting.basis
+    residual = _pilot_residual(location, pilot)
+    magnitude = read_sides(gate, asked, _CEILING)
+    clip = magnitude.clip_at_scales(_CLIP_FIRST, _HIDDEN_FIRST)
+    seen = max(magnitude.below(clip), 0.15)
+    scale = location.magnitude.scale
+    groups = joint_groups(basis, p)
+    prior = prior_variance(groups, scale**2, (0.5 * scale) ** 2 / float(basis.weight[0]) ** 2)
+    sampling = n * seen / magnitude.clipped_square(clip)
+    selection = _select(setting, prior[: basis.m], _unit(gate, 0.5 * share) * clip / seen, sqrt(1.0 / sampling))
     reach = max(p, 1.0 - p)
 
     def rows(c: Chunk) -> Float:
-        both = setting.features.scratch(len(c.t), 2 * focus.m)
-        level, weight = focus(setting.features(c), both[:, : focus.m])
+        both = setting.features.scratch(len(c.t), 2 * selection.m)
+        level, weight = selection(setting.features(c), both[:, : selection.m])
         level *= (np.clip(residual(c), -clip, clip) * weight)[:, None]
-        np.multiply(level, (2.0 * (c.t - p))[:, None], out=both[:, focus.m :])
+        np.multiply(level, (2.0 * (c.t - p))[:, None], out=both[:, selection.m :])
         return both
 
-    radius = clip * focus.radius * sqrt(1.0 + 4.0 * reach**2)
-    question = Query("first look", share, Ball(radius, 2 * focus.m), rows)
+    radius = clip * selection.radius * sqrt(1.0 + 4.0 * reach**2)
+    question = Query("initial moments", share, Ball(radius, 2 * selection.m), rows)
     gate.prepare(question, *beside)
     (moments,) = gate.ask(question)
     values = moments.value / n / seen
-    return InitialMoments(focus, values[: focus.m], values[focus.m :], float(moments.sd) / n / seen, sampling, p)
+    return InitialMoments(
+        selection, values[: selection.m], values[selection.m :], float(moments.sd) / n / seen, sampling, p
+    )
 
 
 class TreatmentQuestion(NamedTuple):
     """The moments (t - p) psi, and the features that they are of."""
 
-    focus: FeatureSelection
+    selection: FeatureSelection
     query: Query
 
 
-def treatment_question(gate: Gate, share: float, setting: Setting, where: Location) -> TreatmentQuestion:
+def treatment_question(gate: Gate, share: float, setting: Setting, location: Location) -> TreatmentQuestion:
     """What `assign` asks; of a known probability instead of t where there is one."""
-    p = where.treated
+    p = location.treated
     varies, reach = p * (1.0 - p), max(p, 1.0 - p)
     noise, sampling = _unit(gate, share) * reach / varies, sqrt(1.0 / (gate.n * varies))
-    focus = _focus(setting, prior_variance(single_blocks(setting.basis), 0.25, 4.0), noise, sampling)
+    selection = _select(setting, prior_variance(single_groups(setting.basis), 0.25, 4.0), noise, sampling)
 
     def rows(c: Chunk) -> Float:
-        psi, weight = setting.features.focused(c, focus)
+        psi, weight = setting.features.selected(c, selection)
         psi *= (((c.t if c.e is None else c.e) - p) * weight)[:, None]
         return psi
 
-    return TreatmentQuestion(focus, Query("treatment moments", share, Ball(reach * focus.radius, focus.m), rows))
+    return TreatmentQuestion(
+        selection, Query("treatment moments", share, Ball(reach * selection.radius, selection.m), rows)
+    )
 
 
 def assign(
-    gate: Gate, asked: TreatmentQuestion, setting: Setting, where: Location, trim: tuple[float, float], *, known: bool
+    gate: Gate,
+    asked: TreatmentQuestion,
+    setting: Setting,
+    location: Location,
+    trim: tuple[float, float],
+    *,
+    known: bool,
 ) -> tuple[Propensity, Information]:
     """Logistic propensity from the moments (t - p) psi.
 
     Records of a known design bring their own probability: the model then only says what it is on the reference.
     """
-    n, p, basis, focus = gate.n, where.treated, setting.basis, asked.focus
-    blocks, varies = single_blocks(basis), p * (1.0 - p)
+    n, p, basis, selection = gate.n, location.treated, setting.basis, asked.selection
+    groups, varies = single_groups(basis), p * (1.0 - p)
     (moments,) = gate.ask(asked.query)
     value, sd = moments.value / n, float(moments.sd) / n
-    psi, weight = focus(setting.reference.features)
-    apart = varies * focus.scale[:, None] * setting.gram.apart[focus.kept]
+    psi, weight = selection(setting.reference.features)
+    apart = varies * selection.scale[:, None] * setting.gram.apart[selection.kept]
     # The share of treated is where to start, and what it leaves unexplained is what steps are judged by.
     start = np.zeros(basis.m)
     start[0] = logit(np.clip(p, *trim)) / basis.weight[0]
@@ -160,15 +168,15 @@ def assign(
     off = value - (psi * (weight * (model.on_reference - p))[:, None]).mean(axis=0)
     for _ in range(_NEWTON):
         e = model.on_reference
-        slope = setting.slope(focus, e * (1.0 - e))
+        slope = setting.slope(selection, e * (1.0 - e))
         seen = Information.seen(off, sd, slope, 0.0).around(model.theta)
-        fitted = fit_treatment(seen, _sampled(setting, focus, n, e * (1.0 - e)), blocks, model.theta)
+        fitted = fit_treatment(seen, _sampled(setting, selection, n, e * (1.0 - e)), groups, model.theta)
         # A full step may overshoot where probabilities are trimmed or features are nearly collinear.
         for part in (1.0, 0.5, 0.25, 0.125):
             step = _limited(setting, part * (fitted.mean - model.theta))
             stepped = replace(model, theta=model.theta + step, covariance=fitted.covariance)
             left = value - (psi * (weight * (stepped.on_reference - p))[:, None]).mean(axis=0) - apart @ stepped.theta
-            if float(left @ left) <= _WORSE * float(off @ off) + focus.m * sd**2:
+            if float(left @ left) <= _WORSE * float(off @ off) + selection.m * sd**2:
                 model, information, off = stepped, seen, left
                 break
         else:
@@ -184,7 +192,7 @@ def known_constant(setting: Setting, probability: float, trim: tuple[float, floa
 
 
 def refine_propensity(gate: Gate, share: float, model: Propensity, information: Information) -> Propensity:
-    """Newton step on the records themselves, by the moments (t - e) psi where the propensity is in doubt."""
+    """Newton step on the records themselves, by the moments (t - e) psi where the propensity is uncertain."""
     setting, n = model.setting, gate.n
     e = model.on_reference
     varies = e * (1.0 - e)
@@ -192,18 +200,20 @@ def refine_propensity(gate: Gate, share: float, model: Propensity, information: 
         _unit(gate, share) * model.reach / float(np.mean(varies)),
         sqrt(1.0 / (n * float(np.mean(varies)))),
     )
-    focus = _focus(setting, np.diag(model.covariance), noise, sampling)
+    selection = _select(setting, np.diag(model.covariance), noise, sampling)
 
     def rows(c: Chunk) -> Float:
-        psi, weight = setting.features.focused(c, focus)
+        psi, weight = setting.features.selected(c, selection)
         psi *= ((c.t - model(c)) * weight)[:, None]
         return psi
 
-    (moments,) = gate.ask(Query("calibration", share, Ball(model.reach * focus.radius, focus.m), rows))
+    (moments,) = gate.ask(
+        Query("propensity refinement", share, Ball(model.reach * selection.radius, selection.m), rows)
+    )
     value, sd = moments.value / n, float(moments.sd) / n
-    more = Information.seen(value, sd, setting.slope(focus, varies), _DOUBT).around(model.theta)
+    more = Information.seen(value, sd, setting.slope(selection, varies), _MODEL_ERROR).around(model.theta)
     fitted = fit_treatment(
-        information + more, _sampled(setting, focus, n, varies), single_blocks(setting.basis), model.theta
+        information + more, _sampled(setting, selection, n, varies), single_groups(setting.basis), model.theta
     )
     theta = model.theta + _limited(setting, fitted.mean - model.theta)
     return replace(model, theta=theta, covariance=fitted.covariance)
@@ -215,62 +225,64 @@ def _limited(setting: Setting, step: Float) -> Float:
     return np.asarray(step * min(1.0, _STEP / max(length, 1e-300)))
 
 
-def combine_moments(look: InitialMoments, model: Propensity, where: Location, pilot: float) -> Models:
-    """Models of outcome and effect from the first look (post-processing).
+def combine_moments(initial: InitialMoments, model: Propensity, location: Location, pilot: float) -> Models:
+    """Models of outcome and effect from the initial moments (post-processing).
 
     Its level holds the pilot effect of those who are treated more often than others, and its contrast holds the
     outcome's model where these differ; both are computed on the reference and taken out, in a few alternations.
     """
-    setting, p = model.setting, look.treated
+    setting, p = model.setting, initial.treated
     e = model.on_reference
-    psi, weight = look.focus(setting.reference.features)
+    psi, weight = initial.selection(setting.reference.features)
 
     def mean(values: Float) -> Float:
         return np.asarray((psi * (weight * values)[:, None]).mean(axis=0))
 
-    level = look.level + pilot * mean(e - p)
-    slope = setting.slope(look.focus, _everywhere(setting))
-    of_outcome = Information.seen(level, look.sd, slope, _DOUBT_FIRST)
-    slope = setting.slope(look.focus, 2.0 * e * (1.0 - e))
-    sampling = look.sampling * setting.second, look.sampling * _second(setting, e * (1.0 - e))
-    blocks = joint_blocks(setting.basis, p)
+    level = initial.level + pilot * mean(e - p)
+    slope = setting.slope(initial.selection, _everywhere(setting))
+    of_outcome = Information.seen(level, initial.sd, slope, _INITIAL_MODEL_ERROR)
+    slope = setting.slope(initial.selection, 2.0 * e * (1.0 - e))
+    sampling = initial.sampling * setting.second, initial.sampling * _second(setting, e * (1.0 - e))
+    groups = joint_groups(setting.basis, p)
     off = np.zeros(len(level))
     for _ in range(_ALTERNATE):
-        sd = hypot(look.sd, _DOUBT_FIRST * sqrt(float(np.mean(off**2))))
-        of_effect = Information.seen(look.contrast - off, sd, slope, _DOUBT_FIRST)
-        models = Models.first(model, blocks, where.centre, pilot, where.spread.scale, of_outcome, of_effect, sampling)
+        sd = hypot(initial.sd, _INITIAL_MODEL_ERROR * sqrt(float(np.mean(off**2))))
+        of_effect = Information.seen(initial.contrast - off, sd, slope, _INITIAL_MODEL_ERROR)
+        models = Models.first(
+            model, groups, location.centre, pilot, location.magnitude.scale, of_outcome, of_effect, sampling
+        )
         explained = setting.reference.features @ models.outcome
         off = 2.0 * mean((e - p) * explained - (e - p) ** 2 * pilot)
     return models
 
 
-def outcome_round(gate: Gate, number: int, share: float, look: float, models: Models) -> Models:
-    """Correct the outcome's model by the moments r psi of its residuals, where it is in doubt."""
+def outcome_round(gate: Gate, number: int, share: float, magnitude_share: float, models: Models) -> Models:
+    """Correct the outcome's model by the moments r psi of its residuals, where it is uncertain."""
     setting, n = models.setting, gate.n
-    spread = measure_sides(gate, f"outcome spread {number}", look, models.residual, _CEILING)
-    clip = _clip(spread, _CLIP, _HIDDEN)
-    seen = max(spread.below(clip), 0.3)
-    precision = n * seen / spread.clipped_square(clip)
-    focus = _focus(setting, models.doubt(effect=False), _unit(gate, share) * clip / seen, sqrt(1.0 / precision))
+    magnitude = measure_sides(gate, f"outcome residual magnitude {number}", magnitude_share, models.residual, _CEILING)
+    clip = magnitude.clip_at_scales(_CLIP, _HIDDEN)
+    seen = max(magnitude.below(clip), 0.3)
+    precision = n * seen / magnitude.clipped_square(clip)
+    selection = _select(setting, models.variance(effect=False), _unit(gate, share) * clip / seen, sqrt(1.0 / precision))
 
     def rows(c: Chunk) -> Float:
-        psi, weight = setting.features.focused(c, focus)
+        psi, weight = setting.features.selected(c, selection)
         psi *= (np.clip(models.residual(c), -clip, clip) * weight)[:, None]
         return psi
 
-    (moments,) = gate.ask(Query(f"outcome moments {number}", share, Ball(clip * focus.radius, focus.m), rows))
+    (moments,) = gate.ask(Query(f"outcome moments {number}", share, Ball(clip * selection.radius, selection.m), rows))
     everywhere = _everywhere(setting)
     value, sd = moments.value / n / seen, float(moments.sd) / n / seen
-    more = Information.seen(value, sd, setting.slope(focus, everywhere), _DOUBT).around(models.outcome)
+    more = Information.seen(value, sd, setting.slope(selection, everywhere), _MODEL_ERROR).around(models.outcome)
     before = models.known_outcome.weakened(_KEPT) if number == 1 else models.known_outcome
-    return models.with_outcome(before + more, _sampled(setting, focus, precision, everywhere))
+    return models.with_outcome(before + more, _sampled(setting, selection, precision, everywhere))
 
 
 def effect_round(
     gate: Gate,
     number: int,
     share: float,
-    look: float,
+    magnitude_share: float,
     models: Models,
     *,
     correction: Correction,
@@ -280,29 +292,29 @@ def effect_round(
     """Correct the effect's model by the moments w (t - e) r psi, orthogonal to errors of the outcome's model.
 
     With w = 1 these are the R-learner's, which count records where both arms are common; with w = 1 / (e (1 - e)) those
-    of the doubly robust score, which count all records alike. The product is clipped, which tells on the slope where
-    one arm is rare: the released distribution of |r| says by how much. ``alone`` forgets what earlier looks said of the
-    effect: the first one's was confounded.
+    of the doubly robust score, which count all records alike. The product is clipped, which lowers the slope where
+    one arm is rare: the released distribution of |r| says by how much. ``alone`` drops earlier information on the
+    effect: that of the initial moments was confounded.
     """
     setting, n = models.setting, gate.n
-    spread = measure_sides(gate, f"effect spread {number}", look, models.residual, _CEILING)
+    magnitude = measure_sides(gate, f"effect residual magnitude {number}", magnitude_share, models.residual, _CEILING)
     e = models.propensity.on_reference
     arms = _Arms(e, _weight(e, correction))
-    clip = arms.clip(spread, _CLIP_LAST if last else _CLIP)
-    varies = arms.seen(spread, clip)
+    clip = arms.clip(magnitude, _CLIP_LAST if last else _CLIP)
+    varies = arms.seen(magnitude, clip)
     level = arms.level(clip)
-    precision = n * spread.below(level) / spread.clipped_square(level) * arms.balance
+    precision = n * magnitude.below(level) / magnitude.clipped_square(level) * arms.balance
     typical = float(np.mean(varies))
     noise, sampling = _unit(gate, share) * clip / typical, sqrt(1.0 / (precision * typical))
-    doubt = models.doubt(effect=True)
+    variance = models.variance(effect=True)
     if number == 1:
-        # The first look's contrast was taken beside residuals without any model: what it has not seen may be there.
-        prior = prior_variance(models.blocks, models.scale**2, models.scale**2)[setting.basis.m :]
-        doubt = np.maximum(doubt, _UNSEEN * prior)
-    focus = _focus(setting, doubt, noise, sampling)
+        # The initial contrast was of residuals without any model: what it has not seen may be there.
+        prior = prior_variance(models.groups, models.scale**2, models.scale**2)[setting.basis.m :]
+        variance = np.maximum(variance, _UNSEEN * prior)
+    selection = _select(setting, variance, noise, sampling)
 
     def rows(c: Chunk) -> Float:
-        psi, weight = setting.features.focused(c, focus)
+        psi, weight = setting.features.selected(c, selection)
         e = models.propensity(c)
         w = _weight(e, correction)
         most = clip / _reach(e, w)
@@ -310,11 +322,11 @@ def effect_round(
         psi *= (np.clip(product, -clip, clip) * weight)[:, None]
         return psi
 
-    (moments,) = gate.ask(Query(f"effect moments {number}", share, Ball(clip * focus.radius, focus.m), rows))
-    slope = setting.slope(focus, varies)
-    more = Information.seen(moments.value / n, float(moments.sd) / n, slope, _DOUBT).around(models.effect)
+    (moments,) = gate.ask(Query(f"effect moments {number}", share, Ball(clip * selection.radius, selection.m), rows))
+    slope = setting.slope(selection, varies)
+    more = Information.seen(moments.value / n, float(moments.sd) / n, slope, _MODEL_ERROR).around(models.effect)
     known = more if alone else models.known_effect + more
-    return models.with_effect(known, _sampled(setting, focus, precision, varies), last=last)
+    return models.with_effect(known, _sampled(setting, selection, precision, varies), last=last)
 
 
 def _weight(e: Float, correction: Correction) -> Float:
@@ -342,45 +354,36 @@ class _Arms:
         """Where residuals are clipped, on average over the slope."""
         return clip * float(np.mean(self.varies / self.reach) / np.mean(self.varies))
 
-    def clip(self, spread: MagnitudeHistogram, scales: float) -> float:
-        """That of the residual where one factor in either arm would do: see `_clip`."""
-        return _clip(spread, scales, _HIDDEN) / self.level(1.0)
+    def clip(self, magnitude: MagnitudeHistogram, scales: float) -> float:
+        """That of the residual where one factor in either arm would do: see `clip_at_scales`."""
+        return magnitude.clip_at_scales(scales, _HIDDEN) / self.level(1.0)
 
-    def seen(self, spread: MagnitudeHistogram, clip: float) -> Float:
+    def seen(self, magnitude: MagnitudeHistogram, clip: float) -> Float:
         """Slope of each point's product to its effect, less what clipping hides."""
-        return np.asarray(self.varies * spread.below_each(clip / self.reach))
+        return np.asarray(self.varies * magnitude.below_each(clip / self.reach))
 
 
-def _clip(spread: MagnitudeHistogram, scales: float, hidden: float) -> float:
-    """So many scales, less where hardly anything lies beyond, and more where that would hide too much."""
-    usual = spread.scale * np.linspace(0.5, scales, 32)
-    further = np.geomspace(usual[-1], max(usual[-1], float(spread.edges[-1])), 32)[1:]
-    levels = np.concatenate([usual, further])
-    enough = (spread.below_each(levels) >= _ENOUGH) | (levels >= usual[-1])
-    little = spread.lopsided(levels) <= hidden * spread.mean
-    found = np.flatnonzero(enough & little)
-    return float(levels[found[0]] if found.size else levels[-1])
-
-
-def _focus(setting: Setting, doubt: Float, noise: float, sampling: float) -> FeatureSelection:
-    """Features by what is in doubt about each; every feature's part of the function counts alike.
+def _select(setting: Setting, variance: Float, noise: float, sampling: float) -> FeatureSelection:
+    """Features by the variance that is left in each; every feature's part of the function counts alike.
 
     ``noise`` and ``sampling`` are the standard deviations of a unit feature's moment.
     """
-    focus = FeatureSelection.of(allot(np.ones(len(doubt)), setting.size * doubt, NORM_CAP * noise**2), setting.size)
-    return focus.with_best_norm_cap(setting.reference.features[:_POINTS], noise**2, sampling**2)
+    selection = FeatureSelection.of(
+        allot(np.ones(len(variance)), setting.size * variance, NORM_CAP * noise**2), setting.size
+    )
+    return selection.with_best_norm_cap(setting.reference.features[:_POINTS], noise**2, sampling**2)
 
 
 def _unit(gate: Gate, share: float) -> float:
-    """Noise of focused moments of a quantity within [-1, 1], to a record, at a room of one."""
+    """Noise, over n, of moments of selected features times a quantity within [-1, 1], at a norm cap of one."""
     return gate.noise_sd(Ball(1.0, 1), share) / gate.n
 
 
-def _sampled(setting: Setting, focus: FeatureSelection, precision: float, varies: Float) -> Float:
+def _sampled(setting: Setting, selection: FeatureSelection, precision: float, varies: Float) -> Float:
     """Precision with which these records stand for others, less what is lost by weighing some of them down."""
-    efficiency = focus.efficiency(setting.reference.features[:_POINTS])
+    efficiency = selection.efficiency(setting.reference.features[:_POINTS])
     root = np.full(setting.basis.m, sqrt(float(np.mean(efficiency))))
-    root[focus.kept] = np.sqrt(efficiency)
+    root[selection.kept] = np.sqrt(efficiency)
     return np.asarray(precision * root[:, None] * _second(setting, varies) * root)
 
 

@@ -1,4 +1,4 @@
-"""Where outcomes lie and how far they reach."""
+"""First rounds through the gate: where outcomes lie, how large they are around it, and how many are treated."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from discreet.data._arrays import Float, IntArray
 from discreet.data.records import Chunk
+from discreet.estimators._allocation import LOCATION
 from discreet.postprocessing.magnitude import BINS, Factors, MagnitudeHistogram, bin_numbers
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
@@ -25,18 +26,18 @@ class Location:
     treated_noise: float
     centre: float
     noise: float
-    spread: MagnitudeHistogram
+    magnitude: MagnitudeHistogram
 
 
 def locate(gate: Gate, share: float, *beside: Query) -> Location:
-    """Share of treated, centre and spread of the outcome, in three passes that zoom in.
+    """Share of treated, centre and magnitude of the outcome around it, in three passes that zoom in.
 
     The first of them prepares what will be asked ``beside``.
     """
     n = gate.n
     first = (
-        Query("share of treated", 0.3 * share, Interval(0.0, 1.0), lambda c: c.t),
-        Query("outcome, first look", 0.3 * share, MeanSquare(1.0), lambda c: c.y),
+        Query("share of treated", LOCATION["share of treated"] * share, Interval(0.0, 1.0), lambda c: c.t),
+        Query("outcome mean and square", LOCATION["outcome mean and square"] * share, MeanSquare(1.0), lambda c: c.y),
     )
     gate.prepare(*first, *beside)
     treated, outcome = gate.ask(*first)
@@ -45,16 +46,23 @@ def locate(gate: Gate, share: float, *beside: Query) -> Location:
     noise = float(np.asarray(outcome.sd)[0]) / n
     wide = float(np.sqrt(np.clip(outcome.value[1] / n - centre**2, max(2.0 * noise, 1e-6), 1.0)))
     (again,) = gate.ask(
-        Query("centre of the outcome", 0.15 * share, Interval(-3.0 * wide, 3.0 * wide), lambda c: c.y - centre)
+        Query(
+            "centre of the outcome",
+            LOCATION["centre of the outcome"] * share,
+            Interval(-3.0 * wide, 3.0 * wide),
+            lambda c: c.y - centre,
+        )
     )
     centre += float(again.value) / n
-    spread = measure_magnitude(gate, "spread of the outcome", 0.25 * share, lambda c: c.y - centre, 2.0)
+    magnitude = measure_magnitude(
+        gate, "outcome magnitude", LOCATION["outcome magnitude"] * share, lambda c: c.y - centre, 2.0
+    )
     return Location(
         treated=float(np.clip(float(treated.value) / n, low, high)),
         treated_noise=float(treated.sd) / n,
         centre=centre,
         noise=float(again.sd) / n,
-        spread=spread,
+        magnitude=magnitude,
     )
 
 
@@ -89,14 +97,14 @@ def read_sides(gate: Gate, question: Query, ceiling: float) -> MagnitudeHistogra
     return MagnitudeHistogram.fit(below + above, sd, ceiling).with_sides(above - below, sd)
 
 
-def pilot_effect(gate: Gate, share: float, where: Location) -> float:
+def pilot_effect(gate: Gate, share: float, location: Location) -> float:
     """Difference of the arms' means, residuals clipped: a first, confounded guess that only centres what follows."""
-    clip = 2.5 * where.spread.scale
+    clip = 2.5 * location.magnitude.scale
 
     def rows(c: Chunk) -> Float:
-        residual = np.clip(c.y - where.centre, -clip, clip)
+        residual = np.clip(c.y - location.centre, -clip, clip)
         return np.column_stack([c.t * residual, (1.0 - c.t) * residual])
 
     (sums,) = gate.ask(Query("arm means", share, Ball(clip, 2), rows))
-    means = sums.value / gate.n / np.maximum([where.treated, 1.0 - where.treated], 0.02)
-    return float(np.clip(means[0] - means[1], -3.0 * where.spread.scale, 3.0 * where.spread.scale))
+    means = sums.value / gate.n / np.maximum([location.treated, 1.0 - location.treated], 0.02)
+    return float(np.clip(means[0] - means[1], -3.0 * location.magnitude.scale, 3.0 * location.magnitude.scale))

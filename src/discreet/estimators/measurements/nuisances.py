@@ -16,28 +16,33 @@ from scipy.special import expit, logit
 
 from discreet.data._arrays import Float
 from discreet.data.records import Chunk
+from discreet.estimators._allocation import MODELS, MODELS_OF_KNOWN_DESIGN
 from discreet.estimators.measurements.covariates import Features, Setting
 from discreet.estimators.measurements.location import Location, measure_magnitude
 from discreet.postprocessing.basis import NORM_CAP
-from discreet.postprocessing.feature_selection import FeatureSelection, allot
-from discreet.postprocessing.gaussian_update import Belief
-from discreet.postprocessing.lookup_tables import Surfaces
-from discreet.postprocessing.magnitude import Factors
-from discreet.postprocessing.reference_population import LOGIT_CAP
-from discreet.postprocessing.spike_and_slab import Moments, Posterior, PriorCorrelation, weigh
+from discreet.postprocessing.feature_selection import (
+    Belief,
+    FeatureSelection,
+    Moments,
+    PriorCorrelation,
+    allot,
+    beside_constant_effect,
+    weigh,
+)
+from discreet.postprocessing.lookup_tables import LookupTables
+from discreet.postprocessing.magnitude import Factors, arm_factors
+from discreet.postprocessing.reference_population import treatment_moments
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import Ball, Interval
 
 # Weights of single records in the prognosis stop here: beyond, they add noise and no information.
 _MOST_WEIGHT = 3.0
-# Relative error of the reference's moments.
-_DOUBT = 0.004
-# Guessed squares of a unit feature's coefficient where it matters: on the logit, and in squared scales of the outcome.
-_SIZE_TREATMENT, _SIZE_OUTCOME = 0.25, 0.1
+# Guessed square of a unit feature's coefficient where it matters, in squared scales of the outcome.
+_SIZE_OUTCOME = 0.1
 # Prior standard deviation of a unit feature's part in the effect, in scales of the outcome.
-_LEAN = 0.3
-# Below this many (features to the power 1.5, over n mu) noise is negligible, and no feature need be left out.
+_LINEAR_EFFECT_SD = 0.3
+# Where features to the power 1.5 are fewer than this part of n mu, noise is negligible: none need be left out.
 _EASY = 0.002
 # Below this n mu, small coefficients cannot be seen one by one.
 _FAINT = 1500.0
@@ -83,11 +88,6 @@ class Propensity:
         return arm_factors(self.on_reference, of)
 
 
-def arm_factors(e: Float, of: Callable[[Float, Float], Float]) -> Factors:
-    """Values of a weight ``of(t, e)`` in either arm, each with its probability."""
-    return np.concatenate([of(np.ones_like(e), e), of(np.zeros_like(e), e)]), np.concatenate([e, 1.0 - e])
-
-
 class Answers(NamedTuple):
     """Propensity, prognosis and effect of each record."""
 
@@ -102,11 +102,11 @@ class Answers(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Public model of the prognosis f = (1 - e) mu_1 + e mu_0: features, and an effect that may lean on some of them.
+    """Public model of the prognosis f = (1 - e) mu_1 + e mu_0: features, and an effect linear in some of them.
 
-    ``covariance`` is that of the coefficients' error; ``first_doubt`` are both models' variances after their first
-    look, ``coincidence`` says by how much a feature's relevance to both then exceeded chance, and ``likeness`` whether
-    both followed features in the same direction (nothing is known of it where the design is known).
+    ``covariance`` is that of the coefficients' error; ``initial_variances`` are both models' after their
+    first moments, ``joint_inclusion`` says by how much a feature's relevance to both then exceeded chance, and
+    ``prior_correlation`` whether both followed features in the same direction (unknown where the design is known).
     """
 
     propensity: Propensity
@@ -115,16 +115,16 @@ class Outcome:
     coefficients: Float
     covariance: Float
     effect: float
-    coincidence: Float
-    first_doubt: tuple[Float, Float]
-    likeness: PriorCorrelation | None = None
-    lean: Float | None = None
+    joint_inclusion: Float
+    initial_variances: tuple[Float, Float]
+    prior_correlation: PriorCorrelation | None = None
+    linear_effect: Float | None = None
 
     def local_effect(self, c: Chunk) -> Float | float:
         """Effect that the model gives to each record."""
-        if self.lean is None:
+        if self.linear_effect is None:
             return self.effect
-        return self.effect + self.propensity.setting.features.combine(c, self.lean)
+        return self.effect + self.propensity.setting.features.combine(c, self.linear_effect)
 
     def prognosis(self, c: Chunk, e: Float) -> Float:
         """Prognosis of each record."""
@@ -139,40 +139,41 @@ class Outcome:
     def answers(self) -> Callable[[Chunk], Answers]:
         """What both models say of each record, looked up: for rounds that need no features beside it."""
         model = self.propensity
-        lean = () if self.lean is None else (self.lean,)
-        surfaces = Surfaces(model.setting.basis, model.theta, self.coefficients, *lean)
+        linear = () if self.linear_effect is None else (self.linear_effect,)
+        tables = LookupTables(model.setting.basis, model.theta, self.coefficients, *linear)
 
         def look_up(c: Chunk) -> Answers:
-            linear, explained, *leaning = surfaces(c.x)
-            e = model.trimmed(linear) if c.e is None else c.e
-            effect = self.effect + leaning[0] if leaning else np.full(len(e), self.effect)
+            logit_part, explained, *effects = tables(c.x)
+            e = model.trimmed(logit_part) if c.e is None else c.e
+            effect = self.effect + effects[0] if effects else np.full(len(e), self.effect)
             return Answers(e, self.centre + explained + (1.0 - self.treated - e) * effect, effect)
 
         return look_up
 
 
-class FirstQuestions(NamedTuple):
-    """What the first look asks, and where it clips residuals."""
+class NuisanceQuestions(NamedTuple):
+    """What `fit_nuisances` asks, and where residuals are clipped."""
 
     clip: float
     queries: tuple[Query, ...]
 
 
-def first_questions(
-    gate: Gate, share: float, features: Features, where: Location, pilot: float, known: bool
-) -> FirstQuestions:
+def nuisance_questions(
+    gate: Gate, share: float, features: Features, location: Location, pilot: float, known: bool
+) -> NuisanceQuestions:
     """Moments of treatment and outcome with all features; they need no second moments, and can be prepared with them.
 
     Treatment enters as t - (share of treated), which a wrong guess of the features' means spares. A known design has
     no model of treatment.
     """
-    basis, treated = features.basis, where.treated
-    to_moments, to_contrast = (0.7, 0.3) if known else (0.38, 0.12)
-    clip, _ = where.spread.clip(gate.noise_sd(Ball(basis.radius, basis.m), to_moments * share) / gate.n)
+    basis, treated = features.basis, location.treated
+    parts = MODELS_OF_KNOWN_DESIGN if known else MODELS
+    to_moments, to_contrast = parts["outcome moments"], parts["outcome contrast"]
+    clip, _ = location.magnitude.clip(gate.noise_sd(Ball(basis.radius, basis.m), to_moments * share) / gate.n)
     reach = max(treated, 1.0 - treated)
 
     def residual(c: Chunk) -> Float:
-        return np.clip(c.y - where.centre - (c.t - treated) * pilot, -clip, clip) * features.weights(c)
+        return np.clip(c.y - location.centre - (c.t - treated) * pilot, -clip, clip) * features.weights(c)
 
     def outcome(c: Chunk) -> Float:
         return features.times(c, residual(c))
@@ -188,100 +189,79 @@ def first_questions(
         Query("outcome contrast", to_contrast * share, Interval(-clip * reach, clip * reach), contrast),
     ]
     if not known:
-        queries.append(Query("treatment moments", 0.5 * share, Ball(reach * basis.radius, basis.m), treatment))
-    return FirstQuestions(clip, tuple(queries))
+        name, ball = "treatment moments", Ball(reach * basis.radius, basis.m)
+        queries.append(Query(name, parts[name] * share, ball, treatment))
+    return NuisanceQuestions(clip, tuple(queries))
 
 
-def first_look(
+def fit_nuisances(
     gate: Gate,
-    asked: FirstQuestions,
+    asked: NuisanceQuestions,
     setting: Setting,
-    where: Location,
+    location: Location,
     pilot: float,
     trim: tuple[float, float],
     known: bool,
 ) -> Outcome:
     """Models of treatment and outcome from their moments with all features, and what these say together."""
     basis, solid = setting.basis, setting.gram.solid
-    n, treated, scale = gate.n, where.treated, where.spread.scale
+    n, treated, scale = gate.n, location.treated, location.magnitude.scale
     moments, gap, *assignment = gate.ask(*asked.queries)
-    seen = max(where.spread.below(asked.clip), 0.7)
+    seen = max(location.magnitude.below(asked.clip), 0.7)
     noise = (float(moments.sd) / n / seen) ** 2 * np.eye(basis.m) + scale**2 / n * solid
     y = Moments(
         moments.value / n / seen, lambda b: (solid @ b, solid), noise, _SIZE_OUTCOME * scale**2, (3.0 * scale) ** 2
     )
     sparse = basis.m**1.5 > _EASY * n * gate.mu
     if known:
-        (fitted,), coincidence = weigh([y], basis, sparse=sparse)
-        model, doubt, implied = Propensity.by_design(setting, *trim), fitted, np.zeros(basis.m)
-        likeness = None
+        (fitted,), joint_inclusion = weigh([y], basis, sparse=sparse)
+        model, assigned, implied = Propensity.by_design(setting, *trim), fitted, np.zeros(basis.m)
+        prior_correlation = None
     else:
-        t = _treatment_moments(setting, assignment[0].value / n, float(assignment[0].sd) / n, treated, n)
-        (doubt, fitted), coincidence = weigh([t, y], basis, sparse=sparse, faint=n * gate.mu < _FAINT)
-        likeness = PriorCorrelation.of(doubt, fitted, basis.group)
-        # Counted from the share of treated: what tells the records from the reference is known of deviations alone.
-        model = Propensity(setting, doubt.mean, doubt.covariance, *trim, start=float(logit(treated)))
+        value, sd = assignment[0].value / n, float(assignment[0].sd) / n
+        t = treatment_moments(setting.reference, setting.gram, value, sd, treated, n)
+        (assigned, fitted), joint_inclusion = weigh([t, y], basis, sparse=sparse, faint=n * gate.mu < _FAINT)
+        prior_correlation = PriorCorrelation.of(assigned, fitted, basis.group)
+        # Counted from the share of treated: how records differ from the reference is known of deviations alone.
+        model = Propensity(setting, assigned.mean, assigned.covariance, *trim, start=float(logit(treated)))
         # Moments of the treatment that the propensity implies.
         implied = (setting.reference.weight * (model.on_reference - treated)) @ setting.reference.features
     varies = treated * (1.0 - treated) * float(solid[0, 0]) / float(basis.weight[0]) ** 2
-    coefficients, step = _beside_an_effect(fitted, y, implied, float(gap.value) / n / seen, varies, 3.0 * scale)
-    first_doubt = np.diag(doubt.covariance), np.diag(fitted.covariance)
+    coefficients, step = beside_constant_effect(fitted, y, implied, float(gap.value) / n / seen, varies, 3.0 * scale)
+    initial_variances = np.diag(assigned.covariance), np.diag(fitted.covariance)
     effect = pilot + step
     return Outcome(
-        model, where.centre, treated, coefficients, fitted.covariance, effect, coincidence, first_doubt, likeness
+        model,
+        location.centre,
+        treated,
+        coefficients,
+        fitted.covariance,
+        effect,
+        joint_inclusion,
+        initial_variances,
+        prior_correlation,
     )
 
 
-def _treatment_moments(setting: Setting, value: Float, sd: float, treated: float, n: float) -> Moments:
-    """Moments of t - (share of treated), and how a logistic model answers them on the reference.
-
-    The reference is not the records: where their second moments are known to differ the answer is moved, and what is
-    left is doubted. Calibration then looks at the records themselves.
-    """
-    reference = setting.reference
-    apart = treated * (1.0 - treated) * setting.gram.apart
-
-    def response(theta: Float) -> tuple[Float, Float]:
-        expected, slope = reference.response(theta, treated)
-        return expected + apart @ theta, slope + apart
-
-    square = (reference.weight**2 * len(reference.weight))[:, None]
-    sampling = treated * (1.0 - treated) / n * (reference.features * square).T @ reference.features
-    noise = sd**2 * np.eye(len(value)) + sampling + _DOUBT**2 * reference.gram
-    return Moments(value, response, noise, _SIZE_TREATMENT, LOGIT_CAP)
-
-
-def _beside_an_effect(
-    fitted: Posterior, y: Moments, implied: Float, gap: float, varies: float, most: float
-) -> tuple[Float, float]:
-    """Coefficients beside a constant effect, in a few alternating steps; ``gap`` is the moment of t - treated."""
-    _, solid = y.response(fitted.mean)
-    weights = solid @ np.linalg.inv(y.noise)
-    precision = weights @ solid + np.diag(1.0 / fitted.scales)
-    coefficients, step = fitted.mean, 0.0
-    for _ in range(4):
-        step = float(np.clip((gap - implied @ coefficients) / varies, -most, most))
-        coefficients = np.asarray(np.linalg.solve(precision, weights @ (y.value - implied * step)))
-    return coefficients, step
-
-
 def refine_propensity(gate: Gate, name: str, share: float, outcome: Outcome) -> Outcome:
-    """Newton step on the records themselves, by the moments of t - e, where the prognosis is in doubt as well."""
+    """Newton step on the records themselves, by the moments of t - e, where the prognosis is uncertain as well."""
     model, setting, n = outcome.propensity, outcome.propensity.setting, gate.n
     e = model.on_reference
     varies = e * (1.0 - e)
     unit = gate.noise_sd(Ball(NORM_CAP**0.5 * model.reach, 1), share) / n / float(np.mean(varies))
-    stake, doubt = (setting.size * np.diag(covariance) for covariance in (outcome.covariance, model.covariance))
-    focus = FeatureSelection.of(allot(stake, doubt, unit**2), setting.size)
+    loss_weight, variance = (
+        setting.size * np.diag(covariance) for covariance in (outcome.covariance, model.covariance)
+    )
+    selection = FeatureSelection.of(allot(loss_weight, variance, unit**2), setting.size)
 
     def rows(c: Chunk) -> Float:
-        psi, weight = setting.features.focused(c, focus)
+        psi, weight = setting.features.selected(c, selection)
         psi *= ((c.t - model(c)) * weight)[:, None]
         return psi
 
-    (moments,) = gate.ask(Query(name, share, Ball(focus.radius * model.reach, focus.m), rows))
-    slope = setting.slope(focus, varies)
-    noise = (float(moments.sd) / n) ** 2 * np.eye(focus.m) + setting.square(focus, varies) / n
+    (moments,) = gate.ask(Query(name, share, Ball(selection.radius * model.reach, selection.m), rows))
+    slope = setting.slope(selection, varies)
+    noise = (float(moments.sd) / n) ** 2 * np.eye(selection.m) + setting.square(selection, varies) / n
     belief = Belief(model.theta, model.covariance).update(moments.value / n, slope, noise, setting.second, 1.0)
     return replace(outcome, propensity=replace(model, theta=belief.mean, covariance=belief.covariance))
 
@@ -302,27 +282,27 @@ def refine_effect(gate: Gate, share: float, scale: float, outcome: Outcome) -> t
 
 
 def measure_linear_effect(gate: Gate, share: float, scale: float, outcome: Outcome) -> Outcome:
-    """Let the effect lean on first powers and levels, by their moments of (t - e) residual."""
+    """Let the effect be linear in first powers and levels, by their moments of (t - e) residual."""
     model, setting, n = outcome.propensity, outcome.propensity.setting, gate.n
     first = setting.basis.group == 1
-    focus = FeatureSelection.of(first / np.sum(first), setting.size)
+    selection = FeatureSelection.of(first / np.sum(first), setting.size)
 
     def rows(c: Chunk) -> Float:
-        psi, weight = setting.features.focused(c, focus)
+        psi, weight = setting.features.selected(c, selection)
         e = model(c)
         psi *= (np.clip((c.t - e) * outcome.residual(c, e), -scale, scale) * weight)[:, None]
         return psi
 
-    (moments,) = gate.ask(Query("effect moments", share, Ball(scale * focus.radius, focus.m), rows))
+    (moments,) = gate.ask(Query("linear effect moments", share, Ball(scale * selection.radius, selection.m), rows))
     e = model.on_reference
-    slope = setting.slope(focus, e * (1.0 - e))[:, focus.kept]
-    sampling = setting.square(focus, e * (1.0 - e)) * scale**2 / n
-    noise = (float(moments.sd) / n) ** 2 * np.eye(focus.m) + sampling
-    prior = Belief(np.zeros(focus.m), np.diag((_LEAN * scale) ** 2 / setting.size[focus.kept]))
-    second = setting.second[np.ix_(focus.kept, focus.kept)]
-    lean = np.zeros(setting.basis.m)
-    lean[focus.kept] = prior.update(moments.value / n, slope, noise, second, 2.0 * scale).mean
-    return replace(outcome, lean=lean)
+    slope = setting.slope(selection, e * (1.0 - e))[:, selection.kept]
+    sampling = setting.square(selection, e * (1.0 - e)) * scale**2 / n
+    noise = (float(moments.sd) / n) ** 2 * np.eye(selection.m) + sampling
+    prior = Belief(np.zeros(selection.m), np.diag((_LINEAR_EFFECT_SD * scale) ** 2 / setting.size[selection.kept]))
+    second = setting.second[np.ix_(selection.kept, selection.kept)]
+    linear = np.zeros(setting.basis.m)
+    linear[selection.kept] = prior.update(moments.value / n, slope, noise, second, 2.0 * scale).mean
+    return replace(outcome, linear_effect=linear)
 
 
 class Remainder(NamedTuple):
@@ -332,8 +312,8 @@ class Remainder(NamedTuple):
     sd: float
 
 
-def correct_outcome(gate: Gate, share: float, look: float, outcome: Outcome) -> tuple[Outcome, Remainder]:
-    """Correct the prognosis by the moments of weighted residuals, where the propensity is in doubt as well.
+def correct_outcome(gate: Gate, share: float, magnitude_share: float, outcome: Outcome) -> tuple[Outcome, Remainder]:
+    """Correct the prognosis by the moments of weighted residuals, where the propensity is uncertain as well.
 
     Returns the better prognosis, and the remainder that both models then leave.
     """
@@ -345,36 +325,36 @@ def correct_outcome(gate: Gate, share: float, look: float, outcome: Outcome) -> 
 
     look_up = outcome.answers
 
-    def magnitude(c: Chunk) -> Float:
+    def tabled_residual(c: Chunk) -> Float:
         answers = look_up(c)
         return balancing_weight(c.t, answers.e, _MOST_WEIGHT) * answers.residual(c)
 
     factors = model.factors(lambda t, e: balancing_weight(t, e, _MOST_WEIGHT))
-    spread = measure_magnitude(gate, "spread of the residuals", look, magnitude, 4.0, factors)
+    magnitude = measure_magnitude(gate, "residual magnitude", magnitude_share, tabled_residual, 4.0, factors)
     unit = gate.noise_sd(Ball(NORM_CAP**0.5, 1), share) / n
-    clip, _ = spread.clip(unit)
+    clip, _ = magnitude.clip(unit)
     e = model.on_reference
     # Beside the remainder, an error of the prognosis adds to the score's variance.
-    stake = setting.size * np.diag(model.covariance) + float(np.mean(1.0 / (e * (1.0 - e)))) / n
-    focus = FeatureSelection.of(
-        allot(stake, setting.size * np.diag(outcome.covariance), (unit * clip) ** 2), setting.size
+    loss_weight = setting.size * np.diag(model.covariance) + float(np.mean(1.0 / (e * (1.0 - e)))) / n
+    selection = FeatureSelection.of(
+        allot(loss_weight, setting.size * np.diag(outcome.covariance), (unit * clip) ** 2), setting.size
     )
-    # The features looked at share the norm, so that each has so much more noise: clip by that.
-    clip, _ = spread.clip(unit * np.sqrt(focus.m))
+    # The selected features share the norm, so that each has so much more noise: clip by that.
+    clip, _ = magnitude.clip(unit * np.sqrt(selection.m))
 
     def rows(c: Chunk) -> Float:
-        psi, weight = setting.features.focused(c, focus)
+        psi, weight = setting.features.selected(c, selection)
         psi *= (np.clip(residual(c), -clip, clip) * weight)[:, None]
         return psi
 
-    (moments,) = gate.ask(Query("residual moments", share, Ball(clip * focus.radius, focus.m), rows))
-    seen = max(spread.below(clip), 0.7)
+    (moments,) = gate.ask(Query("residual moments", share, Ball(clip * selection.radius, selection.m), rows))
+    seen = max(magnitude.below(clip), 0.7)
     everywhere = np.ones(len(e))
-    sampling = setting.square(focus, everywhere) * spread.scale**2 / n
-    noise = (float(moments.sd) / n / seen) ** 2 * np.eye(focus.m) + sampling
+    sampling = setting.square(selection, everywhere) * magnitude.scale**2 / n
+    noise = (float(moments.sd) / n / seen) ** 2 * np.eye(selection.m) + sampling
     before = Belief(outcome.coefficients, outcome.covariance)
-    slope = setting.slope(focus, everywhere)
-    belief = before.update(moments.value / n / seen, slope, noise, setting.second, 2.0 * spread.scale)
+    slope = setting.slope(selection, everywhere)
+    belief = before.update(moments.value / n / seen, slope, noise, setting.second, 2.0 * magnitude.scale)
     better = replace(outcome, coefficients=belief.mean, covariance=belief.covariance)
     return better, _remainder(better, float(np.sum((belief.mean - before.mean) ** 2)))
 
@@ -385,17 +365,19 @@ def _remainder(outcome: Outcome, step: float) -> Remainder:
     gram = setting.second + setting.gram.apart
     error = gram @ outcome.covariance @ gram + setting.gram.variance * step * np.eye(setting.basis.m)
     own = np.diag(assigned) * np.diag(error)
-    # What neither look has seen since is missed in both models more often than by chance.
+    # What neither refinement has measured since is missed in both models more often than by chance.
     blind = np.ones(setting.basis.m)
-    for covariance, first in zip((assigned, outcome.covariance), outcome.first_doubt, strict=True):
+    for covariance, first in zip((assigned, outcome.covariance), outcome.initial_variances, strict=True):
         blind *= np.minimum(1.0, np.diag(covariance) / first)
-    together = float(np.sum(assigned * error) + (outcome.coincidence - 1.0) * blind @ own)
-    if outcome.likeness is None:
+    together = float(np.sum(assigned * error) + (outcome.joint_inclusion - 1.0) * blind @ own)
+    if outcome.prior_correlation is None:
         return Remainder(0.0, float(np.sqrt(max(together, 0.0))))
     # Where both models follow features in the same direction, both are shrunk in the same direction too.
-    shared = float(np.sum(((outcome.covariance @ gram) * assigned)[1:].sum(axis=1) / outcome.likeness.size[1:]))
-    unlike = shared * outcome.likeness.doubt
-    return Remainder(shared * outcome.likeness.correlation, float(np.sqrt(max(together, 0.0) + unlike**2)))
+    shared = float(
+        np.sum(((outcome.covariance @ gram) * assigned)[1:].sum(axis=1) / outcome.prior_correlation.size[1:])
+    )
+    unlike = shared * outcome.prior_correlation.sd
+    return Remainder(shared * outcome.prior_correlation.correlation, float(np.sqrt(max(together, 0.0) + unlike**2)))
 
 
 def balancing_weight(t: Float, propensity: Float, most: float) -> Float:

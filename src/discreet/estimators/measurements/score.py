@@ -33,9 +33,9 @@ def aipw_score_bound(outcome_width: float, min_propensity: float) -> float:
     return outcome_width / min_propensity
 
 
-# What the interval allows for of what clipping hides.
+# Part of the mean that lies beyond the clip which the interval allows for as a bias.
 _ALLOW = 0.35
-# Part of the sampling error that noise may be for a score to go unclipped.
+# Largest ratio of noise to sampling error at which a score goes unclipped.
 _FREE_NOISE = 0.3
 
 
@@ -54,29 +54,37 @@ class Score:
 
 
 def measure_score(
-    gate: Gate, share: float, look: float, rows: RowMap, centre: float, ceiling: float, factors: Factors | None = None
+    gate: Gate,
+    share: float,
+    magnitude_share: float,
+    rows: RowMap,
+    centre: float,
+    ceiling: float,
+    factors: Factors | None = None,
 ) -> Score:
-    """The last round: the score around a public centre, clipped where its spread says, with its free second moment."""
+    """The last round: the score around a public centre, clipped by its magnitude, with its free second moment."""
     n = gate.n
-    spread = measure_magnitude(gate, "spread of the score", look, lambda c: rows(c) - centre, ceiling, factors)
-    clip, hidden = spread.clip(gate.noise_sd(MeanSquare(1.0), share) / n, lopsided=True)
+    magnitude = measure_magnitude(
+        gate, "score magnitude", magnitude_share, lambda c: rows(c) - centre, ceiling, factors
+    )
+    clip, hidden = magnitude.clip(gate.noise_sd(MeanSquare(1.0), share) / n, lopsided=True)
     clip = min(clip, ceiling)
-    # The second moment is noisy: never far below what the spread says.
-    least = min(0.004 * clip**2, 0.25 * spread.scale**2)
+    # The second moment is noisy: never far below what the histogram says.
+    least = min(0.004 * clip**2, 0.25 * magnitude.scale**2)
     score = _score_within(gate, share, rows, centre, clip, least)
-    return replace(score, hidden=_ALLOW * hidden, lost=min(1.0, hidden / spread.mean))
+    return replace(score, hidden=_ALLOW * hidden, lost=min(1.0, hidden / magnitude.mean))
 
 
-def clips_nothing(gate: Gate, share: float, ceiling: float, where: Location) -> bool:
+def clips_nothing(gate: Gate, share: float, ceiling: float, location: Location) -> bool:
     """Whether noise for the largest possible score would be small beside the sampling error (a public rule)."""
     noise = gate.noise_sd(MeanSquare(ceiling), share) / gate.n
-    varies = where.treated * (1.0 - where.treated)
-    return noise <= _FREE_NOISE * float(np.sqrt(where.spread.clipped_square(2.0) / (gate.n * varies)))
+    varies = location.treated * (1.0 - location.treated)
+    return noise <= _FREE_NOISE * float(np.sqrt(location.magnitude.clipped_square(2.0) / (gate.n * varies)))
 
 
-def unclipped_score(gate: Gate, share: float, rows: RowMap, centre: float, ceiling: float, where: Location) -> Score:
-    """The last round where `clips_nothing` says so: no look at its spread, and nothing hidden."""
-    return _score_within(gate, share, rows, centre, ceiling + abs(centre), 0.25 * where.spread.scale**2)
+def unclipped_score(gate: Gate, share: float, rows: RowMap, centre: float, ceiling: float, location: Location) -> Score:
+    """The last round where `clips_nothing` says so: its magnitude is not released, and nothing is hidden."""
+    return _score_within(gate, share, rows, centre, ceiling + abs(centre), 0.25 * location.magnitude.scale**2)
 
 
 def _score_within(gate: Gate, share: float, rows: RowMap, centre: float, clip: float, least: float) -> Score:
@@ -87,15 +95,15 @@ def _score_within(gate: Gate, share: float, rows: RowMap, centre: float, clip: f
     return Score(centre + float(mean), max(float(square - mean**2), least), noise, 0.0, 0.0)
 
 
-def small_sample_error(gate: Gate, where: Location) -> float:
+def small_sample_error(gate: Gate, location: Location) -> float:
     """Allowance for what first-order formulas miss where the budget is small for the smaller arm (a public rule).
 
     It falls with the third power of n mu times the smaller arm's share, and is negligible from a few hundred on.
     """
-    strength = gate.n * (gate.budget.epsilon if gate.pure else gate.mu)
-    smaller = 2.0 * strength * min(where.treated, 1.0 - where.treated)
+    information = gate.n * (gate.budget.epsilon if gate.pure else gate.mu)
+    smaller = 2.0 * information * min(location.treated, 1.0 - location.treated)
     # The outcome's range says all there is to say.
-    return min(where.spread.scale * (45.0 / max(smaller, 1.0)) ** 3, 2.0)
+    return min(location.magnitude.scale * (45.0 / max(smaller, 1.0)) ** 3, 2.0)
 
 
 def score_factor(t: Float, e: Float) -> Float:

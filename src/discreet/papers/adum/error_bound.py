@@ -94,7 +94,7 @@ def failure_probability(p: int, n: int, epsilon: float) -> float:
 
 
 def least_epsilon(p: int, n: int, failure: float) -> float:
-    """The smallest epsilon for which (7) is said to hold with probability 1 - ``failure``.
+    """The smallest epsilon for which (7) is claimed to hold with probability 1 - ``failure``.
 
     Examples
     --------

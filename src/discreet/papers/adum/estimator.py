@@ -25,17 +25,15 @@ from discreet.data.clusters import Clusters
 from discreet.data.expressions import ByCell, Y, number
 from discreet.data.partition import By, Partition
 from discreet.data.records import Chunk, Records
-from discreet.estimators import _base as fitted
-from discreet.estimators._base import Progress
+from discreet.estimators._base import Progress, TableFits
 from discreet.estimators.clustering import PrivateKMeans, first_clusters, lloyd
-from discreet.exceptions import InvalidInput, NotFitted
-from discreet.ledger.charging import on_ledger
+from discreet.exceptions import InvalidInput
 from discreet.papers.adum.release import SegmentRelease
 from discreet.papers.common.arrays import gather, in_own_unit
 from discreet.papers.common.claims import claimed_guarantee, warn_of_claim
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
-from discreet.privacy.guarantee import Guarantee, Neighbours
+from discreet.privacy.guarantee import Neighbours
 from discreet.privacy.noise import published_laplace
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import Cells
@@ -56,7 +54,7 @@ _FAINT = 3.0
 _NO_INTERVAL = "The paper gives no interval: noise_sd is the privacy noise alone, to first order."
 
 
-class ADUM(BaseEstimator):  # type: ignore[misc]
+class ADUM(TableFits[SegmentRelease], BaseEstimator):  # type: ignore[misc]
     """Effects by cell of a partition, from noisy sums and counts.
 
     Parameters
@@ -69,7 +67,7 @@ class ADUM(BaseEstimator):  # type: ignore[misc]
         From a covariate (name or position) to a number of equal cuts, a list of edges, "levels" or groups of levels;
         several are crossed. `PrivateKMeans` finds the partition with half of the budget.
     neighbours : {"replace-one", "add-remove"}
-        Which data sets may not be told apart; "add-remove" has the paper's noise, the default twice as much.
+        Which data sets may not be distinguished; "add-remove" has the paper's noise, the default twice as much.
     outcome_bound : {"largest", "range"}
         What D_y is: the largest absolute outcome, or the length of the outcome's range, which only the paper claims.
     means : {"ratio", "clipped"}
@@ -98,10 +96,11 @@ class ADUM(BaseEstimator):  # type: ignore[misc]
     """
 
     method_id: ClassVar[str] = "discreet/papers/adum"
+    release_types: ClassVar = (SegmentRelease,)
 
-    # Pure epsilon, and no propensity: what the shared functions of estimators ask for.
-    delta: ClassVar[None] = None
-    propensity: ClassVar[None] = None
+    # Pure epsilon, and no propensity.
+    delta: float | None = None
+    propensity: Any = None
 
     def __init__(
         self,
@@ -120,35 +119,6 @@ class ADUM(BaseEstimator):  # type: ignore[misc]
         self.outcome_bound = outcome_bound
         self.means = means
 
-    @on_ledger(SegmentRelease)
-    def fit(self, Y: Any, T: Any, *, X: Any, progress: Progress | None = None) -> ADUM:
-        """Estimate from arrays or frames: `discreet.ATE.fit` says what they may be."""
-        fitted.check(self)
-        if self.outcome_bound == "range":
-            warn_of_claim("ADUM", _MEASURED)
-        fit: ADUM = fitted.fit(self, Y, T, X=X, progress=progress)
-        return fit
-
-    @on_ledger(SegmentRelease)
-    def fit_table(
-        self,
-        table: Any,
-        *,
-        outcome: str,
-        treatment: str,
-        covariates: list[str] | None = None,
-        progress: Progress | None = None,
-        **options: Any,
-    ) -> ADUM:
-        """Estimate from a table, wherever it is: `discreet.ATE.fit_table` says what it may be, and all options."""
-        fitted.check(self)
-        if self.outcome_bound == "range":
-            warn_of_claim("ADUM", _MEASURED)
-        fit: ADUM = fitted.fit_table(
-            self, table, outcome=outcome, treatment=treatment, covariates=covariates, progress=progress, **options
-        )
-        return fit
-
     def effect(self, X: Any) -> Float:
         """PREDICT of Algorithm 1: the effect of the cell that each record is in, as often as you like."""
         return self._released().effect(X)
@@ -157,25 +127,20 @@ class ADUM(BaseEstimator):  # type: ignore[misc]
         """One row per cell: what it is, its noisy counts and means, its effect and that effect's noise."""
         return self._released().table()
 
-    @property
-    def guarantee_(self) -> Guarantee:
-        """What the release promises, and to whom."""
-        return self._released().guarantee
-
-    def summary(self) -> str:
-        """The release as a readable table."""
-        return self._released().summary()
-
     def plot(self, ax: Any = None) -> Any:
         """Draw the effect of every cell (needs matplotlib)."""
         return self._released().plot(ax)
 
-    def _fit(self, records: Records, progress: Progress | None) -> ADUM:
+    def _warn(self) -> None:
+        if self.outcome_bound == "range":
+            warn_of_claim("ADUM", _MEASURED)
+
+    def _fit(self, records: Records, progress: Progress | None) -> None:
         if records.unit is not None and self.outcome_bound == "range":
             raise InvalidInput(
                 "unit needs outcome_bound='largest': the paper's own noise is claimed for single records."
             )
-        gate = fitted.open_gate(self, records, progress)
+        gate = self._open_gate(records, progress)
         partition, share = self._partition(gate)
         if self.outcome_bound == "largest":
             counts, sums, scales = _train(gate, partition, self._outcome_bound(), share)
@@ -199,7 +164,6 @@ class ADUM(BaseEstimator):  # type: ignore[misc]
             settings={"cells": partition.count, "D_y": self._outcome_bound(), "outcome bound": self.outcome_bound},
             notes=(*self._notes(), *_faint(counts, scales[0])),
         )
-        return self
 
     def _partition(self, gate: Gate) -> tuple[Partition | Clusters, float]:
         """The partition, and the share of the budget that is left for its counts and sums."""
@@ -249,21 +213,14 @@ class ADUM(BaseEstimator):  # type: ignore[misc]
         else:
             Partition.of(self.by, self.bounds)
 
-    def _released(self) -> SegmentRelease:
-        try:
-            release: SegmentRelease = self.release_
-        except AttributeError:
-            raise NotFitted("this ADUM has no release yet; call fit first.") from None
-        return release
-
 
 def _faint(counts: Float, scale: float) -> tuple[str, ...]:
-    """A sentence where cells may be empty, as far as their released counts tell: nothing can be refused for it."""
+    """A sentence where cells may be empty, as far as their released counts show: nothing can be refused for it."""
     faint = int((counts.min(axis=1) < _FAINT * scale).sum())
     if not faint:
         return ()
     return (
-        f"As far as noisy counts tell, {faint:,} of {len(counts):,} cells may have an empty arm, so that their effects "
+        f"As far as noisy counts show, {faint:,} of {len(counts):,} cells may have an empty arm, so that their effects "
         "mean nothing: take fewer cells, or means='clipped'.",
     )
 

@@ -89,7 +89,7 @@ class SegmentRelease:
         """Mean outcome of each cell in the control and in the treated arm: line 7 of Algorithm 1."""
         if self.means == "clipped":
             return np.clip(self.sums / np.maximum(self.counts, 1.0), *self.bounds.outcome)
-        # A noisy count is an integer number of steps and may be zero: then nothing is known, and 0 is said.
+        # A noisy count is an integer number of steps and may be zero: then nothing is known, and 0 is released.
         known = self.counts != 0.0
         return np.where(known, self.sums / np.where(known, self.counts, 1.0), 0.0)
 
@@ -103,8 +103,8 @@ class SegmentRelease:
     def noise_sd(self) -> Float:
         """What privacy noise alone adds to each effect, to first order; sampling error comes on top."""
         count = np.maximum(np.abs(self.counts), 1.0)
-        spread = np.hypot(self.sum_scale, self.count_scale * self.arm_means) * math.sqrt(2) / count
-        return np.asarray(np.sqrt((spread**2).sum(axis=1)))
+        sd = np.hypot(self.sum_scale, self.count_scale * self.arm_means) * math.sqrt(2) / count
+        return np.asarray(np.sqrt((sd**2).sum(axis=1)))
 
     def effect(self, X: Any) -> Float:
         """Effects of any records by their covariates, as often as you like; ranges hold to their ends."""

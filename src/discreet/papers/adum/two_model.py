@@ -21,10 +21,8 @@ from sklearn.base import BaseEstimator
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import Chunk, Records
-from discreet.estimators import _base as fitted
-from discreet.estimators._base import Progress
-from discreet.exceptions import InvalidInput, MissingBounds, NotFitted
-from discreet.ledger.charging import on_ledger
+from discreet.estimators._base import ArrayFits, Progress
+from discreet.exceptions import InvalidInput, MissingBounds
 from discreet.papers.adum.functional_mechanism import (
     coefficient_bound,
     coefficient_count,
@@ -61,7 +59,7 @@ _MEASURED = (
 _NO_INTERVAL = "The paper gives no interval: noise and regularisation bias the estimates."
 
 
-class TwoModel(BaseEstimator):  # type: ignore[misc]
+class TwoModel(ArrayFits[TwoModelRelease], BaseEstimator):  # type: ignore[misc]
     """Effects as the difference of two private regressions, one for each arm.
 
     Parameters
@@ -79,7 +77,7 @@ class TwoModel(BaseEstimator):  # type: ignore[misc]
     perturbation : {"output", "objective"}
         For "logistic": noise on the weights, or on the objective as in the paper's reference.
     neighbours : {"replace-one", "add-remove"}
-        Which data sets may not be told apart; "logistic" offers the first.
+        Which data sets may not be distinguished; "logistic" offers the first.
     gradient_norm : float, default 1e-9
         Where the minimisation stops, for "logistic".
 
@@ -106,10 +104,11 @@ class TwoModel(BaseEstimator):  # type: ignore[misc]
     """
 
     method_id: ClassVar[str] = "discreet/papers/two-model"
+    release_types: ClassVar = (TwoModelRelease,)
 
-    # Pure epsilon, and no propensity: what the shared functions of estimators ask for.
-    delta: ClassVar[None] = None
-    propensity: ClassVar[None] = None
+    # Pure epsilon, and no propensity.
+    delta: float | None = None
+    propensity: Any = None
 
     def __init__(
         self,
@@ -132,33 +131,19 @@ class TwoModel(BaseEstimator):  # type: ignore[misc]
         self.neighbours = neighbours
         self.gradient_norm = gradient_norm
 
-    @on_ledger(TwoModelRelease)
-    def fit(self, Y: Any, T: Any, *, X: Any, progress: Progress | None = None) -> TwoModel:
-        """Estimate from arrays or frames: `discreet.ATE.fit` says what they may be."""
-        fitted.check(self)
-        if self.model == "logistic" and self.perturbation == "objective":
-            warn_of_claim("TwoModel", _MEASURED)
-        fit: TwoModel = fitted.fit(self, Y, T, X=X, progress=progress)
-        return fit
-
     def effect(self, X: Any) -> Float:
         """The treated model's prediction minus the control model's, as often as you like."""
         return self._released().effect(X)
 
-    @property
-    def guarantee_(self) -> Guarantee:
-        """What the release promises, and to whom."""
-        return self._released().guarantee
+    def _warn(self) -> None:
+        if self.model == "logistic" and self.perturbation == "objective":
+            warn_of_claim("TwoModel", _MEASURED)
 
-    def summary(self) -> str:
-        """The release as a readable table."""
-        return self._released().summary()
-
-    def _fit(self, records: Records, progress: Progress | None) -> TwoModel:
+    def _fit(self, records: Records, progress: Progress | None) -> None:
         settings: dict[str, Any] = {"model": self.model}
         public = ("the declared bounds", *(("the number of records",) if self.neighbours == "replace-one" else ()))
         if self.model == "polynomial":
-            gate = fitted.open_gate(self, records, progress)
+            gate = self._open_gate(records, progress)
             weights, scale = _polynomial(gate, self.degree)
             guarantee = gate.guarantee(proof="adum.md", public=public)
             settings |= {"degree": self.degree}
@@ -184,7 +169,6 @@ class TwoModel(BaseEstimator):  # type: ignore[misc]
             settings=settings,
             notes=self._notes(),
         )
-        return self
 
     def _output(self, rows: Chunk, public: tuple[str, ...]) -> tuple[Float, float, Guarantee]:
         """Noise on both minimisers at once, through the gate. Proof: docs/proofs/adum.md, lemma 5."""
@@ -240,13 +224,6 @@ class TwoModel(BaseEstimator):  # type: ignore[misc]
             raise InvalidInput("lam must be a positive number: without a penalty separable data have no minimiser.")
         if not 0 < _number(self.gradient_norm) <= 0.1:
             raise InvalidInput("gradient_norm must lie between 0 and 0.1: it says where the minimisation stops.")
-
-    def _released(self) -> TwoModelRelease:
-        try:
-            release: TwoModelRelease = self.release_
-        except AttributeError:
-            raise NotFitted("this TwoModel has no release yet; call fit first.") from None
-        return release
 
 
 def joint_sensitivity(n: int, lam: float, gradient_norm: float) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -10,10 +9,9 @@ import numpy as np
 
 from discreet.data._arrays import Float, IntArray
 from discreet.data.bounds import Bounds, Range
-from discreet.data.expressions import Formula
 from discreet.data.frames import encoded, feature_rows
-from discreet.data.partition import Partition
-from discreet.data.records import CHUNK_ROWS, MIN_ROWS, ArrayRecords, Chunk, Kernel, Records, RowProgress, add_up
+from discreet.data.in_memory import ArrayRecords
+from discreet.data.records import CHUNK_ROWS, MIN_ROWS, Chunk, Kernel, Records, RecordsInMemory, RowProgress, add_up
 from discreet.estimators._base import Progress
 from discreet.exceptions import InvalidInput
 from discreet.privacy.noise import charge_first
@@ -26,7 +24,7 @@ MOST_FEATURES = 4096
 
 # No class below compares or prints its columns: they are the records themselves.
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Part:
+class Part(RecordsInMemory):
     """Some of the records, chosen by their places, as a source of their own."""
 
     unit: ClassVar[None] = None
@@ -39,19 +37,14 @@ class Part:
         """Number of records."""
         return len(self.rows.t)
 
-    def sum(self, kernel: Kernel, count_rows: RowProgress | None = None) -> IntArray:
-        """Add up ``kernel(chunk)``, an int64 array; ``count_rows`` is told the number of rows just finished."""
+    def sum(self, kernel: Kernel, progress: RowProgress | None = None) -> IntArray:
+        """Add up ``kernel(chunk)``, an int64 array; ``progress`` gets the number of rows just finished."""
         places = (slice(start, start + CHUNK_ROWS) for start in range(0, self.n, CHUNK_ROWS))
-        return add_up((take(self.rows, place) for place in places), kernel, count_rows, n=self.n)
-
-    def group_sums(
-        self, partition: Partition | None, formulas: Sequence[Formula], count_rows: RowProgress | None = None
-    ) -> None:
-        """Rows in memory have no engine of their own: `sum` adds up."""
+        return add_up((take(self.rows, place) for place in places), kernel, progress, n=self.n)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Rows:
+class Rows(RecordsInMemory):
     """Records in memory, clipped and encoded; a source for the gate.
 
     Parameters
@@ -97,18 +90,13 @@ class Rows:
         """The same records with features pulled into a ball of this radius, which becomes the unit ball."""
         return replace(self, x=into_unit_ball(self.x, radius))
 
-    def sum(self, kernel: Kernel, count_rows: RowProgress | None = None) -> IntArray:
-        """Add up ``kernel(chunk)``, an int64 array; ``count_rows`` is told the number of rows just finished."""
-        return Part(Chunk(y=self.y, t=self.t, x=self.x, e=None), self.bounds).sum(kernel, count_rows)
-
-    def group_sums(
-        self, partition: Partition | None, formulas: Sequence[Formula], count_rows: RowProgress | None = None
-    ) -> None:
-        """Rows in memory have no engine of their own: `sum` adds up."""
+    def sum(self, kernel: Kernel, progress: RowProgress | None = None) -> IntArray:
+        """Add up ``kernel(chunk)``, an int64 array; ``progress`` gets the number of rows just finished."""
+        return Part(Chunk(y=self.y, t=self.t, x=self.x, e=None), self.bounds).sum(kernel, progress)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class OneVector:
+class OneVector(RecordsInMemory):
     """The only record of a derived data set: a vector that was computed from all records (geometry `Statistic`)."""
 
     unit: ClassVar[None] = None
@@ -121,15 +109,10 @@ class OneVector:
         """Number of records of the derived data set."""
         return 1
 
-    def sum(self, kernel: Kernel, count_rows: RowProgress | None = None) -> IntArray:
+    def sum(self, kernel: Kernel, progress: RowProgress | None = None) -> IntArray:
         """``kernel`` of the vector."""
         chunk = Chunk(y=np.zeros(1), t=np.zeros(1), x=self.vector[None, :], e=None)
-        return add_up([chunk], kernel, count_rows, n=1)
-
-    def group_sums(
-        self, partition: Partition | None, formulas: Sequence[Formula], count_rows: RowProgress | None = None
-    ) -> None:
-        """A vector has no engine of their own: `sum` adds up."""
+        return add_up([chunk], kernel, progress, n=1)
 
 
 def take(rows: Chunk, places: slice) -> Chunk:
@@ -138,18 +121,18 @@ def take(rows: Chunk, places: slice) -> Chunk:
 
 
 def gather(records: Records, progress: Progress | None = None) -> Chunk:
-    """All records in memory: what a published method looks at beyond sums."""
+    """All records in memory: what a published method reads beyond sums."""
     parts: list[Chunk] = []
 
     def keep(chunk: Chunk) -> IntArray:
         parts.append(chunk)
         return np.zeros(1, dtype=np.int64)
 
-    def count_rows(_: int) -> None:
+    def report(_: int) -> None:
         if progress is not None:
             progress("reading", sum(len(part.t) for part in parts), records.n)
 
-    records.sum(keep, count_rows)
+    records.sum(keep, report)
     if sum(len(part.t) for part in parts) != records.n:
         # The kernel ran elsewhere, and what it has kept is there.
         raise InvalidInput(
@@ -184,8 +167,8 @@ def into_unit_ball(x: Float, radius: float) -> Float:
 def norms(x: Float) -> Float:
     """Euclidean norms of rows. Squares of tiny numbers vanish, so that rows are divided by their largest one first."""
     largest = np.abs(x).max(axis=1, initial=0.0)
-    scaled = x / np.where(largest > 0.0, largest, 1.0)[:, None]
-    return np.asarray(largest * np.sqrt(np.einsum("ij,ij->i", scaled, scaled)))
+    relative = x / np.where(largest > 0.0, largest, 1.0)[:, None]
+    return np.asarray(largest * np.sqrt(np.einsum("ij,ij->i", relative, relative)))
 
 
 def in_own_unit(y: Float, bounds: Bounds) -> Float:

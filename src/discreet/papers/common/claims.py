@@ -1,9 +1,9 @@
-"""What a published claim of privacy looks like here: a warning, and a guarantee that says "claimed"."""
+"""A published claim of privacy: a warning, and a guarantee that says "claimed"."""
 
+import sys
 import warnings
 
-from discreet.privacy.budget import Budget
-from discreet.privacy.events import ClaimedEvent
+from discreet.privacy.budget import Budget, ClaimedEvent
 from discreet.privacy.guarantee import Guarantee, Neighbours
 from discreet.privacy.noise import drawing_is_seeded
 
@@ -25,13 +25,15 @@ class UnprovedClaim(UserWarning):
     """
 
 
-def warn_of_claim(method: str, measured: str, stacklevel: int = 4) -> None:
+def warn_of_claim(method: str, measured: str) -> None:
     """Warn that the guarantee of a method is its authors' alone; ``measured`` says what is known about it.
 
-    Call it from ``fit`` itself, so that the warning points at the line that called ``fit``, past what lets a ledger
-    charge it.
+    The warning points at the line outside of the library that fits.
     """
-    warnings.warn(f"{method}: the guarantee is claimed, not proved. {measured}", UnprovedClaim, stacklevel=stacklevel)
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "discreet":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(f"{method}: the guarantee is claimed, not proved. {measured}", UnprovedClaim, stacklevel=level)
 
 
 def claimed_guarantee(

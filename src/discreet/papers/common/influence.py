@@ -32,7 +32,7 @@ def noise_factor(n: int, epsilon: float, delta: float) -> float:
 
 
 def searched(influence: Influence, bounds: Bounds, *, starts: int, rng: Any) -> float:
-    """The supremum of |influence| as the papers look for it.
+    """The supremum of |influence| as the papers search for it.
 
     L-BFGS-B runs from random points, so many for each arm, over ranges and outcome; levels stay where a point has them.
     """

@@ -22,7 +22,7 @@ from discreet.data.columns import Range
 from discreet.data.records import Chunk
 from discreet.estimators.measurements.covariates import Features, build_basis, marginal_questions, measure_gram
 from discreet.estimators.measurements.location import locate, pilot_effect
-from discreet.estimators.measurements.nuisances import Outcome, first_look, first_questions
+from discreet.estimators.measurements.nuisances import Outcome, fit_nuisances, nuisance_questions
 from discreet.exceptions import InvalidInput
 from discreet.papers.common.arrays import in_own_unit
 from discreet.papers.common.predictions import Predict, outcomes, probabilities
@@ -52,7 +52,7 @@ class Nuisances(Protocol):
 
 
 def check_models(regression: Any, classifier: Any) -> None:
-    """Refuse models that cannot be what they are needed for, before a record is looked at."""
+    """Refuse models that cannot be what they are needed for, before a record is read."""
     for name, model in (("model_regression", regression), ("model_propensity", classifier)):
         if isinstance(model, type):
             raise InvalidInput(f"{name} is a class; give an instance of it, with its settings in brackets.")
@@ -182,16 +182,16 @@ def private_models(gate: Gate, known: float | None) -> PrivateModels:
     pilot = pilot_effect(gate, share["pilot"], where)
     size = size_for(gate.n * gate.mu, gate.bounds.p)
     features = Features(build_basis(gate, marginals, size), gate.n)
-    first = first_questions(gate, share["models"], features, where, pilot, known is not None)
+    first = nuisance_questions(gate, share["models"], features, where, pilot, known is not None)
     setting = measure_gram(gate, share["gram"], features, *first.queries)
-    outcome = first_look(gate, first, setting, where, pilot, gate.bounds.propensity, known is not None)
+    outcome = fit_nuisances(gate, first, setting, where, pilot, gate.bounds.propensity, known is not None)
     return PrivateModels(gate.bounds, outcome, known)
 
 
 def check_row_wise(surfaces: Callable[[Float], tuple[Float, ...]], x: Float) -> None:
     """Refuse models whose prediction for one record depends on the others: docs/proofs/private_ci.md, premise (b).
 
-    Looks at a few rows, which must be public.
+    Predicts for a few rows, which must be public.
     """
     together = np.array(surfaces(x))
     check_finite(*(surfaces.raw(x) if isinstance(surfaces, Models) else together))
@@ -232,7 +232,7 @@ def without_training_warnings() -> Iterator[None]:
     from sklearn import config_context
     from sklearn.exceptions import ConvergenceWarning
 
-    # Records are clipped numbers already: no need to look for others again in every batch of a network.
+    # Records are clipped numbers already: no need to search for others again in every batch of a network.
     with warnings.catch_warnings(), config_context(assume_finite=True):
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", message="Got `batch_size`", category=UserWarning)

@@ -1,4 +1,4 @@
-"""Records in two halves that do not depend on what they hold: by their order, or by a hash of a column."""
+"""Records in two parts that do not depend on what they hold: by their order, or by a hash of a column."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from discreet.data.backends import open_table
+from discreet.data.backends import TableSpec, open_table
 from discreet.data.backends.base import Options
 from discreet.data.filters import Half
 from discreet.data.records import Chunk
@@ -22,7 +22,7 @@ class SampleSplit(NamedTuple):
     second: Chunk
 
     @classmethod
-    def of(cls, rows: Chunk | SampleSplit) -> SampleSplit:
+    def by_order(cls, rows: Chunk | SampleSplit) -> SampleSplit:
         """By their order, unless they are in two parts already."""
         if isinstance(rows, cls):
             return rows
@@ -37,22 +37,23 @@ class SampleSplit(NamedTuple):
         """By a keyed hash of a column, the same on every engine; and what is public of the table."""
         engine = Options(**{name: options.pop(name, None) for name in ("relation", "query", "workers")})
 
-        def half(which: int, text: bool) -> tuple[Chunk, tuple[str, ...]]:
-            with open_table(source, **options, half=(column, Half(key, which, text)), options=engine) as records:
+        def part(which: int, text: bool) -> tuple[Chunk, tuple[str, ...]]:
+            spec = TableSpec(**options, half=(column, Half(key, which, text)))
+            with open_table(source, spec, engine) as records:
                 return gather(records, progress), records.public
 
         try:
-            (first, public), text = half(0, False), False
+            (first, public), text = part(0, False), False
         except InvalidInput as refusal:
             if f"{column!r} must hold numbers" not in str(refusal):
                 raise
-            (first, public), text = half(0, True), True
-        return cls(first, half(1, text)[0]), public
+            (first, public), text = part(0, True), True
+        return cls(first, part(1, text)[0]), public
 
     @property
     def whole(self) -> Chunk:
         """Both together."""
         first, second = self
         e = None if first.e is None or second.e is None else np.concatenate([first.e, second.e])
-        y, t, x = (np.concatenate([getattr(half, name) for half in self]) for name in ("y", "t", "x"))
+        y, t, x = (np.concatenate([getattr(part, name) for part in self]) for name in ("y", "t", "x"))
         return Chunk(y, t, x, e)

@@ -89,7 +89,9 @@ class Journal:
         except OSError:
             # Nothing was answered, so that nothing of it may be remembered.
             self._file.truncate(end)
-            raise InvalidInput(f"{str(self.path)!r} cannot be written, so nothing was answered: make room.") from None
+            raise InvalidInput(
+                f"{str(self.path)!r} cannot be written, so nothing was answered: free disk space."
+            ) from None
 
     def _lock(self) -> None:
         try:
@@ -101,7 +103,7 @@ class Journal:
         except OSError:
             self._file.close()
             raise InvalidInput(
-                f"{str(self.path)!r} is held by another function: two that answer apart would halve the noise."
+                f"{str(self.path)!r} is held by another function: two that answer separately would halve the noise."
             ) from None
 
 

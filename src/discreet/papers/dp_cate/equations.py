@@ -74,7 +74,7 @@ def weighted_pseudo_outcome(y: Float, a: Float, parts: tuple[Float, Float, Float
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Residual:
-    """rho (phi - g), what Theorems 1 and 2 look at, as a function of a record.
+    """rho (phi - g), what Theorems 1 and 2 are about, as a function of a record.
 
     Parameters
     ----------

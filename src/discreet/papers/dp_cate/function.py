@@ -11,7 +11,7 @@ Deviations from the text, which leaves these open or contradicts itself:
   are kernels at random points of the declared domain, so that they are public.
 * "l2" on a bounded domain: L is taken "numerically as the upper bound of the domain", read here as the largest slope at
   the fitted function over the declared domain. "l1" is rounded off within a thousandth of its range around zero.
-* Algorithm 2 as printed never looks at g_D after the first query: ``as_printed=True``. Otherwise noise is drawn given
+* Algorithm 2 as printed never evaluates g_D after the first query: ``as_printed=True``. Otherwise noise is drawn given
   the noise at earlier queries, so that answers one at a time are those of one batch.
 * ``calibration="proved"`` is not in the paper: docs/proofs/dp_cate.md. It releases all coefficients of the function
   with noise, which is the same mechanism for all queries at once, and leaves nothing secret behind.
@@ -27,8 +27,9 @@ from sklearn.base import BaseEstimator
 
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
-from discreet.data.records import MIN_ROWS, ArrayRecords, Chunk
-from discreet.estimators import _base as fitted
+from discreet.data.in_memory import ArrayRecords
+from discreet.data.records import MIN_ROWS, Chunk
+from discreet.estimators._base import Checked
 from discreet.exceptions import InvalidBudget, InvalidInput, NotFitted
 from discreet.ledger.charging import on_ledger
 from discreet.papers.common.arrays import OneVector, Part, gather, take
@@ -73,7 +74,7 @@ _SECRET = (
 )
 
 
-class DPCATEFunction(BaseEstimator):  # type: ignore[misc]
+class DPCATEFunction(Checked, BaseEstimator):  # type: ignore[misc]
     """Effects as a function of covariates, by kernel regression of pseudo-outcomes, with Gaussian process noise.
 
     Parameters
@@ -142,7 +143,7 @@ class DPCATEFunction(BaseEstimator):  # type: ignore[misc]
     """
 
     method_id: ClassVar[str] = "discreet/papers/dp-cate-function"
-    neighbours: ClassVar[Neighbours] = "replace-one"
+    neighbours: Neighbours = "replace-one"
 
     def __init__(
         self,
@@ -190,7 +191,7 @@ class DPCATEFunction(BaseEstimator):  # type: ignore[misc]
     @on_ledger()
     def fit(self, Y: Any, T: Any, *, X: Any = None) -> DPCATEFunction:
         """Fit both stages to arrays or frames; claimed calibration: nothing is released before `effect` is asked."""
-        fitted.check(self)
+        self.check()
         self._forget()
         if self.calibration == "paper":
             warn_of_claim("DPCATEFunction", f"{MEASURED} {_SECRET}")
@@ -263,9 +264,9 @@ class DPCATEFunction(BaseEstimator):  # type: ignore[misc]
             raise InvalidBudget("DPCATEFunction needs delta, e.g. delta=1e-5: its noise is Gaussian.")
         check_common(self)
         check_kernel(self)
-        one_of(self, "calibration", get_args(Calibration))
-        one_of(self, "split", (None, *get_args(Split)))
-        one_of(self, "as_printed", (False, True))
+        one_of("calibration", self.calibration, get_args(Calibration))
+        one_of("split", self.split, (None, *get_args(Split)))
+        one_of("as_printed", self.as_printed, (False, True))
         if self.split == "private" and (self.model_regression is not None or self.model_propensity is not None):
             raise InvalidInput("split='private' has its own models; leave out model_regression and model_propensity.")
         if self.calibration == "proved":
@@ -287,7 +288,7 @@ class DPCATEFunction(BaseEstimator):  # type: ignore[misc]
         """The nuisances, and what they promise to the records that they were trained on, if anything."""
         known, first = known_propensity(self), take(rows, slice(0, len(rows.t) // 2))
         if self.split == "private":
-            # The halves are disjoint, so that either may spend the whole budget.
+            # The two parts are disjoint, so that either may spend the whole budget.
             gate = Gate(Part(first, self.bounds), budget=budget)
             models = private_models(gate, known)
             return models, gate.guarantee(proof="dp_cate.md", public=self._public(), unit=self._unit())

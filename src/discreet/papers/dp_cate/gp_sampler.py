@@ -1,6 +1,6 @@
 """Sample paths of a Gaussian process, a few points at a time, each given the values at all earlier points.
 
-Cholesky factors grow by a block with each call: O(i^2) for one point after i others, and no matrix is factored twice.
+Cholesky factors grow by a few rows at a time: O(i^2) for one point after i others, and no matrix is factored twice.
 Points whose value earlier ones already fix, up to a ten-thousandth of the process's standard deviation, get no
 randomness of their own.
 """
@@ -25,10 +25,10 @@ _NOT_PSD = (
 )
 
 
-class Block(NamedTuple):
+class FactorRows(NamedTuple):
     """New points in terms of independent standard normal numbers, one for each point that is not yet fixed.
 
-    ``old`` multiplies the numbers of earlier points and ``new`` those of this block (one column each, in the order of
+    ``old`` multiplies the numbers of earlier points and ``new`` those of these rows (one column each, in the order of
     ``fresh``, the places of the points that own them).
     """
 
@@ -52,7 +52,7 @@ class Path:
         """Points that own a number, in the order of the numbers."""
         return self._points[: self.size]
 
-    def block(self, x: Float) -> Block:
+    def rows(self, x: Float) -> FactorRows:
         """What the process is at new points, given earlier ones; changes nothing until `keep`."""
         old = np.zeros((len(x), 0))
         schur = self.kernel(x, x)
@@ -63,17 +63,17 @@ class Path:
             old = self.coordinates(self.kernel(self.points, x)).T
             schur = schur - old @ old.T
         new, fresh = pivoted(schur, TOLERANCE * top)
-        return Block(old, new, fresh)
+        return FactorRows(old, new, fresh)
 
-    def keep(self, x: Float, block: Block) -> None:
-        """Let the block's new points own their numbers."""
-        before, after = self.size, self.size + len(block.fresh)
+    def keep(self, x: Float, rows: FactorRows) -> None:
+        """Let new points own their numbers."""
+        before, after = self.size, self.size + len(rows.fresh)
         if after > len(self._points):
             # A copy now and then costs little beside a solution with each query, and spare memory costs each of them.
             self._reserve(after + _BLOCK)
-        self._points[before:after] = x[block.fresh]
-        self._factor[before:after, :before] = block.old[block.fresh]
-        self._factor[before:after, before:after] = block.new[block.fresh]
+        self._points[before:after] = x[rows.fresh]
+        self._factor[before:after, :before] = rows.old[rows.fresh]
+        self._factor[before:after, before:after] = rows.new[rows.fresh]
         self.size = after
 
     def restore(self, points: Float) -> None:

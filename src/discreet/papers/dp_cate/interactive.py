@@ -16,7 +16,7 @@ import numpy as np
 from discreet.data._arrays import Float
 from discreet.exceptions import InvalidInput
 from discreet.papers.dp_cate.answer_log import Journal
-from discreet.papers.dp_cate.gp_sampler import Block
+from discreet.papers.dp_cate.gp_sampler import FactorRows
 from discreet.papers.dp_cate.gp_sampler import Path as ProcessPath
 from discreet.papers.dp_cate.kernel_regression import Function
 from discreet.privacy.noise import drawing_is_seeded, published_gaussian
@@ -82,7 +82,7 @@ class SecretFunction:
         return self._seeded
 
     def answered(self, x: Float) -> bool:
-        """Whether all rows of x were asked before, so that nothing new would be said."""
+        """Whether all rows of x were asked before, so that nothing new would be answered."""
         with self._lock:
             return all(row.tobytes() in self._answers for row in np.ascontiguousarray(x))
 
@@ -90,7 +90,9 @@ class SecretFunction:
         """Answers at rows of x; a row that was asked before gets the same answer again."""
         with self._lock:
             if os.getpid() != self._process:
-                raise InvalidInput("this function belongs to another process: two that answer apart halve the noise.")
+                raise InvalidInput(
+                    "this function belongs to another process: two that answer separately halve the noise."
+                )
             keys = [row.tobytes() for row in np.ascontiguousarray(x)]
             new = {key: place for place, key in reversed(list(enumerate(keys))) if key not in self._answers}
             if new:
@@ -98,38 +100,38 @@ class SecretFunction:
             return np.array([self._answers[key] for key in keys])
 
     def _answer(self, x: Float) -> None:
-        block = self._path.block(x)
-        drawn = published_gaussian(len(block.fresh), 1.0)
-        outputs = self._new_outputs(x, block, drawn)
+        rows = self._path.rows(x)
+        drawn = published_gaussian(len(rows.fresh), 1.0)
+        outputs = self._new_outputs(x, rows, drawn)
         call = {
             "queries": x.tolist(),
-            "fresh": block.fresh.tolist(),
+            "fresh": rows.fresh.tolist(),
             "numbers": drawn.tolist(),
-            "answers": (block.old @ self._outputs + block.new @ outputs).tolist(),
+            "answers": (rows.old @ self._outputs + rows.new @ outputs).tolist(),
             "seeded": drawing_is_seeded(),
         }
         # On disk before anything leaves, and before this object believes it: a crash forgets no answer.
         if self._journal is not None:
             self._journal.append(call)
-        self._path.keep(x, block)
+        self._path.keep(x, rows)
         self._remember(call)
         self._outputs = np.append(self._outputs, outputs)
 
-    def _new_outputs(self, x: Float, block: Block, drawn: Float) -> Float:
+    def _new_outputs(self, x: Float, rows: FactorRows, drawn: Float) -> Float:
         """Answers of the points that own new numbers, in the coordinates of the numbers.
 
-        All other answers follow from them: a point that earlier ones fix tells nothing new about g_D.
+        All other answers follow from them: a point that earlier ones fix says nothing new about g_D.
         """
         from scipy.linalg import solve_triangular
 
         if self._as_printed and self._calls:
             return drawn
-        noise = block.old[block.fresh] @ self._numbers + block.new[block.fresh] @ drawn
-        answers = self._function(x[block.fresh]) + self._r * noise
+        noise = rows.old[rows.fresh] @ self._numbers + rows.new[rows.fresh] @ drawn
+        answers = self._function(x[rows.fresh]) + self._r * noise
         if not len(answers):
             return answers
-        rest = answers - block.old[block.fresh] @ self._outputs
-        return np.asarray(solve_triangular(block.new[block.fresh], rest, lower=True))
+        rest = answers - rows.old[rows.fresh] @ self._outputs
+        return np.asarray(solve_triangular(rows.new[rows.fresh], rest, lower=True))
 
     def _remember(self, call: dict[str, Any]) -> None:
         self._numbers = np.append(self._numbers, call["numbers"])

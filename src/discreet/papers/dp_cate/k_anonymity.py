@@ -1,9 +1,9 @@
 """k-anonymity by Mondrian, then any learner: the naive baseline of the DP-CATE paper (supplement E.2).
 
-The paper does not say how it anonymises. Here records are cut at the median of the covariate that spreads most, as long
-as both sides keep k records, and the covariates of a group become its means (of levels: the most frequent one). The
-paper fears that aggregation breaks the consistency of outcome and treatment, which means of covariates cannot do, but
-means of outcomes over both arms can: ``aggregate="outcomes"`` replaces outcomes by their group's means, too.
+The paper does not say how it anonymises. Here records are cut at the median of the widest covariate, as long as both
+sides keep k records, and the covariates of a group become its means (of levels: the most frequent one). The paper
+expects aggregation to break the consistency of outcome and treatment, which means of covariates cannot do, but means of
+outcomes over both arms can: ``aggregate="outcomes"`` replaces outcomes by their group's means, too.
 **Nothing here is differentially private**: k-anonymity protects against none of the attacks that epsilon bounds.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from discreet.data._arrays import Float, IntArray
 from discreet.data.bounds import Bounds
-from discreet.data.records import ArrayRecords
+from discreet.data.in_memory import ArrayRecords
 from discreet.exceptions import InvalidInput
 from discreet.papers.common.arrays import gather
 from discreet.papers.common.influence import level_counts

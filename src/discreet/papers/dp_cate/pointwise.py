@@ -9,7 +9,7 @@ Deviations from the text, which leaves these open or contradicts itself:
 * The domain of the supremum is what the bounds declare. L-BFGS-B starts ten times for each arm; the text does not say
   how often. ``supremum="dense"`` and ``"closed-form"`` are not in the paper.
 * Records are weighted by rho / mean(rho) in the second stage, which has the same minimiser.
-* All records serve both stages, as the text's Lemma 1 is meant to allow.
+* All records serve both stages, as the text's Lemma 1 should allow.
 * The scale of the noise depends on the records, so that it is not published here.
 """
 
@@ -17,16 +17,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Real
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, Protocol, get_args
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
-from discreet.data.records import ArrayRecords, Chunk
-from discreet.estimators import _base as fitted
-from discreet.exceptions import InvalidBudget, InvalidInput, NotFitted
+from discreet.data.in_memory import ArrayRecords
+from discreet.data.records import Chunk
+from discreet.estimators._base import Checked, Fitted
+from discreet.exceptions import InvalidBudget, InvalidInput
 from discreet.ledger.charging import on_ledger
 from discreet.papers.common.arrays import gather, in_own_unit
 from discreet.papers.common.claims import claimed_guarantee, warn_of_claim
@@ -55,7 +56,7 @@ from discreet.papers.dp_cate.equations import (
 from discreet.papers.dp_cate.presets import check_second_stage, first_stage, predictor, second_stage
 from discreet.papers.dp_cate.release import AnswersRelease
 from discreet.privacy.budget import Budget
-from discreet.privacy.guarantee import Guarantee, Neighbours
+from discreet.privacy.guarantee import Neighbours
 from discreet.privacy.noise import published_gaussian
 
 Supremum = Literal["l-bfgs-b", "dense", "closed-form"]
@@ -72,7 +73,7 @@ _PUBLIC = ("the declared bounds", "the number of records", "the queries")
 _TITLE = "Conditional effects at finitely many queries (DP-CATE)"
 
 
-class DPCATE(BaseEstimator):  # type: ignore[misc]
+class DPCATE(Checked, Fitted[AnswersRelease], BaseEstimator):  # type: ignore[misc]
     """Effects at given covariates by a doubly robust learner, with noise scaled to a gross-error sensitivity.
 
     Parameters
@@ -124,7 +125,7 @@ class DPCATE(BaseEstimator):  # type: ignore[misc]
     """
 
     method_id: ClassVar[str] = "discreet/papers/dp-cate"
-    neighbours: ClassVar[Neighbours] = "replace-one"
+    neighbours: Neighbours = "replace-one"
 
     def __init__(
         self,
@@ -170,7 +171,7 @@ class DPCATE(BaseEstimator):  # type: ignore[misc]
         queries : array-like or frame of shape (d, p)
             Where effects are wanted, inside the bounds. They are public.
         """
-        fitted.check(self)
+        self.check()
         asked = encode_queries(queries, self.bounds)
         warn_of_claim("DPCATE", MEASURED)
         rows = gather(ArrayRecords.of(Y, T, X, bounds=self.bounds, propensity=self.propensity))
@@ -195,15 +196,6 @@ class DPCATE(BaseEstimator):  # type: ignore[misc]
     def effect(self) -> Float:
         """The released effects, in the order of the queries."""
         return self._released().effect()
-
-    @property
-    def guarantee_(self) -> Guarantee:
-        """What the release promises."""
-        return self._released().guarantee
-
-    def summary(self) -> str:
-        """The release as a readable table."""
-        return self._released().summary()
 
     def _check_budget(self, budget: Budget) -> None:
         if budget.pure:
@@ -267,38 +259,55 @@ class DPCATE(BaseEstimator):  # type: ignore[misc]
             "supremum": self.supremum,
         }
 
-    def _released(self) -> AnswersRelease:
-        try:
-            release: AnswersRelease = self.release_
-        except AttributeError:
-            raise NotFitted("this DPCATE has no release yet; call fit first.") from None
-        return release
-
 
 def closed_sensitivity(reach: Extent, width: float, normalised: bool) -> float:
     """A bound on the influence of any record, with predicted outcomes in their range and |effects| of at most width."""
     return (reach.pseudo + reach.rho) * width / (reach.least_weight if normalised else 1.0)
 
 
-def check_common(self: Any) -> None:
+class CommonParameters(Protocol):
+    """Parameters that both variants of DP-CATE have."""
+
+    @property
+    def bounds(self) -> Bounds: ...
+
+    @property
+    def learner(self) -> str | Weight: ...
+
+    @property
+    def propensity(self) -> Any: ...
+
+    @property
+    def model_regression(self) -> Any: ...
+
+    @property
+    def model_propensity(self) -> Any: ...
+
+    @property
+    def random_state(self) -> Any: ...
+
+
+def check_common(estimator: CommonParameters) -> None:
     """What both variants of DP-CATE refuse without looking at a record."""
-    if not self.bounds.p:
-        raise InvalidInput(f"{type(self).__name__} needs covariates in its bounds: an effect depends on them.")
-    if self.propensity is not None and (isinstance(self.propensity, bool) or not isinstance(self.propensity, Real)):
+    if not estimator.bounds.p:
+        raise InvalidInput(f"{type(estimator).__name__} needs covariates in its bounds: an effect depends on them.")
+    if estimator.propensity is not None and (
+        isinstance(estimator.propensity, bool) or not isinstance(estimator.propensity, Real)
+    ):
         raise InvalidInput(
             "propensity must be one number, as the domain holds unseen records; leave it out to estimate it."
         )
-    check_models(*first_stage(self.model_regression, self.model_propensity))
-    check_weight(weight_of(self.learner), self.bounds, known_propensity(self))
+    check_models(*first_stage(estimator.model_regression, estimator.model_propensity))
+    check_weight(weight_of(estimator.learner), estimator.bounds, known_propensity(estimator))
 
 
-def known_propensity(self: Any) -> float | None:
+def known_propensity(estimator: CommonParameters) -> float | None:
     """The probability of treatment, where it is known by design."""
-    return None if self.propensity is None else float(self.propensity)
+    return None if estimator.propensity is None else float(estimator.propensity)
 
 
-def rng_of(self: Any) -> Any:
+def rng_of(estimator: CommonParameters) -> Any:
     """The generator that seeds models and searches."""
     from sklearn.utils import check_random_state
 
-    return check_random_state(self.random_state)
+    return check_random_state(estimator.random_state)

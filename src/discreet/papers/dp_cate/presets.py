@@ -60,7 +60,7 @@ def predictor(model: Any) -> Callable[[Float], Float]:
 
 
 def check_second_stage(model: Any, *, weighted: bool) -> None:
-    """Refuse a model that cannot be a second stage, before a record is looked at."""
+    """Refuse a model that cannot be a second stage, before a record is read."""
     if not (hasattr(model, "fit") and hasattr(model, "predict")):
         raise InvalidInput("stage2 needs fit and predict; give a scikit-learn regressor.")
     from sklearn.utils.validation import has_fit_parameter

@@ -31,12 +31,12 @@ from discreet.privacy.sensitivity.sets import Ball, Cells, Interval
 # Bins of equal width for a range; a column of levels has one bin for each.
 BINS = 32
 # A linear start (target, gram, moments), then the bins' counts, and the cycles.
-SHARES = Shares(target=0.04, gram=0.08, moments=0.50, counts=0.05, spread=0.04, terms=0.29)
-# What each cycle gets of the shares "terms" and "spread".
+SHARES = Shares(target=0.04, gram=0.08, moments=0.50, counts=0.05, residuals=0.04, terms=0.29)
+# What each cycle gets of the shares "terms" and "residuals".
 CYCLES = (0.6, 0.4)
 # Residuals are clipped at so many of their standard deviations, and their squares at so many more.
 CLIP, SQUARES = 2.25, 4.0
-# A released spread is never taken to be less than this part of the one before it.
+# A released size of residuals is never taken to be less than this part of the one before it.
 _LEAST = 1.0 / 3.0
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
 
@@ -96,7 +96,7 @@ class _Fit:
     def __init__(self, gate: Gate, bins: list[int], task: Task, weight_bound: float | None) -> None:
         self.gate, self.bins, self.task = gate, bins, task
         self.weighted, self.weight_bound = weight_bound is not None, weight_bound or 1.0
-        self.intercept, self.spread = 0.0, 0.0
+        self.intercept, self.residual_sd = 0.0, 0.0
         self.scores = [np.zeros(m) for m in bins]
         self.middles = [
             np.arange(m, dtype=np.float64) if isinstance(spec, Levels) else (2.0 * np.arange(m) + 1.0) / m - 1.0
@@ -109,12 +109,12 @@ class _Fit:
         # Weights need not add up to n: what follows is per unit of weight.
         unit = self.gate.n / float(weights[0].sum())
         for number, part in enumerate(CYCLES, 1):
-            self._measure_spread(number, part * SHARES["spread"])
-            clip = residual_clip(self.spread, self.weight_bound, self.task.half)
+            self._measure_residuals(number, part * SHARES["residuals"])
+            clip = residual_clip(self.residual_sd, self.weight_bound, self.task.half)
             for j in range(len(self.bins)):
                 sums, sd = self._sums(j, number, part * SHARES["terms"], clip, self._residual)
-                size = unit * self.spread
-                self.scores[j] += smooth(sums, weights[j], sd, size * self.spread, size, ordered=self._ordered(j))
+                size = unit * self.residual_sd
+                self.scores[j] += smooth(sums, weights[j], sd, size * self.residual_sd, size, ordered=self._ordered(j))
         return self._model(self.task.middle + self.intercept, "identity")
 
     def classify(self) -> ReleasedModel:
@@ -125,8 +125,8 @@ class _Fit:
         self.scores = [scores / (p * (1.0 - p)) for scores in self.scores]
         weights = self._weights()
         for number, part in enumerate(CYCLES, 1):
-            # There is no spread to measure: what it would cost goes to the sums.
-            share = part * (SHARES["spread"] + SHARES["terms"])
+            # There is no residual to measure: what it would cost goes to the sums.
+            share = part * (SHARES["residuals"] + SHARES["terms"])
             for j in range(len(self.bins)):
                 # The target was centred: it is -1/2 or 1/2.
                 sums, sd = self._sums(j, number, share, 1.0, lambda c: c.y + 0.5 - expit(self(c)))
@@ -142,7 +142,7 @@ class _Fit:
             return np.column_stack([middles[places[:, j]] for j, middles in enumerate(self.middles)])
 
         line = linear_rounds(self.gate, SHARES, self.task, self.weight_bound, columns)
-        self.intercept, self.spread = line.centre + float(line.beta[0]), line.spread
+        self.intercept, self.residual_sd = line.centre + float(line.beta[0]), line.residual_sd
         rest = list(line.beta[1:])
         for j, spec in enumerate(self.task.columns):
             if isinstance(spec, Levels):
@@ -178,13 +178,15 @@ class _Fit:
         positive = [np.maximum(count, 1e-3 * total / count.size) for count in counts]
         return [count * (total / float(count.sum())) for count in positive]
 
-    def _measure_spread(self, cycle: int, share: float) -> None:
+    def _measure_residuals(self, cycle: int, share: float) -> None:
         """Size of a residual: at most what it was before this cycle."""
-        before = self.spread
+        before = self.residual_sd
         squares = Interval(0.0, (SQUARES * before) ** 2)
-        (square,) = self.gate.ask(Query(f"spread, cycle {cycle}", share, squares, lambda c: self._residual(c) ** 2))
+        (square,) = self.gate.ask(
+            Query(f"residual square, cycle {cycle}", share, squares, lambda c: self._residual(c) ** 2)
+        )
         found = (float(square.value) + float(square.sd)) / self.gate.n
-        self.spread = float(np.sqrt(np.clip(found, (_LEAST * before) ** 2, before**2)))
+        self.residual_sd = float(np.sqrt(np.clip(found, (_LEAST * before) ** 2, before**2)))
 
     def _sums(
         self, j: int, cycle: int, share: float, clip: float, residual: Callable[[Chunk], Float]
@@ -212,9 +214,9 @@ class _Fit:
     def _curvature(self, j: int, weights: list[Float]) -> Float:
         """About the mean of p(1 - p) in each bin of a column, as if the other columns were independent of it."""
         means = [float(w @ f / w.sum()) for w, f in zip(weights, self.scores, strict=True)]
-        spreads = [float(w @ (f - m) ** 2 / w.sum()) for w, f, m in zip(weights, self.scores, means, strict=True)]
+        variances = [float(w @ (f - m) ** 2 / w.sum()) for w, f, m in zip(weights, self.scores, means, strict=True)]
         centre = self.intercept + sum(means) - means[j] + self.scores[j]
-        p = expit(centre[:, None] + np.sqrt(max(sum(spreads) - spreads[j], 0.0)) * _NODES)
+        p = expit(centre[:, None] + np.sqrt(max(sum(variances) - variances[j], 0.0)) * _NODES)
         return np.asarray((p * (1.0 - p)) @ (_WEIGHTS / _WEIGHTS.sum()))
 
     def _ordered(self, j: int) -> bool:
@@ -231,12 +233,12 @@ class _Fit:
         return ReleasedModel(intercept=intercept, terms=tuple(terms), link=link)
 
 
-def residual_clip(spread: float, weight_bound: float, half: float) -> float:
+def residual_clip(residual_sd: float, weight_bound: float, half: float) -> float:
     """Where residuals are clipped, from released and public numbers; the gate enforces it whatever it is.
 
     Proof: docs/proofs/learners.md, lemma 1.
     """
-    return min(CLIP * spread, 2.0 * weight_bound * half)
+    return min(CLIP * residual_sd, 2.0 * weight_bound * half)
 
 
 def _places(X: Float, bins: list[int], task: Task) -> Float:

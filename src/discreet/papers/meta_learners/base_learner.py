@@ -1,4 +1,4 @@
-"""Base learners of the sample-splitting meta-algorithm: what they are told, and what they answer.
+"""Base learners of the sample-splitting meta-algorithm: what they are given, and what they answer.
 
 A base learner is private on its own. It sees covariates as `Bounds` encodes them (ranges on [-1, 1], levels as their
 position) and leaves a released model and a guarantee behind, nothing else.

@@ -42,9 +42,9 @@ def smooth(sums: Float, weight: Float, noise: float, variance: float, scale: flo
         values, vectors = np.linalg.eigh(design[:, None] * kernel * design)
         rotated = vectors.T @ data
         sizes = _VARIANCES * scale**2
-        spread = 1.0 + sizes[:, None] * np.maximum(values, 0.0)
-        evidence.append(_PRIOR - 0.5 * (np.log(spread) + rotated**2 / spread).sum(axis=1))
-        means.append(sizes[:, None] * ((vectors @ (rotated / spread).T).T * design) @ kernel)
+        variances = 1.0 + sizes[:, None] * np.maximum(values, 0.0)
+        evidence.append(_PRIOR - 0.5 * (np.log(variances) + rotated**2 / variances).sum(axis=1))
+        means.append(sizes[:, None] * ((vectors @ (rotated / variances).T).T * design) @ kernel)
     log = np.concatenate(evidence)
     share = np.exp(log - log.max())
     return np.asarray(share @ np.concatenate(means) / share.sum())

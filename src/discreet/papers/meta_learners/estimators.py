@@ -28,16 +28,15 @@ from sklearn.base import BaseEstimator
 
 from discreet.data.bounds import Bounds
 from discreet.data.records import Chunk
-from discreet.papers.meta_learners._base import TRIM, clip_of, effect, fit, guarantee_, plot, summary
+from discreet.papers.meta_learners._base import TRIM, Learner
 from discreet.papers.meta_learners.release import Contrast
 from discreet.papers.meta_learners.stages import Stages, dr_outcome, folded_outcome, r_outcome
-from discreet.privacy.guarantee import Neighbours
 
 # Section 5.1.1: (lambda_1,1, lambda_1,2, lambda_2).
 RATIOS = {"propensity": 0.25, "outcome": 0.25, "effect": 0.5}
 
 
-class SLearner(BaseEstimator):  # type: ignore[misc]
+class SLearner(Learner, BaseEstimator):  # type: ignore[misc]
     """Effects from one model of the outcome, mu(1, x) - mu(0, x); all records learn it (k = 0).
 
     All base learners are additive, so that the effect is a constant: a private average effect (section 4.2).
@@ -74,9 +73,6 @@ class SLearner(BaseEstimator):  # type: ignore[misc]
     """
 
     method_id: ClassVar[str] = "discreet/papers/s-learner"
-
-    fit, effect, summary, plot, guarantee_ = fit, effect, summary, plot, property(guarantee_)
-    neighbours: ClassVar[Neighbours] = "replace-one"
     _models: ClassVar[dict[str, float]] = {"outcome": 1.0}
     _contrast: ClassVar[Contrast] = "treatment"
     _title: ClassVar[str] = "Effects by a private S-learner"
@@ -91,7 +87,7 @@ class SLearner(BaseEstimator):  # type: ignore[misc]
         stages.response(parts["outcome"])
 
 
-class TLearner(BaseEstimator):  # type: ignore[misc]
+class TLearner(Learner, BaseEstimator):  # type: ignore[misc]
     """Effects from one model of the outcome for each arm, mu_1(x) - mu_0(x), learnt from disjoint parts.
 
     Parameters
@@ -132,9 +128,6 @@ class TLearner(BaseEstimator):  # type: ignore[misc]
     """
 
     method_id: ClassVar[str] = "discreet/papers/t-learner"
-
-    fit, effect, summary, plot, guarantee_ = fit, effect, summary, plot, property(guarantee_)
-    neighbours: ClassVar[Neighbours] = "replace-one"
     _models: ClassVar[dict[str, float]] = {"treated": 0.5, "control": 0.5}
     _contrast: ClassVar[Contrast] = "arms"
     _title: ClassVar[str] = "Effects by a private T-learner"
@@ -165,7 +158,7 @@ class TLearner(BaseEstimator):  # type: ignore[misc]
             stages.regression(name, part.x, outcome, self.bounds.outcome, weight=weight, weight_bound=1.0)
 
 
-class DRLearner(BaseEstimator):  # type: ignore[misc]
+class DRLearner(Learner, BaseEstimator):  # type: ignore[misc]
     """Effects by regressing the doubly robust score on covariates (Algorithm 2 with base="ebm").
 
     Parameters
@@ -214,9 +207,6 @@ class DRLearner(BaseEstimator):  # type: ignore[misc]
     """
 
     method_id: ClassVar[str] = "discreet/papers/dr-learner"
-
-    fit, effect, summary, plot, guarantee_ = fit, effect, summary, plot, property(guarantee_)
-    neighbours: ClassVar[Neighbours] = "replace-one"
     _models: ClassVar[dict[str, float]] = RATIOS
     _contrast: ClassVar[Contrast] = "effect"
     _title: ClassVar[str] = "Effects by a private DR-learner"
@@ -246,13 +236,13 @@ class DRLearner(BaseEstimator):  # type: ignore[misc]
 
     def _learn(self, parts: Mapping[str, Chunk], stages: Stages) -> None:
         e, mu = stages.propensity(parts["propensity"]), stages.response(parts["outcome"])
-        second, clip = parts["effect"], clip_of(self)
+        second, clip = parts["effect"], self._clip()
         x = second.x
         psi = dr_outcome(stages.outcome(second), second.t, e(x), mu(1.0, x), mu(0.0, x))
         stages.regression("effect", x, psi, (-clip, clip))
 
 
-class RLearner(BaseEstimator):  # type: ignore[misc]
+class RLearner(Learner, BaseEstimator):  # type: ignore[misc]
     """Effects by regressing residuals of the outcome on residuals of the treatment.
 
     Parameters
@@ -283,9 +273,6 @@ class RLearner(BaseEstimator):  # type: ignore[misc]
     """
 
     method_id: ClassVar[str] = "discreet/papers/r-learner"
-
-    fit, effect, summary, plot, guarantee_ = fit, effect, summary, plot, property(guarantee_)
-    neighbours: ClassVar[Neighbours] = "replace-one"
     _models: ClassVar[dict[str, float]] = RATIOS
     _contrast: ClassVar[Contrast] = "effect"
     _title: ClassVar[str] = "Effects by a private R-learner"
@@ -315,7 +302,7 @@ class RLearner(BaseEstimator):  # type: ignore[misc]
 
     def _learn(self, parts: Mapping[str, Chunk], stages: Stages) -> None:
         e, eta = stages.propensity(parts["propensity"]), stages.mean_outcome(parts["outcome"])
-        second, clip = parts["effect"], clip_of(self)
+        second, clip = parts["effect"], self._clip()
         residuals = stages.outcome(second), second.t, e(second.x), eta(second.x)
         if stages.folds:
             stages.regression("effect", second.x, folded_outcome(*residuals), (-clip, clip))

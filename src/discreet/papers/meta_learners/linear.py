@@ -79,7 +79,7 @@ class Line(NamedTuple):
 
     centre: float
     beta: Float
-    spread: float
+    residual_sd: float
 
 
 def linear_rounds(gate: Gate, share: Shares, task: Task, heaviest: float, columns: Callable[[Chunk], Float]) -> Line:
@@ -110,19 +110,19 @@ def linear_rounds(gate: Gate, share: Shares, task: Task, heaviest: float, column
     mean, square = (float(value) / gate.n for value in target.value)
     # One standard deviation of the noise more: clipping too early hurts more than clipping too late.
     square += float(np.asarray(target.sd)[1]) / gate.n - mean**2
-    spread = sqrt(min(max(square, (1e-3 * bound) ** 2), bound**2))
+    residual_sd = sqrt(min(max(square, (1e-3 * bound) ** 2), bound**2))
     # The first feature is the constant, so that the matrix begins with the total weight.
     total = max(float(gram.value[0, 0]) / gate.n, 1e-3 * heaviest)
     centre = float(np.clip(mean / total, -task.half, task.half))
-    clip = min(CLIP * spread, 2.0 * bound)
+    clip = min(CLIP * residual_sd, 2.0 * bound)
 
     def products(chunk: Chunk) -> Float:
         residual = np.clip(weight_of(chunk) * (chunk.y - centre), -clip, clip)
         return np.asarray(residual[:, None] * features(columns(chunk), task))
 
     (moments,) = gate.ask(Query("moments", share["moments"], Ball(clip * radius, q), products))
-    beta = solve(gram.value, float(gram.sd), moments.value, float(moments.sd), spread / total)
-    return Line(centre, beta, spread)
+    beta = solve(gram.value, float(gram.sd), moments.value, float(moments.sd), residual_sd / total)
+    return Line(centre, beta, residual_sd)
 
 
 class LogisticLearner:

@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator
 
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
-from discreet.estimators import _base as fitted
+from discreet.estimators._base import AverageResult
 from discreet.exceptions import InvalidInput, MissingBounds
 from discreet.ledger.charging import on_ledger
 from discreet.papers.common.arrays import Rows
@@ -32,7 +32,7 @@ from discreet.papers.common.influence import noise_factor
 from discreet.papers.private_ate.equations import Exact
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
-from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.guarantee import Guarantee, Neighbours
 from discreet.privacy.noise import published_gaussian
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import MeanSquare
@@ -149,9 +149,7 @@ def private_bootstrap(
     if budget.delta is None:
         raise InvalidInput("budget needs a delta for Theorem 4.3: add delta=1e-5 or the like.")
     warn_of_claim(
-        "private_bootstrap",
-        "It rests on the claim of PrivATE, which fails, and counts resampled records once.",
-        stacklevel=3,
+        "private_bootstrap", "It rests on the claim of PrivATE, which fails, and counts resampled records once."
     )
     sd = gamma * noise_factor(len(scores), budget.epsilon / replicates, budget.delta / replicates)
     noisy = means + published_gaussian(replicates, sd)
@@ -161,11 +159,11 @@ def private_bootstrap(
     return ClaimedInterval(_percentiles(noisy, alpha), guarantee)
 
 
-class SubsampledDifference(BaseEstimator):  # type: ignore[misc]
+class SubsampledDifference(AverageResult, BaseEstimator):  # type: ignore[misc]
     """Difference of the arms' means in a randomised trial, by subsample and aggregate.
 
     Records are dealt into groups; each group's difference of means is one bounded number, and their mean is released
-    with the spread between groups. `discreet.DifferenceInMeans` needs far less noise: this is a yardstick.
+    with the variance between groups. `discreet.DifferenceInMeans` needs far less noise: this is a yardstick.
 
     Parameters
     ----------
@@ -203,9 +201,7 @@ class SubsampledDifference(BaseEstimator):  # type: ignore[misc]
     """
 
     method_id: ClassVar[str] = "discreet/papers/subsampled-difference"
-
-    ate_interval, summary, plot = fitted.ate_interval, fitted.summary, fitted.plot
-    ate_, guarantee_ = property(fitted.ate_), property(fitted.guarantee_)
+    neighbours: ClassVar[Neighbours] = "replace-one"
 
     def __init__(
         self,

@@ -73,8 +73,8 @@ def publish(exact: Exact, parts: Parts) -> Published:
     """Draw the noise of Theorems 4.3 and 4.5."""
     r = exact.estimate_noise(parts.epsilon1, parts.delta1)
     tau = exact.tau + float(published_gaussian(1, r)[0])  # (7)
-    spread = exact.variance_noise(parts.epsilon2, parts.delta2)
-    sigma2 = max(0.0, exact.sigma2 + float(published_gaussian(1, spread)[0]))  # (11)
+    sd = exact.variance_noise(parts.epsilon2, parts.delta2)
+    sigma2 = max(0.0, exact.sigma2 + float(published_gaussian(1, sd)[0]))  # (11)
     return Published(tau, sigma2, r)
 
 
@@ -85,7 +85,7 @@ def influence(y: Float, a: Float, x: Float, surfaces: Surfaces) -> Float:
 
 
 def searched_sensitivity(surfaces: Surfaces, tau: float, bounds: Bounds, *, starts: int, rng: Any) -> float:
-    """The supremum of |Gamma - tau| over all records that the bounds allow (5), as the paper looks for it.
+    """The supremum of |Gamma - tau| over all records that the bounds allow (5), as the paper searches for it.
 
     L-BFGS-B can only miss the supremum: what it returns is a lower bound.
     """

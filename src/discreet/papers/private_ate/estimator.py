@@ -17,18 +17,16 @@ Deviations from the text, which leaves these open or contradicts itself:
 from __future__ import annotations
 
 from dataclasses import replace
-from math import fsum, isclose, sqrt
-from numbers import Real
-from typing import Any, ClassVar, Literal, get_args
+from math import sqrt
+from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator
 
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import MIN_ROWS, Chunk, Records
-from discreet.estimators import _base as fitted
-from discreet.estimators._base import Progress
-from discreet.exceptions import InvalidBudget, InvalidInput
+from discreet.estimators._base import AverageResult, Progress, TableFits, TableOptions, refuse_unknown
+from discreet.exceptions import InvalidInput
 from discreet.ledger.charging import on_ledger
 from discreet.papers.common.arrays import Part, gather, in_own_unit
 from discreet.papers.common.averages import average
@@ -44,6 +42,13 @@ from discreet.papers.private_ate.equations import (
     score_bound,
     searched_sensitivity,
 )
+from discreet.papers.private_ate.parameters import (
+    Calibration,
+    Split,
+    Supremum,
+    budget_parts,
+    check_parameters,
+)
 from discreet.papers.private_ate.presets import preset
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
@@ -51,10 +56,6 @@ from discreet.privacy.guarantee import Guarantee, Neighbours, parallel
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import MeanSquare
 from discreet.releases.average import Release, Uncertainty
-
-Calibration = Literal["published", "proved"]
-Split = Literal["public", "private"]
-Supremum = Literal["l-bfgs-b", "closed-form"]
 
 # Numbers are those of docs/evidence/private-ci/attack.md.
 MEASURED = (
@@ -72,7 +73,7 @@ _PUBLIC_HALF = {
 }
 
 
-class PrivATE(BaseEstimator):  # type: ignore[misc]
+class PrivATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[misc]
     """Average effect by AIPW, with noise scaled to the gross-error sensitivity, and its interval.
 
     Parameters
@@ -98,7 +99,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
     starts : int
         Random starting points of the search, for each arm.
     clip : float, optional
-        With ``calibration="proved"``: where scores are clipped, chosen without looking at the records. By default the
+        With ``calibration="proved"``: where scores are clipped, chosen without seeing the records. By default the
         largest score that there can be.
     epsilon1, epsilon2, delta1, delta2 : float, optional
         What the estimate and its variance spend in the published calibration; by default half each.
@@ -130,10 +131,9 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
     """
 
     method_id: ClassVar[str] = "discreet/papers/private-ate"
+    release_types: ClassVar = (Release,)
 
-    ate_interval, summary, plot = fitted.ate_interval, fitted.summary, fitted.plot
-    ate_, guarantee_ = property(fitted.ate_), property(fitted.guarantee_)
-    neighbours: ClassVar[Neighbours] = "replace-one"
+    neighbours: Neighbours = "replace-one"
 
     def __init__(
         self,
@@ -175,16 +175,6 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     @on_ledger(Release)
-    def fit(self, Y: Any, T: Any, *, X: Any = None, progress: Progress | None = None) -> PrivATE:
-        """Estimate from arrays or frames: `discreet.ATE.fit` says what they may be."""
-        # What is wrong with the parameters comes first, then the warning, and only then the records.
-        fitted.check(self)
-        if self.calibration == "published":
-            warn_of_claim("PrivATE", MEASURED)
-        fit: PrivATE = fitted.fit(self, Y, T, X=X, progress=progress)
-        return fit
-
-    @on_ledger(Release)
     def fit_table(
         self,
         table: Any,
@@ -198,59 +188,26 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
     ) -> PrivATE:
         """Estimate from a table, wherever it is: `discreet.ATE.fit_table` says what it may be, and all options.
 
-        With ``split``, halves are those of a file's or frame's order. ``split_by`` names a column instead, which says
+        With ``split``, records are split by a file's or frame's order. ``split_by`` names a column instead, which says
         whose record it is: a hash of it under ``random_state`` divides the records the same way on every engine.
         """
-        fitted.check(self)
+        self.check()
         if split_by is not None:
-            return self._fit_halves(table, split_by, outcome, treatment, covariates, progress, options)
+            return self._fit_by_hash(table, split_by, outcome, treatment, covariates, progress, options)
+        return super().fit_table(
+            table, outcome=outcome, treatment=treatment, covariates=covariates, progress=progress, **options
+        )
+
+    def _warn(self) -> None:
         if self.calibration == "published":
             warn_of_claim("PrivATE", MEASURED)
-        fit: PrivATE = fitted.fit_table(
-            self, table, outcome=outcome, treatment=treatment, covariates=covariates, progress=progress, **options
-        )
-        return fit
 
     def _check_budget(self, budget: Budget) -> None:
-        if budget.pure:
-            raise InvalidBudget("PrivATE needs delta, e.g. delta=1e-5: its noise is Gaussian.")
-        _one_of("calibration", self.calibration, get_args(Calibration))
-        _one_of("split", self.split, (None, *get_args(Split)))
-        _one_of("supremum", self.supremum, get_args(Supremum))
-        if isinstance(self.starts, bool) or not isinstance(self.starts, int) or self.starts < 1:
-            raise InvalidInput("starts must be a positive integer; the paper takes 10.")
-        if not self.bounds.p:
-            raise InvalidInput("PrivATE needs covariates in its bounds; without any, use discreet.DifferenceInMeans.")
-        if self.propensity is not None and not _is_number(self.propensity):
-            raise InvalidInput(
-                "propensity must be one number, as the supremum is over unseen records; leave it out to estimate it."
-            )
+        check_parameters(self, budget)
         check_models(*self._models())
-        if self.split == "private" and (self.model_regression is not None or self.model_propensity is not None):
-            raise InvalidInput("split='private' has its own models; leave out model_regression and model_propensity.")
-        if self.calibration == "proved":
-            self._check_proved()
-        elif self.clip is not None:
-            raise InvalidInput("clip belongs to calibration='proved'; the published noise follows the supremum.")
-        self._parts(budget)
-
-    def _check_proved(self) -> None:
-        if self.split is None:
-            raise InvalidInput(
-                "calibration='proved' needs split='public' or 'private': models that saw the records are not covered."
-            )
-        if any(part is not None for part in (self.epsilon1, self.epsilon2, self.delta1, self.delta2)):
-            raise InvalidBudget(
-                "epsilon1, epsilon2, delta1 and delta2 belong to the published calibration; the proved one releases "
-                "mean and second moment together."
-            )
-        if self.clip is not None and not (_is_number(self.clip) and 0 < self.clip < float("inf")):
-            raise InvalidInput("clip must be a positive number in the outcome's unit; choose it before looking.")
 
     def _parts(self, budget: Budget) -> Parts:
-        epsilon1, epsilon2 = _halves("epsilon", budget.epsilon, self.epsilon1, self.epsilon2)
-        delta1, delta2 = _halves("delta", budget.delta or 0.0, self.delta1, self.delta2)
-        return Parts(epsilon1, delta1, epsilon2, delta2)
+        return budget_parts(self, budget)
 
     def _models(self) -> tuple[Any, Any]:
         regression, classifier = preset(self.nuisance)
@@ -258,7 +215,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         regression = regression if self.model_regression is None else self.model_regression
         return regression, classifier if self.model_propensity is None else self.model_propensity
 
-    def _fit_halves(
+    def _fit_by_hash(
         self,
         source: Any,
         column: str,
@@ -270,25 +227,25 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
     ) -> PrivATE:
         if self.split is None:
             raise InvalidInput("split_by belongs to split='public' or 'private': choose one, or leave it out.")
+        refuse_unknown("fit_table", options, TableOptions.__optional_keys__ - {"sample_by"})
         if options.get("unit") is not None:
             raise InvalidInput(_NO_UNIT)
-        if self.calibration == "published":
-            warn_of_claim("PrivATE", MEASURED)
+        self._warn()
         key = self.random_state or 0
         if isinstance(key, bool) or not isinstance(key, int):
             raise InvalidInput("random_state must be a whole number where split_by is given: it is the hash's key.")
         roles = {"outcome": outcome, "treatment": treatment, "covariates": covariates, "bounds": self.bounds}
-        halves, public = SampleSplit.by_hash(source, column, key, progress, **roles, **options)
-        return self._fit_rows(halves, (f"which half of the records each {column} is in", *public))
+        split, public = SampleSplit.by_hash(source, column, key, progress, **roles, **options)
+        return self._fit_rows(split, (f"which half of the records each {column} is in", *public))
 
-    def _fit(self, records: Records, progress: Progress | None) -> PrivATE:
+    def _fit(self, records: Records, progress: Progress | None) -> None:
         if records.unit is not None:
             raise InvalidInput(_NO_UNIT)
-        if self.split is not None and not getattr(records, "ordered", True):
+        if self.split is not None and not records.ordered:
             raise InvalidInput(
                 "split needs split_by=, a column of units, on a table whose rows have no order: name it."
             )
-        return self._fit_rows(SampleSplit.of(gather(records, progress)), records.public)
+        self._fit_rows(SampleSplit.by_order(gather(records, progress)), records.public)
 
     def _fit_rows(self, rows: SampleSplit, public: tuple[str, ...] = ()) -> PrivATE:
         budget = Budget(epsilon=self.epsilon, delta=self.delta)
@@ -301,7 +258,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _published(self, records: Chunk | SampleSplit, budget: Budget) -> Release:
-        rows = SampleSplit.of(records)
+        rows = SampleSplit.by_order(records)
         parts = self._parts(budget)
         surfaces, spent = self._surfaces(rows, budget)
         if spent is not None:
@@ -315,8 +272,8 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         return self._release(tau, uncertainty, len(rows.whole.t), guarantee, notes)
 
     def _exact(self, records: Chunk | SampleSplit, surfaces: Surfaces) -> Exact:
-        halves = SampleSplit.of(records)
-        rows = halves.whole if self.split is None else halves.second
+        split = SampleSplit.by_order(records)
+        rows = split.whole if self.split is None else split.second
         scores = influence(in_own_unit(rows.y, self.bounds), rows.t, rows.x, surfaces)
         check_finite(scores)
         tau, sigma2 = float(scores.mean()), float(scores.var())  # (3) and (8)
@@ -327,7 +284,7 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
         return Exact(n=len(scores), tau=tau, sigma2=sigma2, gamma=gamma, scores=scores)
 
     def _proved(self, records: Chunk | SampleSplit, budget: Budget) -> Release:
-        rows = SampleSplit.of(records)
+        rows = SampleSplit.by_order(records)
         surfaces, trained = self._surfaces(rows, budget)
         bounds = self.bounds
         if self.split == "public":
@@ -347,16 +304,16 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
 
     def _surfaces(self, records: Chunk | SampleSplit, budget: Budget) -> tuple[Surfaces, Guarantee | None]:
         """The nuisances, and what they promise to the records that they were trained on, if anything."""
-        halves = SampleSplit.of(records)
+        split = SampleSplit.by_order(records)
         known = self._known()
         if self.split == "private":
             if self.calibration == "published":
                 parts = self._parts(budget)
                 budget = Budget(epsilon=parts.epsilon1 / 2.0, delta=parts.delta1 / 2.0)
-            gate = Gate(Part(halves.first, self.bounds), budget=budget)
+            gate = Gate(Part(split.first, self.bounds), budget=budget)
             surfaces = private_models(gate, known)
             return surfaces, gate.guarantee(proof="private_ci.md", public=self._public(), unit=self._unit())
-        rows = halves.whole if self.split is None else halves.first
+        rows = split.whole if self.split is None else split.first
         if not 0 < rows.t.sum() < len(rows.t):
             raise InvalidInput("One arm is empty in the half that trains the models: order the records differently.")
         clipped = self.calibration == "proved" or self.supremum == "closed-form"
@@ -419,26 +376,3 @@ class PrivATE(BaseEstimator):  # type: ignore[misc]
             return "linear models from noisy moments"
         regression, classifier = (type(model).__name__ for model in self._models())
         return regression if self.propensity is not None else f"{regression} and {classifier}"
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def _one_of(argument: str, value: object, allowed: tuple[object, ...]) -> None:
-    if value not in allowed:
-        raise InvalidInput(f"{argument} must be one of {', '.join(map(repr, allowed))}.")
-
-
-def _halves(name: str, whole: float, first: float | None, second: float | None) -> tuple[float, float]:
-    """The two parts of a budget: both, one and what it leaves, or half each."""
-    for part in (first, second):
-        # Written so that NaN is refused too.
-        if part is not None and not (_is_number(part) and 0 < part < whole):
-            raise InvalidBudget(f"{name}1 and {name}2 must be positive and smaller than {name}; lower them.")
-    if first is None:
-        first = whole / 2.0 if second is None else whole - second
-    second = whole - first if second is None else second
-    if not isclose(fsum((first, second)), whole, rel_tol=1e-9):
-        raise InvalidBudget(f"{name}1 + {name}2 must be {name}; give one of them, and the other is what it leaves.")
-    return first, second

@@ -50,7 +50,7 @@ from discreet.papers.propensity.logistic import (
 from discreet.papers.propensity.release import PointRelease
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
-from discreet.privacy.guarantee import Guarantee, parallel
+from discreet.privacy.guarantee import Guarantee, Neighbours, parallel
 from discreet.privacy.noise import published_gaussian
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import Interval, Statistic
@@ -129,6 +129,7 @@ class PropensityIPTW(BaseEstimator):  # type: ignore[misc]
     """
 
     method_id: ClassVar[str] = "discreet/papers/propensity-iptw"
+    neighbours: ClassVar[Neighbours] = "replace-one"
 
     def __init__(
         self,

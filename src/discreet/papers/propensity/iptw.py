@@ -87,14 +87,16 @@ def bias(y: Float, t: Float, x: Float, w: Float, sigma: float) -> float:
     return float(np.mean(alpha * np.expm1(sigma**2 * np.einsum("ij,ij->i", x, x) / 2)))
 
 
-def spread(y: Float, t: Float, x: Float, w: Float, sigma: float, gamma: float, *, published: bool = True) -> float:
+def largest_difference(
+    y: Float, t: Float, x: Float, w: Float, sigma: float, gamma: float, *, published: bool = True
+) -> float:
     """Lemma 4: xi, by which two estimates with noise of their own differ at most, with probability 1 - gamma.
 
     Examples
     --------
     >>> import numpy as np
     >>> y, t, x = np.array([1.0, 1.0]), np.array([1.0, 0.0]), np.array([[0.6], [0.2]])
-    >>> round(spread(y, t, x, w=np.zeros(1), sigma=0.1, gamma=0.05), 2)
+    >>> round(largest_difference(y, t, x, w=np.zeros(1), sigma=0.1, gamma=0.05), 2)
     0.55
     """
     sign = 2 * t - 1

@@ -7,7 +7,7 @@ that float64 holds exactly, so a record contributes the same integers wherever i
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -31,14 +31,11 @@ from discreet.privacy.sensitivity.fixed_point import (
     up,
     whole,
 )
-from discreet.privacy.sensitivity.table import CellSums, Pairs
 
-# No coordinate of one record exceeds 2**GRID_BITS grid steps: times 4,096 rows, chunk sums stay exact in float64.
-GRID_BITS = 40
 _GOLDEN = (1 + math.sqrt(5)) / 2
 # lambda C: (s, lambda s^2) is no wider than s alone (docs/proofs/gate.md, lemma 5).
 _FREE: float = _GOLDEN**2.5 / 2
-# A statistic stays below two to this power, in steps: there is room for the noise.
+# A statistic stays below two to this power, in steps, which leaves space for the noise.
 _STATISTIC_BITS = 61
 
 
@@ -69,7 +66,7 @@ class Interval:
         return self.l2(neighbours)
 
     def grid(self, grid_bits: int, neighbours: Neighbours) -> Grid:
-        """On integers up to 2**room."""
+        """On integers up to 2**grid_bits."""
         # Centring uses the number of records, which is public under replace-one only.
         replace = neighbours == "replace-one"
         middle = self.low + (self.high - self.low) / 2 if replace else 0.0
@@ -88,6 +85,8 @@ class Interval:
             return (((inside - number(middle)) * number(edge / radius)).rint().clip(-edge, edge),)
 
         by_cell = ByCellSums(steps, lambda _, sums: sums[0].sum(keepdims=True))
+        # The integers of the two ends are furthest apart.
+        replaced = None if replace else float(add(np.array([self.high]))[0] - add(np.array([self.low]))[0])
         return Grid(
             grid_bits=grid_bits,
             l2=diameter,
@@ -98,6 +97,7 @@ class Interval:
             full=1,
             add=add,
             by_cell=by_cell,
+            replaced=replaced,
         )
 
     def natural(self, noisy: Float) -> Float:
@@ -129,7 +129,7 @@ class Ball:
         return self.l2(neighbours) * math.sqrt(self.dimension)
 
     def grid(self, grid_bits: int, neighbours: Neighbours) -> Grid:
-        """On integers up to 2**room."""
+        """On integers up to 2**grid_bits."""
         bits = min(grid_bits, norm_bits(self.dimension))
         diameter = 2.0**grid_bits * (2 if neighbours == "replace-one" else 1)
 
@@ -182,7 +182,7 @@ class Cells:
         return len(self.sizes) * (2.0 if neighbours == "replace-one" else 1.0)
 
     def grid(self, grid_bits: int, neighbours: Neighbours) -> Grid:
-        """On integers up to 2**room."""
+        """On integers up to 2**grid_bits."""
         top = np.array(self.sizes) - 1
         first = np.cumsum((0, *self.sizes[:-1]))
 
@@ -235,7 +235,7 @@ class MeanSquare:
         return self.bound * (1 + _FREE + 1 / (4 * _FREE) if neighbours == "replace-one" else 1 + _FREE)
 
     def grid(self, grid_bits: int, neighbours: Neighbours) -> Grid:
-        """On integers up to 2**room."""
+        """On integers up to 2**grid_bits."""
         # lambda s^2 reaches 1.67 times as far as s.
         edge = 2.0 ** (grid_bits - 1)
         # The second number is off its place by at most 0.51 steps (docs/proofs/gate.md, lemma 6).
@@ -293,7 +293,7 @@ class Gram:
         return math.inf
 
     def grid(self, grid_bits: int, neighbours: Neighbours) -> Grid:
-        """On integers up to 2**room."""
+        """On integers up to 2**grid_bits."""
         d = self.dimension
         bits = min(grid_bits // 2, norm_bits(d))
         once, _ = halves(d)
@@ -356,10 +356,10 @@ class Statistic:
         return self.l2(neighbours) * math.sqrt(self.dimension)
 
     def grid(self, grid_bits: int, neighbours: Neighbours) -> Grid:
-        """On integers such that the vector moves by about 2**room steps. Proof: docs/proofs/gate.md, lemma 14."""
+        """On integers such that the vector moves by about 2**grid_bits steps. Proof: docs/proofs/gate.md, lemma 14."""
         grid_bits = min(grid_bits, _STATISTIC_BITS - math.ceil(math.log2(max(1.0, self.radius / self.l2(neighbours)))))
         unit = math.ldexp(self.move, -grid_bits)
-        # One step for rounding to integers, and what float64 cannot tell apart so far from zero.
+        # One step for rounding to integers, and what float64 cannot distinguish so far from zero.
         off = math.sqrt(self.dimension) * (1 + self.radius / unit * 2.0**-50)
         diameter = up(2.0**grid_bits + 2 * off)
 
@@ -383,6 +383,3 @@ class Statistic:
     def natural(self, noisy: Float) -> Float:
         """The release in the shape that it is published in."""
         return noisy
-
-
-Geometry: TypeAlias = Interval | Ball | CellSums | Pairs | Cells | MeanSquare | Gram | Statistic

@@ -63,7 +63,7 @@ class CellSums:
         return self.l2(neighbours)
 
     def grid(self, grid_bits: int, neighbours: Neighbours) -> Grid:
-        """On integers up to 2**room."""
+        """On integers up to 2**grid_bits."""
         edge = 2.0**grid_bits
         diameter = edge * (2 if neighbours == "replace-one" else 1)
 
@@ -128,7 +128,7 @@ class Pairs:
         return 2.0 if neighbours == "replace-one" else 1.0
 
     def grid(self, grid_bits: int, neighbours: Neighbours) -> Grid:
-        """On integers up to 2**room."""
+        """On integers up to 2**grid_bits."""
         edge = 2.0**grid_bits
 
         def add(values: Any) -> IntArray:

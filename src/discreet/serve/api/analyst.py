@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from discreet.datasets.placeholder import dummy
+from discreet.datasets._placeholder import dummy
 from discreet.serve.audit_summary import summary
 from discreet.serve.domain import budgets, jobs, plans, releases
 from discreet.serve.domain import datasets as catalogue
@@ -46,7 +46,7 @@ class Problem(BaseModel):
 
 
 def refusals(*codes: str) -> dict[int | str, dict[str, Any]]:
-    """How refusals are described."""
+    """How the schema documents refusals."""
     out: dict[int | str, dict[str, Any]] = {}
     for code in ("sign-in", "forbidden", "too-slow", "too-large", "malformed", "too-many", *codes):
         status, text = TEXTS[code]
@@ -157,8 +157,8 @@ def show_release(request: Request, identity: Reader, release: Name) -> dict[str,
     responses=refusals("no-release") | {200: {"content": {"image/png": {}}}},
     response_class=Response,
 )
-def picture(request: Request, identity: Reader, release: Name) -> Response:
-    """The picture of a release, as PNG."""
+def figure(request: Request, identity: Reader, release: Name) -> Response:
+    """The figure of a release, as PNG."""
     service = service_of(request)
     releases.find(service.engine, service.clock, identity, release)
     return Response(releases.png_of(service.engine, service.shelf, release), media_type="image/png")

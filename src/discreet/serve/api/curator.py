@@ -12,7 +12,8 @@ from discreet.serve.domain import administration as curating
 from discreet.serve.domain import budgets
 from discreet.serve.domain import datasets as catalogue
 from discreet.serve.domain import users as people
-from discreet.serve.domain.administration import Cap, NewDataset
+from discreet.serve.domain.administration import Cap
+from discreet.serve.domain.datasets import NewDataset
 from discreet.serve.domain.users import Identity
 from discreet.serve.errors import Refusal
 from discreet.serve.pages.rendering import may_curate, service_of

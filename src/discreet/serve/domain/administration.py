@@ -8,42 +8,19 @@ from typing import Any
 import sqlalchemy as sa
 from pydantic import BaseModel, ConfigDict, Field
 
-from discreet.data.bounds import Bounds
 from discreet.exceptions import DiscreetError, InvalidInput, LedgerCorrupt
 from discreet.ledger import Head
-from discreet.ledger.hash_chain import canonical, sha256
+from discreet.ledger.hash_chain import canonical, in_order, sha256
 from discreet.privacy.budget import Budget
 from discreet.serve.domain import budgets
 from discreet.serve.domain import datasets as catalogue
-from discreet.serve.domain.datasets import Dataset
+from discreet.serve.domain.datasets import Dataset, NewDataset
 from discreet.serve.domain.users import Identity
 from discreet.serve.errors import Refusal
 from discreet.serve.service import Service
 from discreet.serve.storage.schema import jobs, reading, releases
 
 LINES = 200
-
-
-class NewDataset(BaseModel):
-    """A data set by reference, and what is public about it."""
-
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
-
-    id: str = Field(max_length=40, description="Short name: lower-case letters, digits, hyphens.")
-    title: str = Field(max_length=120, description="What people call it.")
-    about: str = Field(default="", max_length=2_000, description="A sentence or two for analysts.")
-    source: str = Field(
-        max_length=1_000, description="CSV or Parquet files below the data directory, or postgresql://...#table."
-    )
-    outcome: str = Field(max_length=200, description="Column of the outcome.")
-    treatment: str = Field(max_length=200, description="Column of the treatment.")
-    bounds: dict[str, Any] = Field(description="As Bounds.to_dict writes them: declared, never computed from records.")
-    propensity: float | str | None = Field(default=None, description="Probability of treatment by design, or a column.")
-    epsilon: float = Field(gt=0, le=1_000, description="Cap on all that is ever released about it.")
-    delta: float | None = Field(default=None, ge=0, lt=1, description="The cap's delta.")
-    records_are_public: bool = Field(default=True, description="Whether the number of records is public.")
-    records_about: int | None = Field(default=None, ge=10, description="What analysts plan with, where it is not.")
-    admits_claimed: bool = Field(default=False, description="Whether methods may be used that are claimed, not proved.")
 
 
 class Cap(BaseModel):
@@ -63,23 +40,7 @@ def register(service: Service, identity: Identity, new: NewDataset) -> Dataset:
     """Check the records, open an account in the ledger, and list the data set."""
     cap = Budget(epsilon=new.epsilon, delta=new.delta)
     neighbours: Any = "replace-one" if new.records_are_public else "add-remove"
-    row = catalogue.checked(
-        service.engine,
-        service.clock,
-        identity,
-        root=service.settings.data,
-        dataset=new.id,
-        title=new.title,
-        about=new.about,
-        source=new.source,
-        outcome=new.outcome,
-        treatment=new.treatment,
-        bounds=Bounds.from_dict(new.bounds),
-        propensity=new.propensity,
-        n_public=new.records_are_public,
-        n_about=new.records_about,
-        claimed=new.admits_claimed,
-    )
+    row = catalogue.checked(service.engine, service.clock, identity, new, root=service.settings.data)
     # The account first: a data set that is listed without one could not be asked. The same words open it only once.
     service.ledger.open(new.id, epsilon=cap.epsilon, delta=cap.delta, neighbours=neighbours, curator=identity.person)
     catalogue.add(service.engine, row)
@@ -90,7 +51,7 @@ def allow(service: Service, identity: Identity, dataset: str, analyst: str, cap:
     """Let an analyst use a data set up to a cap; a higher cap than before waits for another curator."""
     # A cap cannot be taken out of the log again.
     catalogue.check_analyst(service.engine, analyst)
-    # The cap first: a data set without any has room for everybody.
+    # The cap first: a data set without any admits everybody.
     waits = budgets.set_quota(service, identity, dataset, analyst, cap)
     catalogue.grant(service.engine, dataset, analyst)
     return waits
@@ -138,16 +99,17 @@ def _check_shown(service: Service) -> None:
     # Asked for later: a release is settled before it is shown.
     recorded = {str(request.id): request.release for request in service.ledger.requests(state="settled")}
     for name, plain, reservation in rows:
-        if recorded.get(reservation) != _digest(plain):
+        if recorded.get(reservation) not in _digests(plain):
             raise LedgerCorrupt(f"release {name} is not what the log says that it was: restore it from a copy.")
 
 
-def _digest(plain: str) -> str:
-    """As the ledger writes it down for the same release; nothing, of what is not even JSON."""
+def _digests(plain: str) -> set[str]:
+    """As ledgers write it down for the same release, today and formerly; none, of what is not even JSON."""
     try:
-        return sha256(canonical(json.loads(plain)))
+        found = json.loads(plain)
+        return {sha256(in_order(found)), sha256(canonical(found))}
     except (ValueError, RecursionError):
-        return ""
+        return set()
 
 
 def verified(service: Service, anchor: str | None = None) -> dict[str, Any]:

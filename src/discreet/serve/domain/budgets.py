@@ -9,7 +9,7 @@ from discreet.exceptions import BudgetExceeded, DiscreetError, InvalidInput, Led
 from discreet.ledger import Account, Cost
 from discreet.privacy.budget import Budget
 from discreet.serve.domain.datasets import Dataset
-from discreet.serve.domain.requests import Asked
+from discreet.serve.domain.requests import OFFERED, Asked
 from discreet.serve.domain.users import Identity
 from discreet.serve.errors import Refusal
 from discreet.serve.service import Service
@@ -18,7 +18,6 @@ from discreet.serve.service import Service
 _composed: dict[tuple[str, str, bool], tuple[tuple[float, ...], float]] = {}
 _lock = threading.Lock()
 _MOST = 1_000
-_ONE_GATE = {"ate", "difference-in-means", "cate", "uplift"}
 
 
 class Frozen(DiscreetError):
@@ -32,7 +31,7 @@ class Cancelled(DiscreetError):
 def cost_of(asked: Asked) -> Cost:
     """What a request costs."""
     budget = Budget(epsilon=asked.epsilon, delta=asked.delta)
-    return Cost.of(budget, one_gate=asked.kind in _ONE_GATE)
+    return Cost.of(budget, one_gate=OFFERED[asked.kind].one_gate)
 
 
 def reserve(service: Service, identity: Identity, dataset: Dataset, asked: Asked, job: str) -> str:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
+from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.data.bounds import Bounds
 from discreet.data.records import MIN_ROWS
@@ -18,6 +19,28 @@ from discreet.serve.domain.users import Identity, slug
 from discreet.serve.errors import Refusal
 from discreet.serve.storage.clock import Clock
 from discreet.serve.storage.schema import datasets, grants, people, reading
+
+
+class NewDataset(BaseModel):
+    """A data set by reference, and what is public about it."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    id: str = Field(max_length=40, description="Short name: lower-case letters, digits, hyphens.")
+    title: str = Field(max_length=120, description="What people call it.")
+    about: str = Field(default="", max_length=2_000, description="A sentence or two for analysts.")
+    source: str = Field(
+        max_length=1_000, description="CSV or Parquet files below the data directory, or postgresql://...#table."
+    )
+    outcome: str = Field(max_length=200, description="Column of the outcome.")
+    treatment: str = Field(max_length=200, description="Column of the treatment.")
+    bounds: dict[str, Any] = Field(description="As Bounds.to_dict writes them: declared, never computed from records.")
+    propensity: float | str | None = Field(default=None, description="Probability of treatment by design, or a column.")
+    epsilon: float = Field(gt=0, le=1_000, description="Cap on all that is ever released about it.")
+    delta: float | None = Field(default=None, ge=0, lt=1, description="The cap's delta.")
+    records_are_public: bool = Field(default=True, description="Whether the number of records is public.")
+    records_about: int | None = Field(default=None, ge=10, description="What analysts plan with, where it is not.")
+    admits_claimed: bool = Field(default=False, description="Whether methods may be used that are claimed, not proved.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +71,7 @@ class Dataset:
 
     @property
     def public_n(self) -> int | None:
-        """The number of records as far as it is public: exact, or what the curator said about it."""
+        """The number of records as far as it is public: exact, or what the curator declared about it."""
         return self.n if self.n_public else self.n_about
 
     def public(self) -> dict[str, Any]:
@@ -69,59 +92,42 @@ class Dataset:
         }
 
 
-def checked(
-    engine: sa.Engine,
-    clock: Clock,
-    identity: Identity,
-    *,
-    root: str,
-    dataset: str,
-    title: str,
-    about: str = "",
-    source: str,
-    outcome: str,
-    treatment: str,
-    bounds: Bounds,
-    propensity: float | str | None = None,
-    n_public: bool = True,
-    n_about: int | None = None,
-    claimed: bool = False,
-) -> dict[str, Any]:
+def checked(engine: sa.Engine, clock: Clock, identity: Identity, new: NewDataset, *, root: str) -> dict[str, Any]:
     """Check every record once, before anyone can ask; returns the facts to list the data set by.
 
     From then on a request cannot be refused because of a record, unless the source changes.
     """
-    slug(dataset, "id")
-    if not title.strip() or len(title) > 120 or len(about) > 2_000:
+    bounds = Bounds.from_dict(new.bounds)
+    slug(new.id, "id")
+    if not new.title.strip() or len(new.title) > 120 or len(new.about) > 2_000:
         raise InvalidInput("title must have between 1 and 120 characters, and about at most 2,000: shorten them.")
     if not bounds.named:
         raise InvalidInput("bounds must name their covariates: declare each column under its name.")
-    if n_about is not None and n_about < MIN_ROWS:
+    if new.records_about is not None and new.records_about < MIN_ROWS:
         raise InvalidInput(f"n_about must be at least {MIN_ROWS}: it is what analysts plan with.")
-    if by_id(engine, dataset) is not None:
+    if by_id(engine, new.id) is not None:
         raise InvalidInput("id is the name of another data set already: choose another.")
-    where = sources.located(source, root)
-    facts: Any = {"outcome": outcome, "treatment": treatment, "bounds": bounds, "propensity": propensity}
-    n, fingerprint = _read(where, **facts)
-    row: dict[str, Any] = {
-        "id": dataset,
-        "title": title.strip(),
-        "about": about.strip(),
-        "source": where,
-        "outcome": outcome,
-        "treatment": treatment,
+    path = sources.located(new.source, root)
+    facts: Any = {"outcome": new.outcome, "treatment": new.treatment, "bounds": bounds, "propensity": new.propensity}
+    n, fingerprint = _read(path, **facts)
+    return {
+        "id": new.id,
+        "title": new.title.strip(),
+        "about": new.about.strip(),
+        "source": path,
+        "outcome": new.outcome,
+        "treatment": new.treatment,
         "bounds": json.dumps(bounds.to_dict()),
-        "propensity": None if propensity is None else json.dumps(propensity),
+        "propensity": None if new.propensity is None else json.dumps(new.propensity),
         "n": n,
-        "n_public": n_public,
-        "n_about": n_about,
-        "claimed": claimed,
+        "n_public": new.records_are_public,
+        "n_about": new.records_about,
+        "claimed": new.admits_claimed,
         "fingerprint": fingerprint,
         "version": 1,
         "curator": identity.person,
         "created": clock.now(),
     }
-    return row
 
 
 def add(engine: sa.Engine, row: dict[str, Any]) -> None:

@@ -84,7 +84,7 @@ def ask(service: Service, identity: Identity, release: str, X: Any, bounds: Any)
 
 
 def _refusal(service: Service, identity: Identity, release: str) -> Refusal | None:
-    """Why nothing new may be said; asked before a transaction begins, for whose end the ledger may be waiting."""
+    """Why nothing new may be answered; asked before a transaction begins, for whose end the ledger may be waiting."""
     with reading(service.engine).begin() as connection:
         dataset = connection.scalar(sa.select(releases.c.dataset).where(releases.c.id == release))
     if dataset is None or not (identity.curator or catalogue.may_use(service.engine, dataset, identity.person)):

@@ -108,7 +108,7 @@ def listed(service: Service, identity: Identity, limit: int = 100) -> list[dict[
 
 
 def seen(service: Service, row: Any) -> dict[str, Any]:
-    """What may be told about a job: that it has ended only shows at points of a public schedule."""
+    """What may be shown of a job: that it has ended only shows at points of a public schedule."""
     ended = row["state"] not in OPEN and (row["visible"] is None or row["visible"] <= service.clock.now())
     state = row["state"] if ended or row["state"] in OPEN else "running"
     failure = row["failure"] if ended else None
@@ -131,7 +131,7 @@ def seen(service: Service, row: Any) -> dict[str, Any]:
 
 
 def _progress(service: Service, row: Any, state: str) -> int:
-    """Per cent, in steps that follow the public schedule: how fast work goes must tell nothing about the records."""
+    """Per cent, in steps that follow the public schedule: how fast work goes must reveal nothing about the records."""
     if state != "running" or row["started"] is None:
         return {"queued": 0, "running": 5}.get(state, 100)
     ticks = max(service.clock.now() - row["started"], 0.0) / service.settings.first_tick
@@ -141,7 +141,7 @@ def _progress(service: Service, row: Any, state: str) -> int:
 def stop(service: Service, identity: Identity, name: str) -> dict[str, Any]:
     """Ask for the end of a job: at once if it has not begun, else as soon as it listens.
 
-    Whoever asks before the end can be seen gets nothing: whether there was something by then tells how long it took.
+    Whoever asks before the end can be seen gets nothing: whether there was something by then reveals how long it took.
     """
     found = find(service, identity, name)
     if found["state"] not in OPEN:
@@ -226,13 +226,13 @@ def end(service: Service, connection: sa.Connection, row: dict[str, Any], visibl
 def fail(service: Service, row: dict[str, Any], failure: str) -> None:
     """End a job without a release."""
     with service.engine.begin() as connection:
-        failure = _told(connection, row, failure)
+        failure = _failure_shown(connection, row, failure)
         state = "stopped" if failure.startswith("stopped") else "failed"
         end(service, connection, row, due(service, row), state=state, failure=failure)
 
 
-def _told(connection: sa.Connection, row: dict[str, Any], failure: str) -> str:
-    """Why a job ended; somebody who wanted it stopped is told so, whatever else happened after it was charged."""
+def _failure_shown(connection: sa.Connection, row: dict[str, Any], failure: str) -> str:
+    """Why a job ended; somebody who wanted it stopped reads so, whatever else happened after it was charged."""
     wanted = sa.select(jobs.c.stop).where(jobs.c.id == row["id"]).with_for_update()
     return "stopped-charged" if connection.scalar(wanted) and failure.endswith("-charged") else failure
 

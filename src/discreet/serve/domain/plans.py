@@ -12,18 +12,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from discreet.data.bounds import Bounds
 from discreet.data.partition import Partition
 from discreet.estimators.planning import Plan, plan
-from discreet.estimators.registry import REGISTRY
 from discreet.estimators.registry import Planned as Method
 from discreet.exceptions import InvalidInput
 from discreet.serve.domain.datasets import Dataset
-from discreet.serve.domain.requests import LEAST, MOST, Cut, Kind, chosen
+from discreet.serve.domain.requests import LEAST, MOST, OFFERED, Cut, Kind, chosen
 
-# Epsilons of the picture.
+# Epsilons of the figure.
 LOW, HIGH, POINTS = 0.05, 10.0, 33
-# What is asked one query at a time is the service's own.
-_OWN: dict[str, tuple[Method, str]] = {
-    "dp-cate": ("ate", "The width is that of the average effect. This function has no interval of its own.")
-}
 
 
 class Planned(BaseModel):
@@ -44,7 +39,7 @@ class Planned(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A plan, and what has to be said about it."""
+    """A plan, and what has to be known about it."""
 
     plan: Plan
     notes: tuple[str, ...]
@@ -85,11 +80,9 @@ def curve(dataset: Dataset, asked: Planned) -> list[tuple[float, float]]:
     return [(epsilon, _plan(*facts, epsilon, None).width) for epsilon in epsilons]
 
 
-def _planned_as(kind: Kind) -> tuple[Method, str]:
-    """Whose plan holds for a kind, and what has to be said about it."""
-    if kind in _OWN:
-        return _OWN[kind]
-    entry = REGISTRY[kind]
+def _planned_as(kind: str) -> tuple[Method, str]:
+    """Whose plan holds for a kind, and the note that goes with it."""
+    entry = OFFERED[kind]
     assert entry.planned_as is not None
     return entry.planned_as, entry.plan_note
 
@@ -135,8 +128,8 @@ def _plan(
     )
 
 
-def picture(points: list[tuple[float, float]], made: Plan, unit: str) -> dict[str, Any]:
-    """Where the marks of the picture stand: width against epsilon, the chosen point, and the width without noise."""
+def figure(points: list[tuple[float, float]], made: Plan, unit: str) -> dict[str, Any]:
+    """Where the marks of the figure stand: width against epsilon, the chosen point, and the width without noise."""
     width, height, left, right, top, bottom = 640.0, 300.0, 56.0, 16.0, 18.0, 44.0
     ceiling = max(2.4 * made.width, 2.0 * made.without_privacy)
 
@@ -150,7 +143,7 @@ def picture(points: list[tuple[float, float]], made: Plan, unit: str) -> dict[st
     inside = [(epsilon, value) for epsilon, value in points if value <= ceiling]
     outside = [point for point in points if point[1] > ceiling]
     if outside and inside:
-        # The point where the line comes into the picture, on the segment that crosses its upper edge.
+        # The point where the line enters the figure, on the segment that crosses its upper edge.
         (e0, w0), (e1, w1) = outside[-1], inside[0]
         part = (w0 - ceiling) / (w0 - w1)
         inside.insert(0, (e0 * (e1 / e0) ** part, ceiling))

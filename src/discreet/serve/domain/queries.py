@@ -101,7 +101,7 @@ def middle(made: Any) -> dict[str, Any]:
 
 
 def curves(made: Any) -> list[dict[str, Any]]:
-    """Where the marks of the pictures stand: the effect along each covariate, with its band."""
+    """Where the marks of the figures stand: the effect along each covariate, with its band."""
     if not isinstance(made, AnswersCurves):
         return []
     names = sorted(made.bounds.names, key=lambda name: -made.importance[name])
@@ -112,8 +112,8 @@ def _curve(made: AnswersCurves, name: str) -> dict[str, Any]:
     curve = made.curve(name, points=61)
     width, height, left, right, top, bottom = 340.0, 200.0, 46.0, 12.0, 12.0, 30.0
     low, high = min(float(np.min(curve.low)), 0.0), max(float(np.max(curve.high)), 0.0)
-    room = 0.06 * (high - low) or 1.0
-    low, high = low - room, high + room
+    margin = 0.06 * (high - low) or 1.0
+    low, high = low - margin, high + margin
     steps = len(curve.values)
     levels = isinstance(made.bounds.columns[made.bounds.names.index(name)], Levels)
 

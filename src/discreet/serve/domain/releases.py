@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections import OrderedDict
+from dataclasses import asdict, dataclass
+from html import escape
+from io import BytesIO
 from typing import Any
 
 import sqlalchemy as sa
 
 from discreet.exceptions import InvalidInput
 from discreet.releases import io
-from discreet.serve.domain.figures import png
+from discreet.releases.plots import svg
+from discreet.releases.report import kind_of
 from discreet.serve.domain.users import Identity
 from discreet.serve.errors import Refusal
 from discreet.serve.storage.clock import Clock
@@ -22,6 +27,10 @@ _MOST = 64
 _OWNERS = 10_000
 # Later than any clock.
 _NEVER = 1e11
+# Matplotlib shares caches between figures that are not made for threads.
+_figure_lock = threading.Lock()
+_STYLE = re.compile(r' style="([^"]*)"')
+_MOST_FIGURES = 12
 _FACTS = ("id", "job", "dataset", "person", "kind", "title", "published", "created")
 
 
@@ -66,34 +75,27 @@ class Shelf:
         return (person, name) in self._owners and name in self._loaded
 
 
-def store(
-    connection: sa.Connection,
-    *,
-    name: str,
-    job: str,
-    dataset: str,
-    person: str,
-    kind: str,
-    key: str,
-    title: str,
-    made: Any,
-    pictures: list[tuple[str, str]],
-    created: float,
-) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewRelease:
+    """What is noted about a release besides its content; ``created`` is when it may be seen."""
+
+    id: str
+    job: str
+    dataset: str
+    person: str
+    kind: str
+    key: str
+    title: str
+    created: float
+
+
+def store(connection: sa.Connection, new: NewRelease, made: Any, figures: list[tuple[str, str]]) -> None:
     """Keep a release."""
-    row = {
-        "id": name,
-        "job": job,
-        "dataset": dataset,
-        "person": person,
-        "kind": kind,
-        "key": key,
-        "title": title,
+    row = asdict(new) | {
         "plain": json.dumps(made.to_dict(), allow_nan=False),
-        "pictures": json.dumps(pictures),
+        "figures": json.dumps(figures),
         "png": None,
         "published": False,
-        "created": created,
     }
     connection.execute(sa.insert(releases).values(row))
 
@@ -121,21 +123,21 @@ def find(engine: sa.Engine, clock: Clock, identity: Identity, name: str) -> dict
     return dict(row)
 
 
-def pictures_of(engine: sa.Engine, name: str) -> list[tuple[str, str]]:
-    """Captions and drawings."""
+def figures_of(engine: sa.Engine, name: str) -> list[tuple[str, str]]:
+    """Captions and SVG figures that were kept with a release."""
     with reading(engine).begin() as connection:
-        found = connection.scalar(sa.select(releases.c.pictures).where(releases.c.id == name))
-    return [(caption, drawing) for caption, drawing in json.loads(found or "[]")]
+        found = connection.scalar(sa.select(releases.c.figures).where(releases.c.id == name))
+    return [(caption, figure) for caption, figure in json.loads(found or "[]")]
 
 
 def png_of(engine: sa.Engine, shelf: Shelf, name: str) -> bytes:
-    """The picture to download, drawn when it is first wanted."""
+    """The figure to download, drawn when it is first wanted."""
     with reading(engine).begin() as connection:
         found = connection.scalar(sa.select(releases.c.png).where(releases.c.id == name))
     if found is None:
-        found = png(shelf.get(engine, name))
+        found = _png(shelf.get(engine, name))
         if found is None:
-            raise Refusal("no-release", "This release has no picture: download its JSON file instead.")
+            raise Refusal("no-release", "This release has no figure: download its JSON file instead.")
         with engine.begin() as connection:
             connection.execute(sa.update(releases).where(releases.c.id == name).values(png=found))
     return bytes(found)
@@ -174,6 +176,41 @@ def rows_of(given: list[dict[str, Any]], bounds: Any) -> Any:
         return pa.table({name: pa.array([row[name] for row in given]) for name in names})
     except (pa.ArrowException, ValueError, TypeError, OverflowError):
         raise InvalidInput("every column must hold one kind of value, numbers or text: check the rows.") from None
+
+
+def drawn_figures(release: Any) -> list[tuple[str, str]]:
+    """Captions and SVG figures of a release; none for releases without a figure."""
+    figures = _figures(release)
+    with _figure_lock:
+        return [(caption, _without_styles(svg(figure, caption))) for caption, figure in figures]
+
+
+def _png(release: Any) -> bytes | None:
+    """The first figure of a release, to download."""
+    figures = _figures(release, most=1)
+    if not figures:
+        return None
+    out = BytesIO()
+    with _figure_lock:
+        figures[0][1].savefig(
+            out, format="png", dpi=180, facecolor="white", bbox_inches="tight", metadata={"Software": None}
+        )
+    return out.getvalue()
+
+
+def _figures(release: Any, most: int = _MOST_FIGURES) -> list[tuple[str, Any]]:
+    kind = kind_of(release)
+    return [] if kind is None else kind.figures(release, most)
+
+
+def _without_styles(text: str) -> str:
+    """Attributes in place of styles: the pages' security policy admits no style that stands in a page."""
+
+    def attributes(match: re.Match[str]) -> str:
+        parts = (part.partition(":") for part in match.group(1).split(";"))
+        return "".join(f' {name.strip()}="{escape(value.strip())}"' for name, colon, value in parts if colon)
+
+    return _STYLE.sub(attributes, text)
 
 
 def _visible(clock: Clock, identity: Identity) -> Any:

@@ -5,26 +5,33 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import replace
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
 from discreet.data.bounds import Bounds
 from discreet.data.partition import Partition
-from discreet.estimators import _base as fitted
-from discreet.estimators.registry import REGISTRY
-from discreet.estimators.uplift import MOST_SEGMENTS
+from discreet.estimators._effect_allocation import MOST_SEGMENTS
+from discreet.estimators.registry import REGISTRY, Entry
 from discreet.exceptions import InvalidInput
 from discreet.serve.domain.datasets import Dataset
 from discreet.serve.errors import Refusal
 
-Kind = Literal["ate", "difference-in-means", "cate", "uplift", "dp-cate"]
-# What is asked one query at a time is the service's own; everything else is an estimator of the library.
-_OWN_TITLES = {"dp-cate": "Effect function, one query at a time (DP-CATE)"}
-TITLES: dict[str, str] = {kind: _OWN_TITLES.get(kind) or REGISTRY[kind].title for kind in get_args(Kind)}
+# Estimators that people are offered, by the names that requests have for them.
+OFFERED: dict[str, Entry] = {entry.request_kind or entry.name: entry for entry in REGISTRY.values() if entry.title}
+TITLES: dict[str, str] = {kind: entry.title for kind, entry in OFFERED.items()}
+
+
+def _offered(kind: str) -> str:
+    if kind not in OFFERED:
+        raise ValueError(f"kind must be one of {', '.join(OFFERED)}: choose one of them.")
+    return kind
+
+
+Kind = Annotated[str, AfterValidator(_offered), WithJsonSchema({"type": "string", "enum": list(OFFERED)})]
 Cut = Annotated[int, Field(ge=2, le=64)] | Literal["auto", "levels"] | list[float] | list[list[str | float]]
 
-# Budgets outside these tell nothing, or everything; and noise outside them does not fit into 64-bit integers.
+# Budgets outside these reveal nothing, or everything; and noise outside them does not fit into 64-bit integers.
 LEAST, MOST = 1e-3, 100.0
 _LEAST_DELTA = 1e-30
 
@@ -73,7 +80,7 @@ def chosen(bounds: Bounds, covariates: list[str] | None) -> Bounds:
 
 
 def estimator_for(dataset: Dataset, asked: Asked) -> Any:
-    """The estimator of a request, after everything about it was checked that public facts can tell."""
+    """The estimator of a request, after everything about it was checked that public facts decide."""
     bounds = chosen(dataset.bounds, asked.covariates)
     if asked.delta and asked.delta < _LEAST_DELTA:
         raise InvalidInput(f"delta must be 0 or at least {_LEAST_DELTA:g}: leave it out for a pure epsilon.")
@@ -87,10 +94,10 @@ def estimator_for(dataset: Dataset, asked: Asked) -> Any:
         if asked.kind == "uplift":
             _check_segments(asked, bounds)
             common["by"] = asked.by or {}
-        made = REGISTRY[asked.kind].load()(**common)
+        made = OFFERED[asked.kind].load()(**common)
     if asked.kind == "cate" and not bounds.p:
         raise InvalidInput("covariates must name at least one column: an effect function needs something to go with.")
-    fitted.check(made)
+    made.check()
     return made
 
 

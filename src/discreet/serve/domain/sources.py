@@ -16,13 +16,13 @@ import numpy as np
 import pyarrow as pa
 import sqlalchemy as sa
 
-from discreet.data.backends import open_table
+from discreet.data.backends import TableSpec, open_table
 from discreet.data.backends.base import Options
 from discreet.data.backends.files import files_of, read_csv, read_parquet
 from discreet.data.bounds import Bounds, Levels
 from discreet.data.expressions import Y, number
+from discreet.data.in_memory import ArrayRecords
 from discreet.data.partition import Cut, Partition
-from discreet.data.records import ArrayRecords
 from discreet.exceptions import InvalidInput
 
 _DATABASE = re.compile(r"(sqlite|postgresql(\+psycopg)?)://")
@@ -51,9 +51,9 @@ def located(source: str, root: str) -> str:
     if not is_database(source):
         path = home / source
         # Letters of the directory's own name are no pattern.
-        where = str(path if _is_file(path) else Path(glob.escape(str(home))) / source)
-        _check_below(home, where)
-        return where
+        found = str(path if _is_file(path) else Path(glob.escape(str(home))) / source)
+        _check_below(home, found)
+        return found
     url, _, table = source.partition("#")
     if not table:
         raise InvalidInput("source must name the table after a #, as in postgresql://host/base#table: add it.")
@@ -61,11 +61,11 @@ def located(source: str, root: str) -> str:
         return source
     if not url.startswith(_SQLITE):
         raise InvalidInput("source must be written as sqlite:///file#table: the path begins at the data directory.")
-    where = f"{_SQLITE}{home / url.removeprefix(_SQLITE)}#{table}"
-    if not _is_file(Path(_file(where))):
+    found = f"{_SQLITE}{home / url.removeprefix(_SQLITE)}#{table}"
+    if not _is_file(Path(_file(found))):
         raise InvalidInput("source matches no file: check the path, which begins at the service's data directory.")
-    _check_below(home, where)
-    return where
+    _check_below(home, found)
+    return found
 
 
 def _is_file(path: Path) -> bool:
@@ -101,7 +101,7 @@ def _files(source: str) -> tuple[str, ...]:
 
 
 def fingerprint(source: str) -> str:
-    """What tells that files were changed or went away: their names, sizes and times, hashed."""
+    """What shows that files were changed or went away: their names, sizes and times, hashed."""
     if is_database(source) and not source.startswith(_SQLITE):
         return "a table"
     try:
@@ -118,14 +118,14 @@ def fingerprint(source: str) -> str:
 def records_in(source: str, *, outcome: str, treatment: str, bounds: Bounds, propensity: float | str | None) -> int:
     """The number of records, once all of them were found fit for use."""
     facts: Any = {"outcome": outcome, "treatment": treatment, "bounds": bounds, "propensity": propensity}
-    table, where = opened(source, **facts)
+    table, options = opened(source, **facts)
     if isinstance(table, str):
         # By both ways in which fits read: engines add up cells by themselves, and rows are sent here. Either reads
         # everything, and refuses what cannot be used.
         steps = [(each * number(2.0**30)).rint() for each in (Y, Y * Y)]
-        with open_table(table, **facts, options=Options(**where)) as records:
+        with open_table(table, TableSpec(**facts), Options(**options)) as records:
             records.group_sums(_whole(bounds), steps)
-        with open_table(table, **facts, options=Options(**where)) as records:
+        with open_table(table, TableSpec(**facts), Options(**options)) as records:
             return int(records.sum(lambda chunk: np.array([len(chunk.t)]))[0])
     X = table.select(list(bounds.names)) if bounds.p else None
     known = table[propensity] if isinstance(propensity, str) else propensity
@@ -144,7 +144,7 @@ def _whole(bounds: Bounds) -> Partition:
 def opened(
     source: str, *, outcome: str, treatment: str, bounds: Bounds, propensity: float | str | None
 ) -> tuple[Any, dict[str, Any]]:
-    """What ``fit_table`` takes, and what it has to be told: files, an address and its table, or a table in memory."""
+    """What ``fit_table`` takes, and the options with it: files, an address and its table, or a table in memory."""
     if not is_database(source):
         return source, {}
     url, _, name = source.partition("#")

@@ -15,7 +15,7 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 
-from discreet.datasets.placeholder import dummy
+from discreet.datasets._placeholder import dummy
 from discreet.exceptions import DiscreetError
 from discreet.serve.audit_summary import summary
 from discreet.serve.domain import budgets, plans
@@ -125,7 +125,7 @@ def dummy_csv(request: Request, dataset: str) -> Response:
 
 @router.get("/datasets/{dataset}/plan")
 def plan_page(request: Request, dataset: str) -> Response:
-    """What a request would cost and bring; the picture follows the form."""
+    """What a request would cost and bring; the figure follows the form."""
     service, identity = service_of(request), may_read(request)
     found = catalogue.find(service.engine, identity, dataset)
     given = dict(request.query_params)
@@ -152,13 +152,13 @@ def _planned(request: Request, dataset: catalogue.Dataset, given: dict[str, str]
         asked = forms.planned(given, dataset.bounds)
         answer = plans.answer(dataset, asked)
         unit = forms.unit_of(dataset.bounds)[1]
-        drawn = plans.picture(plans.curve(dataset, asked), answer.plan, unit)
+        drawn = plans.figure(plans.curve(dataset, asked), answer.plan, unit)
         given["epsilon"] = f"{answer.plan.epsilon:.3g}"
     except DiscreetError as error:
         problem = str(error)
     delta = given.get("delta", "")
     most = budgets.largest(service, dataset, identity, _float(delta)) if identity.role == "analyst" else None
-    return {"answer": answer, "picture": drawn, "problem": problem, "most": most}
+    return {"answer": answer, "figure": drawn, "problem": problem, "most": most}
 
 
 @router.get("/audit")
@@ -170,7 +170,7 @@ def audit_page(request: Request) -> Response:
 
 @router.get("/interface")
 def interface(request: Request) -> Response:
-    """The programming interface, described from its own schema."""
+    """The programming interface, documented from its own schema."""
     may_read(request)
     return page(request, "interface.html", schema=request.app.openapi())
 

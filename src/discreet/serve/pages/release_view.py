@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from discreet.releases.report import guarantee_facts, guess, kind_of
-from discreet.serve.pages.rendering import minus
+from discreet.releases.page import guarantee_facts, guess, with_minus
+from discreet.releases.report import kind_of
 
 
-def described(made: Any) -> dict[str, Any]:
+def release_facts(made: Any) -> dict[str, Any]:
     """What a page about a release says."""
     shared: dict[str, Any] = {
         "guarantee": guarantee_facts(made.guarantee),
@@ -27,4 +27,4 @@ def described(made: Any) -> dict[str, Any]:
         settings = [(name, str(value)) for name, value in made.settings.items()]
         return shared | {"finding": f"{made.method}.", "numbers": settings}
     facts = kind.facts(made)
-    return shared | facts | {name: minus(facts[name]) for name in ("estimate", "interval")}
+    return shared | facts | {name: with_minus(facts[name]) for name in ("estimate", "interval")}

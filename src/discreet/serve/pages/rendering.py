@@ -12,7 +12,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
 from markupsafe import Markup
 
-from discreet.releases.report import _HYPHEN, bounds_rows
+from discreet.releases.page import bounds_rows, with_minus
 from discreet.serve.domain.users import Identity
 from discreet.serve.errors import Refusal
 from discreet.serve.service import Service
@@ -20,7 +20,7 @@ from discreet.serve.service import Service
 
 @lru_cache(maxsize=1)
 def templates() -> jinja2.Environment:
-    """All templates; everything is escaped but the pictures that this package drew."""
+    """All templates; everything is escaped but the figures that this package drew."""
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
@@ -28,17 +28,12 @@ def templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["minus"] = minus
+    made.filters["minus"] = with_minus
     made.filters["number"] = number
     made.filters["day"] = lambda seconds: time.strftime("%Y-%m-%d %H:%M", time.gmtime(seconds))
-    made.filters["drawing"] = Markup
+    made.filters["figure"] = Markup
     made.globals["bounds_rows"] = bounds_rows
     return made
-
-
-def minus(text: object) -> str:
-    """Hyphens that stand for a minus, as minus signs."""
-    return _HYPHEN.sub("\N{MINUS SIGN}", str(text))
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -46,13 +41,13 @@ def number(value: float | None, digits: int = 3) -> str:
     if value is None:
         return "\N{EN DASH}"
     if value == int(value) and abs(value) < 1e15:
-        return minus(f"{int(value):,}")
-    return minus(f"{value:,.{digits}g}" if abs(value) < 1e4 else f"{value:,.0f}")
+        return with_minus(f"{int(value):,}")
+    return with_minus(f"{value:,.{digits}g}" if abs(value) < 1e4 else f"{value:,.0f}")
 
 
 def page(request: Request, template: str, status: int = 200, **context: Any) -> Response:
     """A page, or a part of one."""
-    identity: Identity | None = getattr(request.state, "identity", None)
+    identity: Identity | None = request.state.identity
     shared = {"me": identity, "path": request.url.path, "csrf": identity.csrf if identity else None}
     return HTMLResponse(templates().get_template(template).render(shared | context), status)
 
@@ -71,7 +66,7 @@ def service_of(request: Request) -> Service:
 
 
 def me(request: Request) -> Identity:
-    """Who asks; the door has let nobody through without."""
+    """Who asks; the access checks let nobody through without."""
     identity: Identity = request.state.identity
     return identity
 

@@ -19,7 +19,7 @@ from discreet.serve.domain.requests import TITLES, Asked, estimator_for
 from discreet.serve.errors import Refusal
 from discreet.serve.pages import forms
 from discreet.serve.pages.analyst import download, harmless, plain_json
-from discreet.serve.pages.release_view import described
+from discreet.serve.pages.release_view import release_facts
 from discreet.serve.pages.rendering import may_read, may_request, me, page, service_of
 
 router = APIRouter(include_in_schema=False)
@@ -104,9 +104,9 @@ def release_page(request: Request, release: str) -> Response:
     service, identity = service_of(request), may_read(request)
     facts = releases.find(service.engine, service.clock, identity, release)
     made = service.shelf.get(service.engine, release)
-    context: dict[str, Any] = {"facts": facts, "pictures": releases.pictures_of(service.engine, release)}
+    context: dict[str, Any] = {"facts": facts, "figures": releases.figures_of(service.engine, release)}
     context |= {"again": "again" in request.query_params, "mine": facts["person"] == identity.person}
-    return page(request, "release.html", **context, **described(made), explorable=explore.asks(made))
+    return page(request, "release.html", **context, **release_facts(made), explorable=explore.asks(made))
 
 
 @router.get("/releases/{release}/release.json")
@@ -120,7 +120,7 @@ def release_json(request: Request, release: str) -> Response:
 
 @router.get("/releases/{release}/release.png")
 def release_png(request: Request, release: str) -> Response:
-    """The picture."""
+    """The figure."""
     service, identity = service_of(request), may_read(request)
     facts = releases.find(service.engine, service.clock, identity, release)
     drawn = releases.png_of(service.engine, service.shelf, release)

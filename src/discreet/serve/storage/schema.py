@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from discreet.exceptions import InvalidInput, MissingExtra
-from discreet.ledger.storage import make_private
+from discreet.ledger._storage import make_private
 
 VERSION = 1
 
@@ -111,7 +111,8 @@ releases = sa.Table(
     _column("key", _text, index=True),
     _column("title", _text),
     _column("plain", _text),
-    _column("pictures", _text),
+    # Databases that exist know it by its first name.
+    _column("pictures", _text, key="figures"),
     sa.Column("png", sa.LargeBinary),
     _column("published", sa.Boolean),
     _column("created", _time),

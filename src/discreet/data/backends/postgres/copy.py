@@ -15,7 +15,7 @@ from discreet.exceptions import InvalidInput, MissingExtra
 if TYPE_CHECKING:
     import psycopg
 
-Block: TypeAlias = bytes | bytearray | memoryview
+Piece: TypeAlias = bytes | bytearray | memoryview
 
 # COPY's binary format: a signature, flags and the length of an extension; at the end, a row of -1 fields.
 _SIGNATURE = b"PGCOPY\n\xff\r\n\0"
@@ -28,7 +28,7 @@ _REASONS = {
     "25006": "the query would write: give one that only reads",
     "22003": "a number is too large or too small for float64: leave it out, or rescale the column",
     "57014": "the statement was cancelled, or took longer than the server allows: start again",
-    "53100": "the server's disk is full: make room and start again",
+    "53100": "the server's disk is full: free some space and start again",
 }
 
 
@@ -108,13 +108,13 @@ def copied(connection: psycopg.Connection[Any], select: str, width: int, rows: i
             raise _broken()
 
 
-def decoded(blocks: Iterable[Block], width: int, rows: int) -> Iterator[Float]:
+def decoded(blocks: Iterable[Piece], width: int, rows: int) -> Iterator[Float]:
     """Rows of float8 from the blocks of a binary COPY, however these are cut.
 
     No field is NULL and all are float8, so that every row takes equally many bytes.
     """
     row = np.dtype([("fields", ">i2"), ("values", [("size", ">i4"), ("value", ">f8")], (width,))])
-    waiting: list[Block] = []
+    waiting: list[Piece] = []
     size, begun = 0, False
     for block in blocks:
         waiting.append(block)
@@ -131,7 +131,7 @@ def decoded(blocks: Iterable[Block], width: int, rows: int) -> Iterator[Float]:
         yield _values(data[: -len(_TRAILER)], row)
 
 
-def _joined(waiting: list[Block], begun: bool) -> tuple[bytes, bool]:
+def _joined(waiting: list[Piece], begun: bool) -> tuple[bytes, bool]:
     data = b"".join(waiting)
     if begun:
         return data, True

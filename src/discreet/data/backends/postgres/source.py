@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from discreet.data.backends.base import Groups, missing_unit, unusable
+from discreet.data.backends.base import Capabilities, Groups, Options, TableRecords, missing_unit, unusable
 from discreet.data.backends.group_by import compile_filters
 from discreet.data.backends.postgres.copy import connect, copied, fetched, refusing
 from discreet.data.backends.postgres.dialect import (
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _EXACT = 2.0**53
 
 
-def source(table: Any, columns: Columns, options: Any) -> PostgresSource:
+def open_records(table: Any, columns: Columns, options: Options) -> TableRecords:
     """A table or a query of the database at an address."""
     rows = query_of(options.relation, options.query)
     connection = connect(str(table))
@@ -48,7 +48,7 @@ def source(table: Any, columns: Columns, options: Any) -> PostgresSource:
     except BaseException:
         connection.close()
         raise
-    return PostgresSource(connection, rows, types)
+    return TableRecords.opened(columns, PostgresSource(connection, rows, types))
 
 
 # The connection is not printed: it knows a password.
@@ -56,7 +56,7 @@ def source(table: Any, columns: Columns, options: Any) -> PostgresSource:
 class PostgresSource:
     """Rows of a table or query. One transaction stays open from the first pass to the last: all see the same."""
 
-    fixed: ClassVar[bool] = True
+    capabilities: ClassVar[Capabilities] = Capabilities(snapshot=True)
     connection: psycopg.Connection[Any]
     rows: str
     types: Mapping[str, str]
@@ -66,8 +66,8 @@ class PostgresSource:
         return sweep(self._batches(sweep.columns), progress)
 
     def count(self, columns: Columns) -> int:
-        """Number of rows that are meant."""
-        ((count,),) = self._asked(f"SELECT count(*) FROM {self._meant(columns)}")
+        """Number of rows that are used."""
+        ((count,),) = self._asked(f"SELECT count(*) FROM {self._filtered(columns)}")
         return int(count)
 
     def group(self, columns: Columns, partition: Partition | None, formulas: Sequence[Formula]) -> Groups | None:
@@ -94,7 +94,7 @@ class PostgresSource:
         """Most rows of one unit."""
         assert columns.unit is not None
         unit = name(columns.unit.column)
-        counted = f"SELECT {unit} AS u, count(*) AS c FROM {self._meant(columns)} GROUP BY 1"
+        counted = f"SELECT {unit} AS u, count(*) AS c FROM {self._filtered(columns)} GROUP BY 1"
         ((most, absent),) = self._asked(
             f"SELECT coalesce(max(c), 0), count(*) FILTER (WHERE u IS NULL) FROM ({counted}) AS units"
         )
@@ -110,7 +110,7 @@ class PostgresSource:
         with refusing():
             return self.connection.execute(text).fetchall()
 
-    def _meant(self, columns: Columns) -> str:
+    def _filtered(self, columns: Columns) -> str:
         conditions = compile_filters(columns.where, PostgresDialect(self.types))
         return f"{self.rows} WHERE {' AND '.join(conditions)}" if conditions else self.rows
 
@@ -126,7 +126,7 @@ class PostgresSource:
             else as_place(column, levels[column])
             for column, text in wanted.items()
         ]
-        select = f"SELECT {', '.join(chosen)} FROM {self._meant(columns)}"
+        select = f"SELECT {', '.join(chosen)} FROM {self._filtered(columns)}"
         batches: Iterator[Any] = copied(self.connection, select, len(chosen), BATCH_ROWS)
         if hashed:
             batches = fetched(self.connection, select, BATCH_ROWS)

@@ -10,15 +10,15 @@ from pyspark import inheritable_thread_target
 
 from discreet.data.records import RowProgress
 
-# Seconds between two looks at what is done.
+# Seconds between two reports of what is done.
 _OFTEN = 0.2
 
 
 def run_with_progress(parts: Any, context: Any, done: Any, progress: RowProgress) -> tuple[Any, int]:
-    """The rows of a frame as an Arrow table, and how many rows ``progress`` was told of.
+    """The rows of a frame as an Arrow table, and how many rows were reported to ``progress``.
 
     Spark's workers add to ``done`` what each finished partition had. The job has a thread of its own, so that this one
-    may tell, and be interrupted: the job is then cancelled.
+    may report, and be interrupted: the job is then cancelled.
     """
     group = f"discreet {uuid.uuid4()}"
 
@@ -26,19 +26,19 @@ def run_with_progress(parts: Any, context: Any, done: Any, progress: RowProgress
         context.setJobGroup(group, "one pass over a table", interruptOnCancel=True)
         return parts.toArrow()
 
-    told = 0
+    reported = 0
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(inheritable_thread_target(parts.sparkSession)(job))
         try:
             while not wait([running], timeout=_OFTEN).done:
-                told += _tell(done.value - told, progress)
+                reported += _report(done.value - reported, progress)
         except BaseException:
             context.cancelJobGroup(group)
             raise
-        return running.result(), told
+        return running.result(), reported
 
 
-def _tell(more: int, progress: RowProgress) -> int:
+def _report(more: int, progress: RowProgress) -> int:
     if more > 0:
         progress(more)
     return max(more, 0)

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from discreet import __version__
-from discreet.data.backends.base import Groups, missing_unit, unusable
+from discreet.data.backends.base import Capabilities, Groups, Options, TableRecords, missing_unit, unusable
 from discreet.data.backends.group_by import Named, compile_expression, compile_filters, compile_rows
 from discreet.data.backends.scan import Columns, Sweep, Tally, named, total
 from discreet.data.backends.spark.dialect import WIDE, SparkDialect, place
@@ -46,7 +46,7 @@ _ARROW = pa.schema(
 )
 
 
-def source(table: Any, columns: Columns, options: Any) -> SparkSource:
+def open_records(table: Any, columns: Columns, options: Options) -> TableRecords:
     """A frame of Spark, which each pass runs again."""
     if options.relation is not None or options.query is not None:
         raise InvalidInput("relation and query are for connections: a Spark frame is a query already.")
@@ -62,14 +62,15 @@ def source(table: Any, columns: Columns, options: Any) -> SparkSource:
                 "table is a query with chance in it (rand, shuffle, monotonically_increasing_id), so that each pass "
                 "would see other rows: write its result down and give that."
             )
-        return _checked(table, columns)
+        made = _checked(table, columns)
+    return TableRecords.opened(columns, made)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparkSource:
     """Rows of a frame. Its columns are called by their places, because Spark's names have rules of their own."""
 
-    remote: ClassVar[bool] = True
+    capabilities: ClassVar[Capabilities] = Capabilities(remote=True)
     frame: DataFrame
     types: dict[str, str]
 
@@ -80,25 +81,25 @@ class SparkSource:
         """
         dialect = SparkDialect(self.types)
         chosen = [dialect.text(name) if text else dialect.column(name) for name, text in sweep.columns.wanted.items()]
-        rows = self._meant(sweep.columns).select(*chosen)
-        # Spark Connect has no accumulators: there, rows are told of when all are done.
+        rows = self._filtered(sweep.columns).select(*chosen)
+        # Spark Connect has no accumulators: there, rows are reported when all are done.
         context = None if progress is None else getattr(self.frame.sparkSession, "_sc", None)
         done = None if context is None else context.accumulator(0)
         with watched():
             parts = rows.mapInArrow(partial(_partition, sweep, __version__, done), _SCHEMA)
             if context is None or done is None or progress is None:
-                table, told = parts.toArrow(), 0
+                table, reported = parts.toArrow(), 0
             else:
-                table, told = run_with_progress(parts, context, done, progress)
+                table, reported = run_with_progress(parts, context, done, progress)
             found = total(_tally(part) for part in table.to_pylist())
-        if progress is not None and found.rows > told:
-            progress(found.rows - told)
+        if progress is not None and found.rows > reported:
+            progress(found.rows - reported)
         return found
 
     def count(self, columns: Columns) -> int:
-        """Number of rows that are meant."""
+        """Number of rows that are used."""
         with watched():
-            return int(self._meant(columns).count())
+            return int(self._filtered(columns).count())
 
     def group(self, columns: Columns, partition: Partition | None, formulas: Sequence[Formula]) -> Groups:
         """Counts and sums by cell and arm, in Spark SQL."""
@@ -116,7 +117,7 @@ class SparkSource:
             inner = {"k": row.key, "a": row.arm, "y": row.y} | ({} if row.e is None else {"e": row.e})
             outer = Named(F.col("k"), F.col("a"), F.col("y"), None if row.e is None else F.col("e"))
             sums = [F.sum(compile_expression(each, outer, dialect, columns).cast("bigint")) for each in formulas]
-            rows = self._meant(columns).select(*(value.alias(name) for name, value in inner.items()))
+            rows = self._filtered(columns).select(*(value.alias(name) for name, value in inner.items()))
             found = rows.groupBy("k").agg(F.count(F.lit(1)), F.count("y"), *sums).collect()
         return groups(found, 1 if partition is None else partition.count, len(formulas))
 
@@ -125,7 +126,7 @@ class SparkSource:
         assert columns.unit is not None
         unit = SparkDialect(self.types).column(columns.unit.column)
         with watched():
-            counted = self._meant(columns).groupBy(unit.alias("u")).agg(F.count(F.lit(1)).alias("c"))
+            counted = self._filtered(columns).groupBy(unit.alias("u")).agg(F.count(F.lit(1)).alias("c"))
             most, absent = counted.agg(F.max("c"), F.count(F.when(F.col("u").isNull(), 1))).collect()[0]
         if absent:
             raise missing_unit(columns.unit.column)
@@ -134,7 +135,7 @@ class SparkSource:
     def close(self) -> None:
         """The session is the caller's."""
 
-    def _meant(self, columns: Columns) -> DataFrame:
+    def _filtered(self, columns: Columns) -> DataFrame:
         dialect = SparkDialect(self.types)
         conditions = compile_filters(columns.where, dialect)
         return self.frame.where(dialect.every(conditions)) if conditions else self.frame

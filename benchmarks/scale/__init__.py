@@ -1,0 +1,1 @@
+"""Large tables: ``python -m benchmarks.scale``."""

@@ -1,0 +1,1 @@
+"""What really leaks: ``python -m evidence.audit``."""

@@ -1,0 +1,1 @@
+"""Effects as functions: ``python -m evidence.effects``."""

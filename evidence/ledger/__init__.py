@@ -1,0 +1,1 @@
+"""Races, crashes and tampering: ``python -m evidence.ledger``."""

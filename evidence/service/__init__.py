@@ -1,0 +1,1 @@
+"""The curator's service, measured: ``python -m evidence.service``."""

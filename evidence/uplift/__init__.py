@@ -1,0 +1,1 @@
+"""Effects by segment: ``python -m evidence.uplift``."""

@@ -1,0 +1,119 @@
+"""Records in memory: arrays and frames as they were handed over, clipped and encoded a few thousand rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from discreet.data._arrays import IntArray
+from discreet.data.bounds import Bounds
+from discreet.data.frames import table, vector
+from discreet.data.records import (
+    Chunk,
+    Held,
+    Kernel,
+    Names,
+    RecordsInMemory,
+    RowProgress,
+    Unit,
+    add_up,
+    admit,
+    chunks,
+    hold,
+)
+from discreet.data.sampling import Sample, each_of, sampled
+from discreet.exceptions import InvalidInput, MissingBounds
+
+# Encoded chunks of tables up to this many numbers (64 MB) are kept from pass to pass; larger ones are encoded anew.
+KEPT_NUMBERS = 8_000_000
+
+
+# It neither compares nor prints its columns: they are the records themselves.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ArrayRecords(RecordsInMemory):
+    """Records in memory: NumPy arrays, lists, pandas, polars and PyArrow.
+
+    Numeric columns are referred to, not copied; columns of levels are held as small integers.
+    """
+
+    n: int
+    bounds: Bounds
+    held: Held = field(repr=False)
+    kept: list[Chunk] = field(default_factory=list, repr=False)
+    unit: Unit | None = None
+    public: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        Y: Any,
+        T: Any,
+        X: Any = None,
+        *,
+        bounds: Bounds,
+        propensity: Any = None,
+        unit: Unit | None = None,
+        public: tuple[str, ...] = (),
+        sample_by: Any = None,
+    ) -> ArrayRecords:
+        """Check everything once, before any of it is used.
+
+        Parameters
+        ----------
+        Y, T : array-like, series or frame of one column
+            Outcome and treatment.
+        X : array-like or frame, optional
+            Covariates. A frame is matched by name if the bounds name the covariates, and by position otherwise.
+        bounds : Bounds
+            Public facts about the records.
+        propensity : float or array-like, optional
+            Probability of treatment where it is known by design.
+        unit, public
+            What is known of how the records were chosen: see `Records`.
+        sample_by : array-like, optional
+            A whole number for each record, by which a sample may be chosen.
+        """
+        if not isinstance(bounds, Bounds):
+            raise MissingBounds("Records need bounds=Bounds(outcome=(low, high), ...): declare them.")
+        y, t, x = vector(Y, "Y"), vector(T, "T"), table(X, bounds)
+        e = propensity
+        if isinstance(e, Real):
+            e = np.broadcast_to(np.float64(e), len(y))
+        elif e is not None:
+            e = vector(e, "propensity")
+        k = None if sample_by is None else vector(sample_by, "sample_by")
+        given = {"T": [t], "X": x, "propensity": [] if e is None else [e], "sample_by": [] if k is None else [k]}
+        for name, columns in given.items():
+            if any(len(column) != len(y) for column in columns):
+                raise InvalidInput(f"{name} and Y must have one entry per record each: align their lengths.")
+        held = hold(y, t, x, e, k, bounds=bounds, names=_names(bounds))
+        records = cls(n=len(y), bounds=bounds, held=held, unit=unit, public=public)
+        admit(records._chunks())
+        return records
+
+    def sum(self, kernel: Kernel, progress: RowProgress | None = None) -> IntArray:
+        """Add up ``kernel(chunk)``, an int64 array; ``progress`` is given the number of rows just finished."""
+        return add_up(self._chunks(), kernel, progress, n=self.n)
+
+    def sample(self, part: float, rows: float, progress: RowProgress | None = None) -> Sample | None:
+        """About so large a part of the records, in memory; None where no column says which."""
+        if self.held.k is None:
+            return None
+        kept = tuple(sampled(self._chunks(), part))
+        return Sample(n=self.n, bounds=self.bounds, unit=each_of(self.unit), kept=kept)
+
+    def _chunks(self) -> Iterable[Chunk]:
+        if not self.kept:
+            made = chunks(self.held, self.bounds, _names(self.bounds))
+            if self.n * (self.bounds.p + 3) > KEPT_NUMBERS:
+                return made
+            self.kept.extend(made)
+        return self.kept
+
+
+def _names(bounds: Bounds) -> Names:
+    return Names("Y", "T", tuple(f"column {name!r} of X" for name in bounds.names), "propensity")

@@ -1,0 +1,322 @@
+"""Who gets which share of a budget, and when models are from a sample: the public rules of average effects.
+
+Those of effect functions and segments are in `discreet.estimators._effect_allocation`.
+
+A rule depends on n mu (the number of records times the budget's Gaussian parameter, called information here), on the
+number of records and on declared facts; never on a record. `Allocation` names shares as the events of a release do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import fsum, isclose, sqrt
+from types import MappingProxyType
+
+import numpy as np
+
+from discreet.data.bounds import Bounds
+from discreet.privacy.budget import Shares
+from discreet.privacy.gate import Gate
+
+_ROUNDING = 1e-9
+
+
+def information_per_covariate(information: float, p: int) -> float:
+    """Information as it would be with six covariates: what it is worth falls with the root of their number."""
+    return information / sqrt(max(p, 2) / 6.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allocation:
+    """Every share that a fit spends, by the name that its event carries.
+
+    Parameters
+    ----------
+    measurements
+        Share of each measurement. One that asks a single question has the name of its event.
+    parts
+        Of measurements that ask several questions: the part of each, by the name of its event.
+    unspent
+        Share of measurements that have nothing to ask, such as marginals where there are no covariates.
+    provenance
+        Where the numbers are from.
+    """
+
+    measurements: Mapping[str, float]
+    parts: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    unspent: float = 0.0
+    provenance: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "measurements", MappingProxyType(dict(self.measurements)))
+        whole = fsum((*self.shares.values(), self.unspent))
+        if not isclose(whole, 1.0, abs_tol=_ROUNDING):
+            raise ValueError(f"the shares of an allocation add up to {whole}, not to one: {dict(self.shares)}.")
+
+    @classmethod
+    def of(
+        cls,
+        measurements: Mapping[str, float],
+        *,
+        parts: Mapping[str, Mapping[str, float]],
+        provenance: str,
+    ) -> Allocation:
+        """A table as it is written down; what rounding adds beyond one is taken off."""
+        return cls(measurements=Shares(**measurements).to_dict(), parts=parts, provenance=provenance)
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Shares by the names of events."""
+        found: dict[str, float] = {}
+        for name, share in self.measurements.items():
+            found |= {event: part * share for event, part in self.parts.get(name, {name: 1.0}).items()}
+        return found
+
+    def __getitem__(self, name: str) -> float:
+        """The share of a measurement, or of one event; of the measurement where both have the name."""
+        return self.measurements[name] if name in self.measurements else self.shares[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.measurements or name in self.shares
+
+    def events(self, name: str) -> tuple[str, ...]:
+        """The events of a measurement, in their order; none if it is not there."""
+        return tuple(self.parts.get(name, {name: 1.0})) if name in self.measurements else ()
+
+    def after_counts(self, gate: Gate) -> Allocation:
+        """What is left by numbers of records that are private, of all records and of a sample, and have been asked."""
+        counts = COUNT if gate.counts_rows else 0.0
+        counts += SAMPLE.count if gate.spent > counts + SAMPLE.count / 2.0 else 0.0
+        left = 1.0 - counts
+        measurements = {"number of records": counts} if counts else {}
+        measurements |= {name: left * share for name, share in self.measurements.items()}
+        return replace(self, measurements=measurements, unspent=left * self.unspent)
+
+    def without(self, name: str) -> Allocation:
+        """The same where a measurement has nothing to ask."""
+        rest = {other: share for other, share in self.measurements.items() if other != name}
+        return replace(self, measurements=rest, unspent=self.unspent + self[name])
+
+    def divided(self, name: str, parts: Mapping[str, float]) -> Allocation:
+        """The same where a measurement asks other questions."""
+        return replace(self, parts={**self.parts, name: parts})
+
+    def joined(self, name: str, into: str) -> Allocation:
+        """The same where one event is not asked for, and another measurement has its share."""
+        shares = self.shares
+        joined = {other: share for other, share in shares.items() if other != name}
+        joined[into] = shares[into] + shares[name]
+        return replace(self, measurements=joined, parts={})
+
+
+# Shares that go to the private number of records, under add-remove, before everything else.
+COUNT = 0.02
+
+# Questions of one measurement, and the part of its share that each has.
+LOCATION: Mapping[str, float] = MappingProxyType(
+    {
+        "share of treated": 0.3,
+        "outcome mean and square": 0.3,
+        "centre of the outcome": 0.15,
+        "outcome magnitude": 0.25,
+    }
+)
+MODELS: Mapping[str, float] = MappingProxyType(
+    {"outcome moments": 0.38, "outcome contrast": 0.12, "treatment moments": 0.5}
+)
+MODELS_OF_KNOWN_DESIGN: Mapping[str, float] = MappingProxyType({"outcome moments": 0.7, "outcome contrast": 0.3})
+WINDOWS: Mapping[str, float] = MappingProxyType({"marginals": 0.4, "marginals within windows": 0.6})
+
+_BY_HAND = (
+    "Chosen by hand, among close to a hundred variants that were compared on the designs of docs/evidence/ate.md with "
+    "other seeds (docs/evidence/index.md); no search is recorded."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleRule:
+    """When models are fitted to a sample of a long table, and to how large a one.
+
+    Parameters
+    ----------
+    records
+        A sample has this many times sqrt(terms n) records, so that the product of both models' sampling errors is a
+        tenth of the sampling error of the effect;
+    information
+        and its n mu, with six covariates, is at least this.
+    largest_part
+        Larger parts of the records are not worth a sample.
+    count
+        Share of the budget for the sample's number of records.
+    uneven, deviations
+        A sample whose size is off by more than this part, and by so many standard deviations, was not chosen evenly.
+    """
+
+    records: float
+    information: float
+    largest_part: float
+    count: float
+    uneven: float
+    deviations: float
+    provenance: str
+
+    def part(self, gate: Gate, terms: int) -> float:
+        """Which part of the records a sample would be."""
+        least = self.information * sqrt(max(gate.bounds.p, 2) / 6.0) / gate.mu
+        return max(self.records * sqrt(terms * gate.n), least) / gate.n
+
+
+SAMPLE = SampleRule(
+    records=10.0,
+    information=30_000.0,
+    largest_part=0.5,
+    count=0.01,
+    uneven=0.02,
+    deviations=6.0,
+    provenance="Chosen by hand so that models from a sample cost little precision; no search is recorded.",
+)
+
+MEANS = Allocation.of(
+    {"location": 0.12, "arm means": 0.06, "score magnitude": 0.07, "score": 0.75},
+    parts={"location": LOCATION},
+    provenance=_BY_HAND,
+)
+KNOWN_DESIGN = Allocation.of(
+    {
+        "location": 0.05,
+        "arm means": 0.02,
+        "marginals": 0.03,
+        "second moments": 0.08,
+        "models": 0.15,
+        "score magnitude": 0.05,
+        "score": 0.62,
+    },
+    parts={"location": LOCATION, "models": MODELS_OF_KNOWN_DESIGN},
+    provenance=_BY_HAND,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservationalRule:
+    """Shares without a known design.
+
+    Parameters
+    ----------
+    fixed
+        Shares that do not depend on anything.
+    magnitudes
+        Parts of the share for magnitudes.
+    score
+        Part of the rest that goes to the score where features are few for the information there is, and where they are
+        many.
+    score_beside_sample
+        The same beside models from a sample: the score, of all records, has noise to spare.
+    features
+        What few and many features are: their number to the power 1.5, over n mu.
+    refined, unrefined
+        Parts of what the score leaves, with a propensity that is refined on the records, and without.
+    refinements
+        From which n mu, with six covariates, the propensity is refined, and the part of each round.
+    linear_effect
+        Part of the correction's share for an effect that is linear in covariates, where the propensity is refined.
+    """
+
+    fixed: Mapping[str, float]
+    magnitudes: Mapping[str, float]
+    score: tuple[float, float]
+    score_beside_sample: float
+    features: tuple[float, float]
+    refined: Mapping[str, float]
+    unrefined: Mapping[str, float]
+    refinements: tuple[tuple[float, tuple[float, ...]], ...]
+    linear_effect: float
+    provenance: str
+
+    def rounds(self, information: float, p: int) -> tuple[float, ...]:
+        """Parts of the refinement's share that its rounds get; none where n mu is small."""
+        enough = information_per_covariate(information, p)
+        return max((parts for least, parts in self.refinements if enough >= least), key=len, default=())
+
+    def allocation(self, information: float, terms: int, p: int, *, sampled: bool = False) -> Allocation:
+        """The more features for the information there is, the more goes to the models and the less to the score."""
+        rounds = self.rounds(information, p)
+        rest = 1.0 - sum(self.fixed.values())
+        few, many = self.features
+        place = np.clip(np.log(terms**1.5 / information / few) / np.log(many / few), 0.0, 1.0)
+        high, low = self.score
+        score = rest * (self.score_beside_sample if sampled else float(high + (low - high) * place))
+        others = self.refined if rounds else self.unrefined
+        parts: dict[str, Mapping[str, float]] = {"location": LOCATION, "models": MODELS, "magnitudes": self.magnitudes}
+        parts["propensity"] = {f"propensity refinement {number}": part for number, part in enumerate(rounds, 1)}
+        linear = self.linear_effect if rounds and p else 0.0
+        parts["correction"] = {"linear effect moments": linear} if linear else {}
+        parts["correction"] = {**parts["correction"], "residual moments": 1.0 - linear}
+        return Allocation.of(
+            {**self.fixed, **{name: (rest - score) * part for name, part in others.items()}, "score": score},
+            parts=parts,
+            provenance=self.provenance,
+        )
+
+
+OBSERVATIONAL = ObservationalRule(
+    fixed=MappingProxyType(
+        {
+            "location": 0.04,
+            "arm means": 0.015,
+            "marginals": 0.03,
+            "second moments": 0.04,
+            "effect moment": 0.025,
+            "magnitudes": 0.05,
+        }
+    ),
+    magnitudes=MappingProxyType({"residual magnitude": 0.4, "score magnitude": 0.6}),
+    score=(0.6, 0.25),
+    score_beside_sample=0.3,
+    features=(0.03, 0.5),
+    refined=MappingProxyType({"models": 0.45, "propensity": 0.2, "correction": 0.35}),
+    unrefined=MappingProxyType({"models": 0.65, "correction": 0.35}),
+    refinements=((1500.0, (0.3, 0.7)), (8000.0, (0.15, 0.25, 0.6))),
+    linear_effect=0.2,
+    provenance=_BY_HAND,
+)
+# One of each kind is made, so that a wrong table is found when it is read and not in a fit.
+for _information in (100.0, 3e3, 3e4):
+    OBSERVATIONAL.allocation(_information, 10, 3)
+
+
+def average_allocation(information: float, terms: int, p: int, *, known: bool, sampled: bool = False) -> Allocation:
+    """Shares of an average effect: by n mu, the numbers of features and covariates, and the design."""
+    shares = KNOWN_DESIGN if known else OBSERVATIONAL.allocation(information, terms, p, sampled=sampled)
+    return shares if p else shares.without("marginals")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrimRule:
+    """Where fitted propensities stop, unless the declared overlap stops them earlier.
+
+    Noise makes extreme fitted propensities unreliable; trimming them costs only a second-order error.
+
+    Parameters
+    ----------
+    information
+        They stop at this over n mu,
+    most
+        but never further in than here,
+    of_arm
+        nor than this part of the arm's released share.
+    """
+
+    information: float
+    most: float
+    of_arm: float
+    provenance: str
+
+    def interval(self, bounds: Bounds, treated: float, information: float) -> tuple[float, float]:
+        """Lowest and highest propensity."""
+        rule = min(self.most, self.information / information)
+        low, high = bounds.propensity
+        return max(low, min(rule, self.of_arm * treated)), min(high, 1.0 - min(rule, self.of_arm * (1.0 - treated)))
+
+
+TRIM = TrimRule(information=30.0, most=0.1, of_arm=0.3, provenance=_BY_HAND)

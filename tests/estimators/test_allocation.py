@@ -1,0 +1,156 @@
+"""The tables of budget shares: each adds up to one, and a release's rounds have the shares that its table says."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from discreet import ATE, CATE, Bounds, DifferenceInMeans, PrivateKMeans, Uplift
+from discreet.estimators import _allocation
+from discreet.estimators._allocation import KNOWN_DESIGN, MEANS, OBSERVATIONAL, SAMPLE, TRIM, Allocation
+from discreet.estimators._effect_allocation import ARMS_IN_ONE_SUM, CLUSTERED, DECLARED, EFFECT, lloyd_shares
+from discreet.releases.wording import rounds
+from discreet.testing import seeded_noise
+
+BOUNDS = Bounds(outcome=(-3, 4), covariates={"age": (0, 1), "dose": (0, 1)}, propensity=(0.1, 0.9))
+LEVELS = Bounds(outcome=(-3, 4), covariates={"ward": ["a", "b", "c"], "sex": ["f", "m"]}, propensity=(0.1, 0.9))
+MANY = Bounds(outcome=(-3, 4), covariates={f"x{k}": (0, 1) for k in range(12)}, propensity=(0.1, 0.9))
+NONE = Bounds(outcome=(-3, 4), propensity=(0.1, 0.9))
+ROLES = {"outcome": "y", "treatment": "t"}
+
+
+def study(n):
+    rng = np.random.default_rng(5)
+    age, dose, t = rng.random(n), rng.random(n), rng.integers(0, 2, n)
+    y = age + t * (0.5 + dose) + rng.normal(0, 0.3, n)
+    frame = pd.DataFrame({"y": y, "t": t, "age": age, "dose": dose, "id": np.arange(n)})
+    frame = frame.assign(**{f"x{k}": rng.random(n) for k in range(12)})
+    return frame.assign(e=0.5, ward=np.array(list("abc"))[np.arange(n) % 3], sex=np.where(dose < 0.5, "f", "m"))
+
+
+def fit(estimator, n=3_000, **options):
+    with seeded_noise(1):
+        return estimator.fit_table(study(n), **ROLES, **options).release_
+
+
+def by_name(release):
+    """Shares of the released rounds, those of one name together."""
+    shares = {}
+    for name, _, share in rounds(release.guarantee.events):
+        shares[name] = shares.get(name, 0.0) + share
+    return shares
+
+
+def assert_agree(release, shares, unspent=0.0):
+    found = by_name(release)
+    assert set(found) == set(shares)
+    for name, share in shares.items():
+        # Rounds are shares of what was spent.
+        assert found[name] == pytest.approx(share / (1.0 - unspent), abs=1e-9), name
+
+
+def counted(allocation, count):
+    return {"number of records": count} | {name: (1.0 - count) * share for name, share in allocation.shares.items()}
+
+
+AVERAGES = {
+    "known design": ({"epsilon": 1.0, "propensity": 0.5}, KNOWN_DESIGN),
+    "little information": ({"epsilon": 0.5}, OBSERVATIONAL),
+    "two refinements": ({"epsilon": 6.0}, OBSERVATIONAL),
+    "three refinements": ({"epsilon": 60.0}, OBSERVATIONAL),
+}
+
+
+@pytest.mark.parametrize("mode", AVERAGES)
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+def test_rounds_of_an_average_effect_have_the_shares_of_its_table(mode, neighbours):
+    given, rule = AVERAGES[mode]
+    release = fit(ATE(delta=1e-6, bounds=BOUNDS, neighbours=neighbours, **given))
+    shares = release.adjustment["shares"]
+    assert_agree(release, shares)
+    if rule is KNOWN_DESIGN:
+        expected = rule.shares if neighbours == "replace-one" else counted(rule, _allocation.COUNT)
+        assert shares == pytest.approx(expected, abs=1e-12)
+    refined = {"little information": 0, "two refinements": 2, "three refinements": 3}.get(mode, 0)
+    assert sum(name.startswith("propensity refinement") for name in shares) == refined
+    assert ("linear effect moments" in shares) == bool(refined)
+
+
+@pytest.mark.parametrize("propensity", [None, 0.5])
+def test_without_covariates_nobody_has_the_share_of_marginals(propensity):
+    release = fit(ATE(epsilon=2.0, delta=1e-6, bounds=NONE, propensity=propensity))
+    shares = release.adjustment["shares"]
+    unspent = KNOWN_DESIGN["marginals"] if propensity else OBSERVATIONAL.fixed["marginals"]
+    assert sum(shares.values()) == pytest.approx(1.0 - unspent)
+    assert_agree(release, shares, unspent)
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("kind", [ATE, CATE])
+@pytest.mark.parametrize("epsilon", [4.0, 60.0])
+def test_rounds_beside_a_sample_have_the_shares_of_the_table(kind, neighbours, epsilon, monkeypatch):
+    monkeypatch.setattr(_allocation, "SAMPLE", replace(_allocation.SAMPLE, records=1.0, information=1.0))
+    release = fit(kind(epsilon=epsilon, delta=1e-6, bounds=BOUNDS, neighbours=neighbours), sample_by="id")
+    shares = release.adjustment["shares"]
+    counts = _allocation.SAMPLE.count + (_allocation.COUNT if neighbours == "add-remove" else 0.0)
+    assert shares["number of records"] == pytest.approx(counts)
+    assert_agree(release, shares)
+
+
+@pytest.mark.parametrize("epsilon", [None, 1e-6])
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+def test_rounds_of_a_difference_in_means_have_the_shares_of_its_table(epsilon, neighbours):
+    release = fit(DifferenceInMeans(epsilon=1.0, delta=epsilon, bounds=BOUNDS, neighbours=neighbours))
+    assert_agree(release, MEANS.shares if neighbours == "replace-one" else counted(MEANS, _allocation.COUNT))
+    assert_agree(release, release.adjustment["shares"])
+
+
+@pytest.mark.parametrize("propensity", [None, 0.5, "e"])
+@pytest.mark.parametrize(
+    ("bounds", "epsilon", "count"),
+    [(BOUNDS, 8.0, 3), (LEVELS, 8.0, 3), (MANY, 1.1, 2)],
+    ids=["ranges", "levels", "many"],
+)
+def test_rounds_of_an_effect_function_have_the_shares_of_its_table(bounds, propensity, epsilon, count):
+    release = fit(CATE(epsilon=epsilon, delta=1e-6, bounds=bounds, propensity=propensity), n=1_500)
+    allocation, expected = EFFECT.allocation(count * 125.0, bounds.columns, propensity)
+    assert expected == count
+    assert_agree(release, allocation.shares)
+    assert release.adjustment["shares"] == allocation.shares
+
+
+def test_a_constant_function_has_the_rounds_of_an_average_effect():
+    release = fit(CATE(epsilon=0.2, delta=1e-6, bounds=BOUNDS), n=500)
+    assert not release.varies
+    assert_agree(release, release.adjustment["shares"])
+    assert "score" in release.adjustment["shares"]
+
+
+@pytest.mark.parametrize("delta", [None, 1e-6])
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("propensity", [None, 0.5])
+def test_rounds_of_segments_have_the_shares_of_their_table(delta, neighbours, propensity):
+    given = {"epsilon": 0.05, "delta": delta, "neighbours": neighbours, "propensity": propensity}
+    release = fit(Uplift(bounds=BOUNDS, by={"age": 8}, **given))
+    one_sum = release.kind == "signed"
+    assert one_sum == (propensity is not None)
+    assert_agree(release, (DECLARED.divided("table", ARMS_IN_ONE_SUM) if one_sum else DECLARED).shares)
+
+
+@pytest.mark.parametrize("delta", [None, 1e-6])
+def test_rounds_of_clustered_segments_have_the_shares_of_their_table(delta):
+    release = fit(Uplift(epsilon=4.0, delta=delta, bounds=BOUNDS, by=PrivateKMeans(clusters=3)))
+    assert_agree(release, CLUSTERED.divided("partition", lloyd_shares(1.0, 2)).shares)
+
+
+def test_a_table_that_does_not_add_up_to_one_is_refused():
+    with pytest.raises(ValueError, match="not to one"):
+        Allocation.of({"location": 0.5, "score": 0.4}, parts={}, provenance="none")
+    with pytest.raises(ValueError, match="not to one"):
+        Allocation.of({"location": 1.0}, parts={"location": {"treated": 0.5}}, provenance="none")
+
+
+@pytest.mark.parametrize("table", [MEANS, KNOWN_DESIGN, OBSERVATIONAL, SAMPLE, TRIM, EFFECT, DECLARED, CLUSTERED])
+def test_every_table_says_where_its_numbers_are_from(table):
+    assert table.provenance.endswith(".")
