@@ -1,4 +1,4 @@
-"""A population of random studies, by which allowances are chosen and figures are reported, with numbers of its own each.
+"""A population of random studies: some by which allowances are chosen, and others by which figures are reported.
 
 A study is a number: the same number gives the same study on every machine. Numbers below `REPORTING` are for choosing,
 and none of them is ever reported; the others are for reporting, and nothing is chosen by them. Studies are harder than

@@ -138,7 +138,12 @@ def _skewed(rng: Generator) -> Made:
 
 def _counts(rng: Generator) -> Made:
     zero, most = float(rng.uniform(0.3, 0.9)), int(rng.integers(3, 12))
-    return _range(rng, 0.0, float(most), lambda u: np.minimum(np.floor(np.log1p(-u) / np.log1p(-zero)), most))
+    return _range(
+        rng,
+        0.0,
+        float(most),
+        lambda u: np.minimum(np.floor(np.log1p(-np.minimum(u, 1.0 - 1e-12)) / np.log1p(-zero)), most),
+    )
 
 
 def _spiky(rng: Generator) -> Made:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from scipy.special import expit, ndtri, pdtr, stdtrit
+from scipy.special import expit, ndtri, pdtr, pdtrik, stdtrit
 
 from discreet.data.columns import Range
 
@@ -36,15 +37,20 @@ class Outcome:
 
     def moments(self, eta: Float) -> tuple[Float, Float]:
         """Mean and variance of the clipped outcome at each eta, from tables that are fine beside any noise."""
-        places = np.linspace(-_FAR, _FAR, _PLACES)
-        ranks = (np.arange(_RANKS) + 0.5) / _RANKS
-        rows = [self._clipped(ranks, np.full(_RANKS, place)) for place in places]
-        means, variances = np.array([row.mean() for row in rows]), np.array([row.var() for row in rows])
+        places, means, variances = _tables(self)
         return np.interp(eta, places, means), np.interp(eta, places, variances)
 
     def _clipped(self, u: Float, eta: Float) -> Float:
         found = self.quantile(np.clip(u, 1e-9, 1.0 - 1e-9), np.clip(eta, -_FAR, _FAR))
         return np.clip(found, self.declared.low, self.declared.high)
+
+
+@lru_cache(maxsize=4)
+def _tables(outcome: Outcome) -> tuple[Float, Float, Float]:
+    """Places on the scale, and mean and variance there."""
+    places, ranks = np.linspace(-_FAR, _FAR, _PLACES), (np.arange(_RANKS) + 0.5) / _RANKS
+    rows = [outcome._clipped(ranks, np.full(_RANKS, place)) for place in places]
+    return places, np.array([row.mean() for row in rows]), np.array([row.var() for row in rows])
 
 
 def random_outcome(rng: Generator, kind: Kind, explained: float, etas: Float) -> Outcome:
@@ -84,17 +90,12 @@ def _skewed(rng: Generator, noise: float, etas: Float) -> Callable[[Float, Float
 
 def _counts(rng: Generator, noise: float, etas: Float) -> Callable[[Float, Float], Float]:
     level, size = float(rng.uniform(-1.0, 2.0)), float(rng.uniform(0.3, 0.8))
-    most = np.arange(200.0)
 
     def quantile(u: Float, eta: Float) -> Float:
         rate = np.exp(np.clip(level + size * eta, -6.0, 4.0))
-        found = np.zeros(len(u))
-        for k in most:
-            more = pdtr(k, rate) < u
-            if not more.any():
-                break
-            found += more
-        return found
+        found = np.maximum(np.ceil(pdtrik(u, rate)), 0.0)
+        # Of two whole numbers the inverse may name the larger one where it rounds.
+        return np.where((found > 0) & (pdtr(np.maximum(found - 1, 0), rate) >= u), found - 1, found)
 
     return quantile
 

@@ -1,4 +1,4 @@
-"""Random functions of covariates, from a straight line to trees and products of three: what confounds, and what varies."""
+"""Random functions of covariates, from a straight line to trees and products of three."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _products(order: int) -> Callable[[Generator, int], list[Term]]:
         def term(columns: NDArray[np.int64]) -> Term:
             return lambda v: np.prod(v[:, columns], axis=1) * 2.0 ** (len(columns) - 1)
 
-        own = [lambda v, j=j: 0.5 * v[:, j] for j in _some(rng, p, 3)]  # type: ignore[misc]
+        own = [lambda v, j=j: 0.5 * v[:, j] for j in _some(rng, p, 3)]
         return [*own, *(term(rng.permutation(p)[: min(p, order)]) for _ in range(int(rng.integers(1, 6))))]
 
     return make
