@@ -1,0 +1,69 @@
+"""Values and edges of the privacy core that mutants showed to be unprotected."""
+
+import math
+
+import pytest
+
+from discreet.privacy import conversions
+from discreet.privacy.conversions import (
+    RESERVE,
+    SLACK,
+    bracket,
+    calibrate_mu,
+    gdp_epsilon,
+    gdp_mu,
+    lattice_delta,
+    lattice_slack,
+    sets_slack_aside,
+    zcdp_delta,
+    zcdp_epsilon,
+    zcdp_mu,
+)
+
+
+def test_slack_and_reserve_are_those_of_the_proofs():
+    assert (conversions.SLACK, conversions.RESERVE) == (1e-18, 1e-6)
+
+
+def test_epsilon_is_zero_where_delta_alone_is_enough():
+    assert gdp_epsilon(0.01, 0.1) == 0.0
+    assert zcdp_epsilon(1e-6, 0.1) == 0.0
+
+
+def test_the_lattice_slack_is_a_twenty_fourth_of_the_inverse_variance():
+    assert lattice_slack(10.0, 3) == 3 / 2400
+    assert lattice_delta(0.0, 1.0) == 0.0
+    assert lattice_delta(1e-6, 0.5) == 1e-6 * (1 + math.exp(0.5))
+
+
+def test_an_order_below_two_is_used_where_it_is_the_best():
+    x = 0.3865
+    assert zcdp_delta(1.0, 0.5) <= math.exp(x * ((1 + x) - 0.5 - math.log1p(1 / x)) - math.log1p(x)) * (1 + 1e-9)
+
+
+def test_calibration_subtracts_what_the_lattice_costs():
+    usable = 1e-5 * (1 - RESERVE)
+    assert calibrate_mu(1.0, 1e-5, 1e-6) == gdp_mu(1.0, usable - lattice_delta(1e-6, 1.0))
+
+
+@pytest.mark.parametrize("delta", [1e-9, 1e-6, 1e-3])
+def test_slack_is_set_aside_exactly_where_the_gaussian_route_allows_more(delta):
+    usable = delta * (1 - RESERVE)
+
+    def gaussian_is_better(epsilon: float) -> bool:
+        left = usable - lattice_delta(SLACK, epsilon)
+        return left > 0 and gdp_mu(epsilon, left) > zcdp_mu(epsilon, usable)
+
+    last, first = bracket(gaussian_is_better, 5.0)
+    assert sets_slack_aside(last, delta)
+    assert not sets_slack_aside(first, delta)
+
+
+@pytest.mark.parametrize("switch", [1e-200, 0.37, 1.0, 1.1, 3.0000001, 1e150])
+def test_a_bracket_ends_at_neighbouring_floats(switch):
+    low, high = bracket(lambda value: value < switch, 1.0)
+    assert low < switch <= high == math.nextafter(low, math.inf)
+
+
+def test_a_bracket_of_nothing_ends_at_zero():
+    assert bracket(lambda value: False, 1.0) == (0.0, math.ulp(0.0))
