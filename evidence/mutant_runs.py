@@ -1,6 +1,6 @@
 """Run mutants: one pytest session for the modules of a group, whose process is forked once for every mutant.
 
-The tests are imported and collected once. A fork then runs the tests that execute the changed lines, the fastest first,
+The tests are imported and collected once. A fork then runs the tests that execute the changed lines, fast ones first,
 and ends at the first failure. Which tests execute which lines is measured by coverage.py in a fork of its own.
 """
 
@@ -16,6 +16,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -90,7 +91,7 @@ class _Session:
         paths = {module: original.module.__file__ for module, original in originals.items()}
         tests = {}
         for test, kept in self._measured.items():
-            own = [item for item in items if item.nodeid.split("::")[0] == test]
+            own = [item for item in items if test in (item.nodeid.split("::")[0], item.nodeid.split("[")[0])]
             if not kept.exists():
                 fresh = kept.with_suffix(".new")
                 if _in_fork(partial(self._cover, own, paths, fresh), 1200.0) != "survived":
@@ -184,8 +185,14 @@ class _Tests:
 
 
 def _fastest(tests: list[tuple[Any, float]]) -> dict[Any, float]:
-    """The fastest tests first, and no more than fit into the time of one mutant."""
-    ordered = sorted(tests, key=lambda test: test[1])
+    """The fastest case of every test, then the next cases; no more than fit into the time of one mutant."""
+    cases = Counter[str]()
+    turns = []
+    for item, seconds in sorted(tests, key=lambda test: test[1]):
+        name = item.nodeid.split("[")[0]
+        turns.append((cases[name], seconds, len(turns), item))
+        cases[name] += 1
+    ordered = [(item, seconds) for _, seconds, _, item in sorted(turns)]
     ends = accumulate(seconds for _, seconds in ordered)
     return dict(ordered[:1]) | {item: took for (item, took), end in zip(ordered, ends, strict=True) if end <= LONGEST}
 

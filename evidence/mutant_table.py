@@ -1,6 +1,7 @@
 """Which tests are meant to protect which modules of the privacy core.
 
-Few and fast: every mutant of a module is run against these alone, and a survivor is a gap in them.
+Few and fast: every mutant of a module is run against these alone, and a survivor is a gap in them. A file or a single
+test, as pytest names it.
 """
 
 from __future__ import annotations
@@ -15,9 +16,13 @@ class Group(NamedTuple):
     tests: tuple[str, ...]
 
 
+_LEARNERS = "tests/privacy/test_learners_replay.py"
+_SAMPLES = "tests/privacy/test_samples_replay.py"
+_SAMPLED = "tests/test_samples.py"
+
 GROUPS = (
     Group(
-        ("privacy/accountant.py", "privacy/conversions.py", "privacy/budget.py"),
+        ("privacy/accountant.py", "privacy/conversions.py", "privacy/budget.py", "privacy/events.py"),
         (
             "tests/test_accounting.py",
             "tests/test_conversions.py",
@@ -30,7 +35,6 @@ GROUPS = (
             "privacy/gate.py",
             "privacy/query.py",
             "privacy/calibration.py",
-            "privacy/events.py",
             "privacy/sensitivity/fixed_point.py",
             "privacy/sensitivity/sets.py",
             "privacy/sensitivity/table.py",
@@ -39,6 +43,10 @@ GROUPS = (
             "tests/test_gate.py",
             "tests/privacy/test_geometries.py",
             "tests/privacy/test_units.py",
+            "tests/privacy/test_gate_values.py",
+            f"{_SAMPLES}::test_a_gate_on_a_sample_knows_how_many_rows_a_unit_has",
+            f"{_SAMPLES}::test_a_gate_on_a_sample_does_not_answer_from_what_was_prepared_for_all_records",
+            f"{_SAMPLES}::test_recorded_sums_name_the_samples_count_first",
         ),
     ),
     Group(
@@ -47,13 +55,26 @@ GROUPS = (
             "tests/ledger/test_ledger.py",
             "tests/ledger/test_costs.py",
             "tests/ledger/test_fits.py",
+            "tests/ledger/test_admission_values.py",
         ),
     ),
     Group(("privacy/noise.py",), ("tests/test_noise.py", "tests/privacy/test_drawn_noise.py")),
     Group(("privacy/guarantee.py",), ("tests/test_guarantee.py",)),
     Group(
         ("data/records.py", "data/columns.py", "data/sampling.py"),
-        ("tests/test_records.py", "tests/test_columns.py", "tests/test_splits.py", "tests/test_samples.py"),
+        (
+            "tests/test_records.py",
+            "tests/test_columns.py",
+            "tests/test_splits.py",
+            f"{_SAMPLED}::test_a_sample_has_as_many_records_as_asked_for_and_hangs_on_numbers_alone",
+            f"{_SAMPLED}::test_every_engine_chooses_the_same_sample",
+            f"{_SAMPLED}::test_a_range_is_mapped_in_one_sweep_to_what_single_values_are_mapped_to",
+            f"{_SAMPLED}::test_numbers_that_do_not_choose_evenly_choose_nothing",
+            f"{_SAMPLED}::test_columns_that_cannot_choose_a_sample_are_refused",
+            f"{_SAMPLED}::test_how_a_sample_is_kept_hangs_on_released_numbers_alone",
+            f"{_SAMPLED}::test_an_empty_sample_adds_up_to_nothing",
+            f"{_SAMPLES}::test_a_gate_on_a_sample_knows_how_many_rows_a_unit_has",
+        ),
     ),
     Group(
         (
@@ -67,7 +88,13 @@ GROUPS = (
     ),
     Group(
         ("papers/meta_learners/stages.py", "papers/common/sample_splitting.py"),
-        ("tests/privacy/test_learners_replay.py", "tests/privacy/test_private_ci_replay.py"),
+        (
+            f"{_LEARNERS}::test_parts_share_no_record_and_lose_none",
+            f"{_LEARNERS}::test_the_rounds_are_those_of_the_proof_with_the_shares_that_it_states",
+            f"{_LEARNERS}::test_parts_compose_in_parallel_and_no_part_spends_more_than_the_budget",
+            "tests/privacy/test_private_ci_replay.py",
+            "tests/test_splits.py",
+        ),
     ),
 )
 

@@ -40,13 +40,20 @@ def digest(*paths: Path) -> str:
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in paths)).hexdigest()[:16]
 
 
+def lines_digest(sources: list[Path], test: str) -> str:
+    """What changes when the lines that a test executes may have changed."""
+    path, _, name = test.partition("::")
+    own = digest(*sources, ROOT / path)
+    return f"{own}-{hashlib.sha256(name.encode()).hexdigest()[:8]}" if name else own
+
+
 class Found:
     """What is known about the mutants of one module."""
 
     def __init__(self, module: str) -> None:
         self._path = KEPT / (module.replace("/", ".") + ".json")
         self._source = digest(SOURCE / module)
-        self._tests = {test: digest(ROOT / test) for test in MODULES[module].tests}
+        self._tests = {test: digest(ROOT / test.split("::")[0]) for test in MODULES[module].tests}
         kept = json.loads(self._path.read_text()) if self._path.exists() else {}
         self._kept: dict[str, Any] = kept.get("found", {}) if kept.get("source") == self._source else {}
 
@@ -99,7 +106,7 @@ def start(group: Group, only: list[str], sample: int | None, seconds: float) -> 
         if wanted:
             work = [(each, found[each.module].unseen(each)) for each in wanted]
             own = [SOURCE / module for module in group.modules]
-            measured = {test: KEPT / f"lines-{digest(*own, ROOT / test)}.json" for test in group.tests}
+            measured = {test: KEPT / f"lines-{lines_digest(own, test)}.json" for test in group.tests}
             run_group(group, work, begun + seconds, report, measured)
         took = time.monotonic() - begun
         print(f"{', '.join(found)}: {len(wanted)} to run; {dict(counts)} in {took:.0f} s", file=said)

@@ -5,6 +5,8 @@ import math
 import pytest
 
 from discreet.privacy import conversions
+from discreet.privacy.accountant import profile_of
+from discreet.privacy.budget import Shares
 from discreet.privacy.conversions import (
     RESERVE,
     SLACK,
@@ -19,6 +21,7 @@ from discreet.privacy.conversions import (
     zcdp_epsilon,
     zcdp_mu,
 )
+from discreet.privacy.events import GaussianEvent, LaplaceEvent
 
 
 def test_slack_and_reserve_are_those_of_the_proofs():
@@ -67,3 +70,28 @@ def test_a_bracket_ends_at_neighbouring_floats(switch):
 
 def test_a_bracket_of_nothing_ends_at_zero():
     assert bracket(lambda value: False, 1.0) == (0.0, math.ulp(0.0))
+
+
+def test_no_more_is_set_aside_for_the_lattice_than_it_costs():
+    event = GaussianEvent(name="sums", diameter=1e8, sigma=1e8, dimension=1)
+    first = gdp_epsilon(1.0, 1e-6)
+    aside = (1 + 1e-9) * lattice_delta(lattice_slack(1e8, 1), first)
+    assert profile_of([event]).epsilon_at(1e-6) == gdp_epsilon(1.0, 1e-6 - aside)
+
+
+def test_continuous_noise_has_no_slack():
+    assert profile_of([GaussianEvent(name="sum", diameter=1.0, sigma=2.0, dimension=1, lattice=False)]).slack == 0.0
+    assert profile_of([LaplaceEvent(name="sum", diameter=1.0, scale=2.0, dimension=1, lattice=False)]).slack == 0.0
+
+
+def test_a_laplace_event_is_pure_and_free_at_a_delta_that_its_noise_alone_reaches():
+    profile = profile_of([LaplaceEvent(name="sum", diameter=0.1, scale=1.0, dimension=1, lattice=False)])
+    assert profile.epsilon_at(0.5) == 0.0
+    assert profile.epsilon_at(0.0) == 0.1
+    assert profile.rho == 0.1**2 / 2
+
+
+def test_a_sum_of_shares_that_exceeds_one_by_rounding_is_taken_back_to_one():
+    shares = Shares(a=0.5, b=0.5 + 1e-13)
+    assert shares.a == 0.5 / math.fsum([0.5, 0.5 + 1e-13])
+    assert math.fsum(shares.to_dict().values()) <= 1.0
