@@ -187,7 +187,7 @@ class _Tests:
 def _fastest(tests: list[tuple[Any, float]]) -> dict[Any, float]:
     """The fastest case of every test, then the next cases; no more than fit into the time of one mutant."""
     cases = Counter[str]()
-    turns = []
+    turns: list[tuple[int, float, int, Any]] = []
     for item, seconds in sorted(tests, key=lambda test: test[1]):
         name = item.nodeid.split("[")[0]
         turns.append((cases[name], seconds, len(turns), item))

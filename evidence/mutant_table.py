@@ -58,7 +58,10 @@ GROUPS = (
             "tests/ledger/test_admission_values.py",
         ),
     ),
-    Group(("privacy/noise.py",), ("tests/test_noise.py", "tests/privacy/test_drawn_noise.py")),
+    Group(
+        ("privacy/noise.py",),
+        ("tests/test_noise.py", "tests/privacy/test_drawn_noise.py", "tests/privacy/test_noise_values.py"),
+    ),
     Group(("privacy/guarantee.py",), ("tests/test_guarantee.py",)),
     Group(
         ("data/records.py", "data/columns.py", "data/sampling.py"),
