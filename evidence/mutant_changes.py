@@ -226,8 +226,21 @@ class Originals:
         code = compile(mutant.source, self.module.__file__, "exec", dont_inherit=True)
         for name in mutant.function.split("."):
             code = _inner(code, name, mutant.lines[0])
-        for function in self._functions[code.co_qualname, code.co_firstlineno]:
-            function.__code__ = code
+        if not any(place[0] == code.co_qualname for place in self._functions):
+            raise LookupError(f"{mutant.function} of {mutant.module} is not in memory.")
+        self._exchange(code)
+
+    def _exchange(self, code: CodeType) -> None:
+        """Exchange the code of a function, and of those inside it that exist already, such as what a decorator made."""
+        lines = {line for name, line in self._functions if name == code.co_qualname}
+        # Lines inside a function may have moved, where an argument was left out.
+        line = code.co_firstlineno if code.co_firstlineno in lines or len(lines) != 1 else lines.pop()
+        for function in self._functions.get((code.co_qualname, line), ()):
+            if function.__code__.co_freevars == code.co_freevars:
+                function.__code__ = code
+        for inner in code.co_consts:
+            if isinstance(inner, CodeType):
+                self._exchange(inner)
 
 
 def _inner(code: CodeType, name: str, line: int) -> CodeType:

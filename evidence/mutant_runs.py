@@ -28,10 +28,11 @@ from evidence.mutant_changes import Mutant, Originals
 from evidence.mutant_table import Group
 
 ARGUMENTS = ("-x", "-q", "-p", "no:randomly", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=no")
-# A test is given this many times what it takes without a mutant, and some seconds more, before it counts as endless.
-PATIENCE, GRACE = 5.0, 4.0
+# A test is given this many times what it takes without a mutant, and some seconds more, before it counts as endless:
+# seconds of processor time, which other work on the machine does not change. A mutant that only waits is ended too.
+PATIENCE, GRACE, WAITING = 5.0, 3.0, 300.0
 # The tests of one mutant take no more seconds than this without it; slower ones are not run, and so kill nothing.
-LONGEST = 15.0
+LONGEST = 10.0
 # Tests that need a server of their own are left out: each fork would have to start one.
 SERVERS = {"postgres", "spark"}
 _MEMORY = 16 << 30
@@ -111,7 +112,7 @@ class _Session:
         limits = {item.nodeid: GRACE + PATIENCE * seconds for item, seconds in chosen.items()}
 
         def work() -> int:
-            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.signal(signal.SIGPROF, signal.SIG_DFL)
             try:
                 originals.replace(mutant)
             except (LookupError, SyntaxError, ValueError):
@@ -120,7 +121,7 @@ class _Session:
                 return 1
             return self._run(list(chosen), lambda item: _alarm(limits[item.nodeid]))
 
-        return _in_fork(work, sum(limits.values())) if chosen else "no test"
+        return _in_fork(work, WAITING) if chosen else "no test"
 
     def _run(self, items: list[Any], before: Callable[[Any], None]) -> int:
         for item, following in zip(items, [*items[1:], None], strict=True):
@@ -139,7 +140,7 @@ class _Session:
         begun: list[tuple[str, float]] = []
 
         def switch(item: Any) -> None:
-            now = time.monotonic()
+            now = _processor_time()
             if begun:
                 seconds[begun[-1][0]] = now - begun[-1][1]
             begun.append((item.nodeid, now))
@@ -148,7 +149,7 @@ class _Session:
         cover.start()
         code = self._run(items, switch)
         cover.stop()
-        seconds[begun[-1][0]] = time.monotonic() - begun[-1][1]
+        seconds[begun[-1][0]] = _processor_time() - begun[-1][1]
         data = cover.get_data()
         executing = {
             module: {line: sorted(set(names) - {""}) for line, names in data.contexts_by_lineno(path).items()}
@@ -197,9 +198,14 @@ def _fastest(tests: list[tuple[Any, float]]) -> dict[Any, float]:
     return dict(ordered[:1]) | {item: took for (item, took), end in zip(ordered, ends, strict=True) if end <= LONGEST}
 
 
+def _processor_time() -> float:
+    """Of this process and of those that it has started and that have ended."""
+    return sum(os.times()[:4])
+
+
 def _alarm(seconds: float) -> None:
-    """End this process unless another alarm is set before."""
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    """End this process after so much processor time, unless another alarm is set before."""
+    signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
 def _in_fork(work: Callable[[], int], limit: float) -> str:
@@ -221,7 +227,7 @@ def _in_fork(work: Callable[[], int], limit: float) -> str:
             done, status = os.waitpid(child, os.WNOHANG)
             if done:
                 code = os.waitstatus_to_exitcode(status)
-                return {0: "survived", _INVALID: "invalid", -signal.SIGALRM: "timed out"}.get(code, "killed")
+                return {0: "survived", _INVALID: "invalid", -signal.SIGPROF: "timed out"}.get(code, "killed")
             if time.monotonic() - start > limit:
                 break
             time.sleep(pause)

@@ -62,7 +62,7 @@ GROUPS = (
         ("privacy/noise.py",),
         ("tests/test_noise.py", "tests/privacy/test_drawn_noise.py", "tests/privacy/test_noise_values.py"),
     ),
-    Group(("privacy/guarantee.py",), ("tests/test_guarantee.py",)),
+    Group(("privacy/guarantee.py",), ("tests/test_guarantee.py", "tests/privacy/test_guarantee_values.py")),
     Group(
         ("data/records.py", "data/columns.py", "data/sampling.py"),
         (

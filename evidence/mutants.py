@@ -64,7 +64,9 @@ class Found:
     def unseen(self, mutant: Mutant) -> list[str]:
         """The test files that a mutant has yet to be run against; none if it is dead."""
         status, seen = self._kept.get(mutant.key, (None, []))
-        return [] if status == "killed" else [test for test, own in self._tests.items() if own not in seen]
+        return (
+            [] if status in ("killed", "timed out") else [test for test, own in self._tests.items() if own not in seen]
+        )
 
     def add(self, mutant: Mutant, status: str) -> None:
         """Keep a result at once."""
