@@ -19,7 +19,7 @@ import os
 import random
 import time
 from collections import Counter
-from itertools import zip_longest
+from itertools import takewhile, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -139,8 +139,9 @@ def outcomes() -> list[Outcome]:
     for module in MODULES:
         found, mutants = Found(module), in_order(module)
         by_status: dict[str, list[Mutant]] = {}
-        for mutant in mutants:
-            by_status.setdefault(found.status(mutant) or "not run", []).append(mutant)
+        # In their drawn order, up to the first that is not known: what comes later would be no fair sample.
+        for mutant in takewhile(found.status, mutants):
+            by_status.setdefault(found.status(mutant) or "", []).append(mutant)
         every.append(Outcome(module, len(mutants), by_status))
     return every
 

@@ -21,7 +21,7 @@ from discreet.privacy.conversions import (
     zcdp_epsilon,
     zcdp_mu,
 )
-from discreet.privacy.events import GaussianEvent, LaplaceEvent
+from discreet.privacy.events import ClaimedEvent, GaussianEvent, LaplaceEvent
 
 
 def test_slack_and_reserve_are_those_of_the_proofs():
@@ -89,6 +89,10 @@ def test_a_laplace_event_is_pure_and_free_at_a_delta_that_its_noise_alone_reache
     assert profile.epsilon_at(0.5) == 0.0
     assert profile.epsilon_at(0.0) == 0.1
     assert profile.rho == 0.1**2 / 2
+
+
+def test_a_claim_costs_nothing_at_a_delta_above_that_of_its_worst_mechanism():
+    assert profile_of([ClaimedEvent(name="claim", epsilon=1.0, delta=1e-3)]).epsilon_at(0.9) == 0.0
 
 
 def test_a_sum_of_shares_that_exceeds_one_by_rounding_is_taken_back_to_one():

@@ -1,14 +1,22 @@
 """Values and edges of the gate and its sensitivity sets that mutants showed to be unprotected."""
 
+import math
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from discreet.data._arrays import IntArray
+from discreet.data.expressions import ByCell, Y, number
 from discreet.data.records import Chunk
 from discreet.exceptions import InvalidInput
 from discreet.privacy import gate as gate_module
+from discreet.privacy.budget import Budget
+from discreet.privacy.calibration import capacity_bits
+from discreet.privacy.gate import Gate
 from discreet.privacy.sensitivity.fixed_point import LARGEST, SMALLEST, size_of
-from discreet.privacy.sensitivity.table import MOST_NUMBERS, Blocks
+from discreet.privacy.sensitivity.sets import Cells, Interval, Statistic
+from discreet.privacy.sensitivity.table import MOST_NUMBERS, Blocks, Pairs
 from tests.test_gate import RECORDS
 
 
@@ -30,3 +38,58 @@ def test_a_record_may_have_as_many_numbers_as_are_said_to_be_exact():
     assert Blocks(1.0, 2, MOST_NUMBERS).width == 4096
     with pytest.raises(InvalidInput, match="width"):
         Blocks(1.0, 2, MOST_NUMBERS + 1)
+
+
+def test_bits_are_counted_for_the_number_of_records_itself():
+    assert [capacity_bits("replace-one", n) for n in (1, 2**20, 2**20 + 1)] == [0, 20, 21]
+
+
+def test_a_gate_of_single_records_has_one_row_to_a_unit():
+    assert Gate(RECORDS, budget=Budget(epsilon=1.0)).most_rows == 1
+
+
+def test_a_sample_is_asked_for_by_its_part_and_its_expected_size(monkeypatch):
+    asked = []
+    monkeypatch.setattr(gate_module, "sample_of", lambda *arguments: asked.append(arguments))
+    assert Gate(RECORDS, budget=Budget(epsilon=1.0)).sampled(0.25, 0.1) is None
+    assert asked == [(RECORDS, 0.25, 0.25 * RECORDS.n, None)]
+
+
+def test_arms_are_kept_or_added_up_as_a_map_says():
+    table = np.array([[1, 2], [3, 4]])
+    for arms, sums in ((True, [4, 6]), (False, [10])):
+        np.testing.assert_array_equal(gate_module._told_apart(table, ByCell(None, arms)), sums)
+
+
+def test_a_statistic_far_from_zero_has_a_coarser_grid_and_states_what_float64_cannot_tell_apart():
+    grid = Statistic(1.0, 2.0**30, 1, "gate.md").grid(40, "replace-one")
+    assert grid.room == 31
+    assert grid.l2 == math.nextafter(2.0**31 + 2 * (1 + 2.0**11), math.inf)
+
+
+THREE_Y = Y * number(3.0)
+CHUNK = SimpleNamespace(y=np.linspace(-1, 1, 501), t=np.arange(501) % 2.0, x=np.zeros((501, 0)), e=None)
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+@pytest.mark.parametrize(
+    ("geometry", "formulas", "rows"),
+    [
+        (Interval(-0.5, 0.75), (Y,), CHUNK.y),
+        (Blocks(0.7, 2), (Y,), np.column_stack([CHUNK.t, CHUNK.y])),
+        (Pairs(2), (THREE_Y, Y), np.column_stack([CHUNK.t, 3 * CHUNK.y, CHUNK.y])),
+        (Cells((2,)), (), CHUNK.t),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_formulas_by_cell_add_up_to_the_integers_of_the_grid(geometry, formulas, rows, neighbours):
+    grid = geometry.grid(20, neighbours)
+    cells = CHUNK.t.astype(np.int64)
+    sums = [np.bincount(cells, step(CHUNK)).astype(np.int64) for step in grid.by_cell.steps(formulas)]
+    np.testing.assert_array_equal(grid.by_cell.arrange(np.bincount(cells), sums), grid.add(rows))
+
+
+def test_one_whole_weight_is_all_steps_of_a_grid():
+    grid = Pairs(1).grid(20, "add-remove")
+    assert grid.units == 2.0**-20
+    np.testing.assert_array_equal(grid.add(np.array([[0.0, 1.0, 1.0]])), [2**20, 0])
