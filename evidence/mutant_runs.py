@@ -30,7 +30,7 @@ from evidence.mutant_table import Group
 ARGUMENTS = ("-x", "-q", "-p", "no:randomly", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=no")
 # A test is given this many times what it takes without a mutant, and some seconds more, before it counts as endless:
 # seconds of processor time, which other work on the machine does not change. A mutant that only waits is ended too.
-PATIENCE, GRACE, WAITING = 5.0, 3.0, 300.0
+PATIENCE, GRACE, WAITING = 5.0, 3.0, 120.0
 # The tests of one mutant take no more seconds than this without it; slower ones are not run, and so kill nothing.
 LONGEST = 10.0
 # Tests that need a server of their own are left out: each fork would have to start one.
@@ -95,7 +95,7 @@ class _Session:
             own = [item for item in items if test in (item.nodeid.split("::")[0], item.nodeid.split("[")[0])]
             if not kept.exists():
                 fresh = kept.with_suffix(".new")
-                if _in_fork(partial(self._cover, own, paths, fresh), 1200.0) != "survived":
+                if _in_fork(partial(self._cover, own, paths, fresh), 600.0) != "survived":
                     return True
                 fresh.replace(kept)
             tests[test] = _Tests(own, **json.loads(kept.read_text()))

@@ -70,6 +70,9 @@ class Found:
 
     def add(self, mutant: Mutant, status: str) -> None:
         """Keep a result at once."""
+        if status == "no test" and self._kept.get(mutant.key, ("",))[0] == "survived":
+            # Only tests that are new were looked at.
+            status = "survived"
         self._kept[mutant.key] = [status, list(self._tests.values())]
         KEPT.mkdir(parents=True, exist_ok=True)
         fresh = self._path.with_suffix(".new")

@@ -2,7 +2,10 @@
 
 import math
 import os
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from scipy.stats import norm
 
@@ -68,3 +71,23 @@ def test_a_file_is_named_in_full_and_of_an_address_only_its_kind():
     assert _file("records.csv") == os.path.abspath("records.csv")
     assert _file("postgresql://ada:secret@host/clinic") == "postgresql://"
     assert _file(3) is None
+
+
+def test_records_are_told_apart_by_outcomes_treatments_and_covariates(quick):
+    estimator = DifferenceInMeans(epsilon=0.5, bounds=Bounds(outcome=(0, 1), covariates=[(0, 1)]))
+    call = {"Y": np.array([0.0, 1.0]), "T": np.array([0, 1]), "X": np.array([[0.25], [0.5]])}
+
+    def same(**more: Any) -> str | None:
+        return wanted_by(estimator, {**call, **more}, one_gate=True, ledger=quick).same
+
+    others = [same(Y=np.array([1.0, 1.0])), same(T=np.array([1, 0])), same(X=np.array([[0.25], [0.75]]))]
+    assert same() == same()
+    assert len({same(), *others}) == 4
+
+
+def test_a_table_in_memory_has_no_file_among_what_is_told_of_it(quick):
+    estimator = DifferenceInMeans(epsilon=0.5, bounds=Bounds(outcome=(0, 1)))
+    table = pa.table({"y": [0.0, 1.0], "t": [0, 1]})
+    call = {"table": table, "outcome": "y", "treatment": "t"}
+    about = wanted_by(estimator, call, one_gate=True, ledger=quick).about
+    assert about == {"method": "DifferenceInMeans", "columns": {"outcome": "y", "treatment": "t", "covariates": None}}
