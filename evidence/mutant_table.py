@@ -83,7 +83,13 @@ GROUPS = (
             "data/backends/scan.py",
             "data/backends/base.py",
         ),
-        ("tests/test_formulas.py", "tests/test_engine_values.py", "tests/test_engine_ways.py"),
+        (
+            "tests/test_formulas.py",
+            "tests/test_engine_values.py",
+            "tests/test_engine_ways.py",
+            "tests/test_where.py",
+            "tests/test_tables.py",
+        ),
     ),
     Group(
         ("papers/meta_learners/stages.py", "papers/common/sample_splitting.py"),

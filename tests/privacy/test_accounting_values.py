@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from discreet.exceptions import InvalidInput
 from discreet.privacy import conversions
 from discreet.privacy.accountant import profile_of
 from discreet.privacy.budget import Shares
@@ -21,7 +22,7 @@ from discreet.privacy.conversions import (
     zcdp_epsilon,
     zcdp_mu,
 )
-from discreet.privacy.events import ClaimedEvent, GaussianEvent, LaplaceEvent
+from discreet.privacy.events import ClaimedEvent, GaussianEvent, LaplaceEvent, event_from_dict
 
 
 def test_slack_and_reserve_are_those_of_the_proofs():
@@ -99,3 +100,21 @@ def test_a_sum_of_shares_that_exceeds_one_by_rounding_is_taken_back_to_one():
     shares = Shares(a=0.5, b=0.5 + 1e-13)
     assert shares.a == 0.5 / math.fsum([0.5, 0.5 + 1e-13])
     assert math.fsum(shares.to_dict().values()) <= 1.0
+
+
+def test_a_hundredth_more_is_set_aside_where_the_lattice_matters_more():
+    event = GaussianEvent(name="sums", diameter=1e6, sigma=1e6, dimension=1)
+    aside = 1.01 * lattice_delta(lattice_slack(1e6, 1), gdp_epsilon(1.0, 1e-6))
+    assert profile_of([event]).epsilon_at(1e-6) == gdp_epsilon(1.0, 1e-6 - aside)
+
+
+def test_a_claim_counts_as_its_worst_mechanism():
+    assert profile_of([ClaimedEvent(name="claim", epsilon=1.0, delta=0.0)]).rho == 0.5
+    risky = ClaimedEvent(name="claim", epsilon=1.0, delta=0.6)
+    assert profile_of([risky]).delta_at(0.0) == pytest.approx(0.6 + 0.4 * math.tanh(0.5))
+    assert profile_of([risky, risky]).delta == 1.0
+
+
+def test_an_event_of_no_kind_is_refused():
+    with pytest.raises(InvalidInput, match="kind None"):
+        event_from_dict({"name": "sum"})

@@ -31,7 +31,7 @@ def test_long_decimals_become_the_nearest_float():
 
 @pytest.mark.parametrize(("column", "rows"), [("", 1), (3, 1), (None, 1), ("id", True), ("id", 2.0), ("id", 0)])
 def test_a_unit_needs_a_column_and_a_whole_number_of_rows(column, rows):
-    with pytest.raises(InvalidInput, match="unit must be|max_rows must be"):
+    with pytest.raises(InvalidInput, match=r"unit must be|max_rows must be"):
         Unit(column, rows)
 
 
