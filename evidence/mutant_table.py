@@ -89,6 +89,7 @@ GROUPS = (
             "tests/test_engine_ways.py",
             "tests/test_where.py",
             "tests/test_tables.py",
+            "tests/privacy/test_backend_values.py",
         ),
     ),
     Group(

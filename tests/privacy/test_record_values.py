@@ -60,5 +60,7 @@ def test_a_sample_is_chosen_by_a_published_hash(part):
 
 
 def test_records_that_know_no_sample_have_none_and_others_are_asked():
+    asked = []
     assert sample_of(SimpleNamespace(), 0.5, 10.0) is None
-    assert sample_of(SimpleNamespace(sample=lambda *asked: asked), 0.5, 10.0) == (0.5, 10.0, None)
+    assert sample_of(SimpleNamespace(sample=lambda *given: asked.append(given)), 0.5, 10.0) is None
+    assert asked == [(0.5, 10.0, None)]
