@@ -254,7 +254,14 @@ def _change_constants(mutant: Mutant, module: Any) -> None:
     fresh = {"__name__": module.__name__, "__file__": module.__file__}
     exec(compile(mutant.source, module.__file__, "exec", dont_inherit=True), fresh)
     line = mutant.source.splitlines()[mutant.lines[0] - 1]
-    for name in [each.strip() for each in line.split("=")[0].split(":")[0].split(",")]:
+    own = {each.strip() for each in line.split("=")[0].split(":")[0].split(",")}
+    # Constants that are computed from it change with it.
+    derived = {
+        name
+        for name, value in vars(module).items()
+        if isinstance(value, int | float | str | tuple | frozenset) and value != fresh.get(name, value)
+    }
+    for name in own | derived:
         old = vars(module)[name]
         for place, each in list(sys.modules.items()):
             if place.startswith("discreet") and vars(each).get(name) is old:

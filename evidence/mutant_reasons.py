@@ -117,16 +117,6 @@ REASONS: dict[tuple[str, str, str], str] = {
         "epsilon=math.inf if mu else 0.0, -> ",
     ): "Without it the field is infinite, its default; the profile of no noise at all is asked for its ideal and its reach only.",
     (
-        "privacy/sensitivity/fixed_point.py",
-        "(module)",
-        "SAFE = 1 - 2.0**-40 -> SAFE = 1 - 2.0**-41",
-    ): "Half as much is still a thousand times more than floating-point arithmetic can add to a norm.",
-    (
-        "privacy/sensitivity/fixed_point.py",
-        "(module)",
-        "SAFE = 1 - 2.0**-40 -> SAFE = 1 - 3.0**-40",
-    ): "Still more than floating-point arithmetic can add to a norm, 2**-52 a step.",
-    (
         "privacy/guarantee.py",
         "parallel",
         "epsilon = max((guarantee.epsilon for guarantee in guarantees), default=0.0) -> epsilon = max((guarantee.epsilon for guarantee in guarantees), )",
@@ -191,4 +181,19 @@ REASONS: dict[tuple[str, str, str], str] = {
         "vanishing",
         "small, large = 0, int(np.float64(1.0).view(np.int64)) -> small, large = 0, int(np.float64(2.0).view(np.int64))",
     ): "Only where the search begins: no number above one vanishes in a product or quotient of floats.",
+    (
+        "privacy/sensitivity/fixed_point.py",
+        "into_ball",
+        "if squares.max() > edge * edge: -> if squares.max() >= edge * edge:",
+    ): "Only whether the slow way is taken: it leaves a row inside the ball as it is.",
+    (
+        "privacy/sensitivity/fixed_point.py",
+        "into_ball",
+        "if squares.max() > edge * edge: -> if squares.max() > edge / edge:",
+    ): "Only whether the slow way is taken: it leaves a row inside the ball as it is.",
+    (
+        "data/expressions.py",
+        "_folded",
+        "nobody = SimpleNamespace(y=np.zeros(1), t=np.zeros(1), x=np.zeros((1, 0)), e=None) -> nobody = SimpleNamespace(y=np.zeros(1), t=np.zeros(1), x=np.zeros((2, 0)), e=None)",
+    ): "A formula of numbers alone looks at no covariate.",
 }

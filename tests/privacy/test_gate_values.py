@@ -12,13 +12,17 @@ from discreet.data.records import Chunk
 from discreet.exceptions import InvalidInput
 from discreet.privacy import gate as gate_module
 from discreet.privacy.budget import Budget
-from discreet.privacy.calibration import _least_scale, capacity_bits
+from discreet.privacy.calibration import _least_scale, capacity_bits, noise_sd, plan_noise, sd_of
 from discreet.privacy.gate import Gate
 from discreet.privacy.noise import MIN_SCALE
+from discreet.privacy.query import Query
+from discreet.privacy.sensitivity import fixed_point, sets
 from discreet.privacy.sensitivity.fixed_point import LARGEST, SMALLEST, size_of
 from discreet.privacy.sensitivity.sets import Cells, Interval, Statistic
 from discreet.privacy.sensitivity.table import MOST_NUMBERS, Blocks, Pairs
-from tests.test_gate import RECORDS
+from discreet.testing import frozen_noise
+from tests import test_gate
+from tests.test_gate import RECORDS, Counted
 
 
 def test_every_record_counts_as_one():
@@ -100,3 +104,54 @@ def test_noise_is_never_finer_than_the_samplers_take_on_both_halves_of_a_matrix(
     grid = Interval(0, 1).grid(20, "add-remove")
     assert _least_scale(grid, 1.0, pure=True, aside=True) == MIN_SCALE
     assert _least_scale(grid, 1.0, pure=False, aside=False) == 2 * MIN_SCALE
+
+
+def test_what_is_taken_back_from_norms_is_that_of_the_proof():
+    assert fixed_point.SAFE == 1 - 2.0**-40 < 1
+    assert sets._FREE == ((1 + math.sqrt(5)) / 2) ** 2.5 / 2
+
+
+def test_one_record_is_in_one_cell_of_every_factor():
+    assert (Cells((2, 3)).l1("add-remove"), Cells((2, 3)).l1("replace-one")) == (2.0, 4.0)
+
+
+@pytest.mark.parametrize("make", [lambda: Blocks(1.0, 2, 0), lambda: Blocks(1.0, 0), lambda: Pairs(0)])
+def test_nothing_can_be_counted_in_no_cells(make):
+    with pytest.raises(InvalidInput, match="positive integer"):
+        make()
+
+
+@pytest.mark.parametrize("low", [True, math.nan, -math.inf])
+def test_an_end_of_an_interval_is_a_finite_number(low):
+    with pytest.raises(InvalidInput, match="low must be a finite number"):
+        Interval(low, 2.0)
+
+
+def test_planned_noise_hides_the_lattice_however_large_the_budget():
+    facts = Interval(0, 1), 1.0, 1e6, False, "replace-one"
+    assert noise_sd(*facts, 10) == sd_of(*plan_noise(*facts, 4, True), False)
+    assert noise_sd(*facts, 10) > sd_of(*plan_noise(*facts, 4, False), False)
+
+
+def test_a_statistic_is_clipped_on_both_sides_and_nan_is_zero():
+    grid = Statistic(1.0, 2.0, 3, "gate.md").grid(20, "replace-one")
+    np.testing.assert_array_equal(grid.add(np.array([[5.0, -5.0, math.nan]])) * grid.units, [2.0, -2.0, 0.0])
+
+
+class Grouped(Counted):
+    """Records whose engine adds up by cell."""
+
+    def group_sums(self, partition, formulas, on_rows=None):
+        chunk = SimpleNamespace(y=test_gate.Y, t=test_gate.T, x=test_gate.X, e=None)
+        tables = [np.ones(self.n), *(formula(chunk) for formula in formulas)]
+        return [np.bincount(chunk.t, table).astype(np.int64)[None, :] for table in tables]
+
+
+def test_sums_of_an_engine_are_released_as_those_of_a_pass():
+    query = Query("outcome", 0.5, Interval(-0.5, 0.75), ByCell(None, False, (Y,), alone=True))
+    with frozen_noise():
+        values = [
+            float(Gate(records, budget=Budget(epsilon=1.0, delta=1e-6)).ask(query)[0].value)
+            for records in (Grouped(), Counted())
+        ]
+    assert values[0] == values[1] != 0.0
