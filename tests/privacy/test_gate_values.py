@@ -108,7 +108,7 @@ def test_noise_is_never_finer_than_the_samplers_take_on_both_halves_of_a_matrix(
 
 def test_what_is_taken_back_from_norms_is_that_of_the_proof():
     assert fixed_point.SAFE == 1 - 2.0**-40 < 1
-    assert sets._FREE == ((1 + math.sqrt(5)) / 2) ** 2.5 / 2
+    assert ((1 + math.sqrt(5)) / 2) ** 2.5 / 2 == sets._FREE
 
 
 def test_one_record_is_in_one_cell_of_every_factor():
