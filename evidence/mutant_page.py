@@ -76,7 +76,7 @@ def _head(outcomes: list[Outcome], seed: int) -> Iterator[str]:
     yield "# Mutants: whether the tests of the privacy core notice a bug"
     yield ""
     yield (
-        f"Written by `make mutants` on {date.today()}; do not edit. discreet {discreet.__version__}, Python {platform.python_version()}, "
+        f"Written by `make mutants` (`python -m evidence.mutants`; `--sample K` and `--minutes N` bound it) on {date.today()}; do not edit. discreet {discreet.__version__}, Python {platform.python_version()}, "
         f"mutmut {version('mutmut')} (its operators), coverage {version('coverage')}, pytest {version('pytest')}, {platform.system()} {platform.machine()}."
     )
     yield ""
@@ -94,6 +94,11 @@ def _head(outcomes: list[Outcome], seed: int) -> Iterator[str]:
         "A mutant is the core with one small change: a number plus one, `<` for `<=`, `+` for `-`, `and` for `or`, a condition that always or never holds, an argument left out, a `not` removed. "
         "It is killed if one of the module's tests fails, and survives if all of them pass. A test that runs more than five times as long as it should, and four seconds more, is ended, and its mutant counts as noticed. "
         "Only the test files that are meant to protect a module are run against it, and of these the tests that execute the changed lines, so a survivor may still be noticed by the rest of the suite."
+    )
+    yield ""
+    yield (
+        "Tests in files that end in `_values.py` were written after looking at survivors of this sample. They are about the lines where it found gaps, "
+        "so expect a somewhat lower score among mutants that were not run."
     )
     yield ""
     yield (

