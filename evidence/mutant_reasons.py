@@ -226,4 +226,14 @@ REASONS: dict[tuple[str, str, str], str] = {
         "Profile._ideal_inverse",
         "epsilon, step = epsilon + step, 2 * step -> epsilon, step = epsilon + step, 2 / step",
     ): "The first step is nearly always enough, and a larger second one errs towards privacy.",
+    (
+        "privacy/calibration.py",
+        "_least_scale",
+        "return max(2 * MIN_SCALE, math.sqrt(grid.numbers / (24 * SLACK * share)) if aside else 0.0) -> return max(2 * MIN_SCALE, math.sqrt(grid.numbers / (24 * SLACK * share)) if aside else 1.0)",
+    ): "The other end of the maximum is 2**25.",
+    (
+        "privacy/sensitivity/fixed_point.py",
+        "into_ball",
+        "if not (v.max() <= radius and v.min() >= -radius): -> if not (v.max() < radius and v.min() >= -radius):",
+    ): "Both ways give a record inside the cube the same integers.",
 }

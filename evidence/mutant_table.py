@@ -99,6 +99,7 @@ GROUPS = (
             f"{_LEARNERS}::test_the_rounds_are_those_of_the_proof_with_the_shares_that_it_states",
             f"{_LEARNERS}::test_parts_compose_in_parallel_and_no_part_spends_more_than_the_budget",
             "tests/privacy/test_private_ci_replay.py",
+            "tests/privacy/test_split_values.py",
             "tests/test_splits.py",
         ),
     ),

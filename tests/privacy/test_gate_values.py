@@ -138,6 +138,11 @@ def test_a_statistic_is_clipped_on_both_sides_and_nan_is_zero():
     np.testing.assert_array_equal(grid.add(np.array([[5.0, -5.0, math.nan]])) * grid.units, [2.0, -2.0, 0.0])
 
 
+def test_a_statistic_moves_further_in_l1_by_the_root_of_its_dimension():
+    grid = Statistic(1.0, 2.0, 4, "gate.md").grid(20, "replace-one")
+    assert grid.l1 == math.nextafter(2 * grid.l2, math.inf)
+
+
 class Grouped(Counted):
     """Records whose engine adds up by cell."""
 
