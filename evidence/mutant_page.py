@@ -92,7 +92,7 @@ def _head(outcomes: list[Outcome], seed: int) -> Iterator[str]:
     yield ""
     yield (
         "A mutant is the core with one small change: a number plus one, `<` for `<=`, `+` for `-`, `and` for `or`, a condition that always or never holds, an argument left out, a `not` removed. "
-        "It is killed if one of the module's tests fails, and survives if all of them pass. A test that runs more than five times as long as it should, and four seconds more, is ended, and its mutant counts as noticed. "
+        "It is killed if one of the module's tests fails, and survives if all of them pass. A test that takes more than five times the processor time that it should, and three seconds more, is ended, and its mutant counts as noticed. "
         "Only the test files that are meant to protect a module are run against it, and of these the tests that execute the changed lines, so a survivor may still be noticed by the rest of the suite."
     )
     yield ""
