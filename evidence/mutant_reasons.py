@@ -19,32 +19,12 @@ REASONS: dict[tuple[str, str, str], str] = {
     (
         "privacy/conversions.py",
         "_log_gdp_delta",
-        "if a > 40: -> if a > 41:",
-    ): "Between 40 and 41 the exact formula still works, and both are below every delta that a float can hold.",
-    (
-        "privacy/conversions.py",
-        "_log_gdp_delta",
         "return log_density + math.log(min(mu / (1 + a * a), 1 / a)) -> return log_density + math.log(min(mu * (1 + a * a), 1 / a))",
     ): "Beyond a = 40 the density alone is below the smallest float, so that no delta can be told from another one.",
     (
         "privacy/conversions.py",
         "_log_gdp_delta",
         "return log_density + math.log(min(mu / (1 + a * a), 1 / a)) -> return log_density + math.log(min(mu / (1 + a / a), 1 / a))",
-    ): "Beyond a = 40 the density alone is below the smallest float, so that no delta can be told from another one.",
-    (
-        "privacy/conversions.py",
-        "_log_gdp_delta",
-        "return log_density + math.log(min(mu / (1 + a * a), 1 / a)) -> return log_density + math.log(min(mu / (2 + a * a), 1 / a))",
-    ): "Beyond a = 40 the density alone is below the smallest float, so that no delta can be told from another one.",
-    (
-        "privacy/conversions.py",
-        "_log_gdp_delta",
-        "return log_density + math.log(min(mu / (1 + a * a), 1 / a)) -> return log_density + math.log(min(mu / (1 + a * a), 2 / a))",
-    ): "Beyond a = 40 the density alone is below the smallest float, so that no delta can be told from another one.",
-    (
-        "privacy/conversions.py",
-        "_log_gdp_delta",
-        "return log_density + math.log(min(mu / (1 + a * a), 1 / a)) -> return log_density + math.log(min(mu / (1 - a * a), 1 / a))",
     ): "Beyond a = 40 the density alone is below the smallest float, so that no delta can be told from another one.",
     (
         "privacy/conversions.py",
@@ -63,24 +43,14 @@ REASONS: dict[tuple[str, str, str], str] = {
     ): "Where the two floats are equal, the answer moves to the next smaller float, towards privacy.",
     (
         "privacy/conversions.py",
-        "gdp_mu",
-        "return bracket(lambda mu: _log_gdp_delta(mu, epsilon) <= target, math.sqrt(epsilon))[0] -> return bracket(lambda mu: _log_gdp_delta(mu, epsilon) < target, math.sqrt(epsilon))[0]",
-    ): "Where the two floats are equal, the answer moves to the next smaller float, towards privacy.",
-    (
-        "privacy/conversions.py",
         "_log_zcdp_delta",
         "x = max(1e-300, bracket(lambda x: (2 * x + 1) * rho - epsilon - math.log1p(1 / x) < 0, 1.0)[0]) -> x = max(1e-300, bracket(lambda x: (2 * x + 1) * rho - epsilon - math.log1p(1 / x) < 0, 1.0)[1])",
     ): "Every order gives a valid bound, and the two are neighbouring floats.",
     (
         "privacy/conversions.py",
         "_log_zcdp_delta",
-        "x = max(1e-300, bracket(lambda x: (2 * x + 1) * rho - epsilon - math.log1p(1 / x) < 0, 1.0)[0]) -> x = max(1e-300, bracket(lambda x: (2 * x + 1) * rho - epsilon - math.log1p(1 / x) <= 0, 1.0)[0])",
-    ): "Every order gives a valid bound, and the best one moves to a neighbouring float at most.",
-    (
-        "privacy/conversions.py",
-        "_log_zcdp_delta",
         "return min(0.0, x * ((1 + x) * rho - epsilon - math.log1p(1 / x)) - math.log1p(x)) -> return min(1.0, x * ((1 + x) * rho - epsilon - math.log1p(1 / x)) - math.log1p(x))",
-    ): "At the best order the exponent exceeds zero by rounding at most, and a delta above one is cut off by every caller.",
+    ): "At the best order the exponent exceeds zero by rounding at most, and a delta of about one promises nothing in any case.",
     (
         "privacy/conversions.py",
         "calibrate_mu",
@@ -90,16 +60,6 @@ REASONS: dict[tuple[str, str, str], str] = {
         "privacy/conversions.py",
         "bracket",
         "middle = math.sqrt(low) * math.sqrt(high) if high > 2 * low else (low + high) / 2 -> middle = math.sqrt(low) * math.sqrt(high) if high > 3 * low else (low + high) / 2",
-    ): "Only how fast the bracket shrinks: it ends at the same neighbouring floats.",
-    (
-        "privacy/conversions.py",
-        "bracket",
-        "middle = math.sqrt(low) * math.sqrt(high) if high > 2 * low else (low + high) / 2 -> middle = math.sqrt(low) * math.sqrt(high) if high >= 2 * low else (low + high) / 2",
-    ): "Only how fast the bracket shrinks: it ends at the same neighbouring floats.",
-    (
-        "privacy/conversions.py",
-        "bracket",
-        "middle = math.sqrt(low) * math.sqrt(high) if high > 2 * low else (low + high) / 2 -> middle = math.sqrt(low) * math.sqrt(high) if (high > 2 * low) and False else (low + high) / 2",
     ): "Only how fast the bracket shrinks: it ends at the same neighbouring floats.",
     (
         "privacy/accountant.py",
@@ -121,11 +81,6 @@ REASONS: dict[tuple[str, str, str], str] = {
         "parallel",
         "epsilon = max((guarantee.epsilon for guarantee in guarantees), default=0.0) -> epsilon = max((guarantee.epsilon for guarantee in guarantees), )",
     ): "Without any guarantee the event of no parts is refused on the line above.",
-    (
-        "privacy/guarantee.py",
-        "parallel",
-        "delta = max((guarantee.delta for guarantee in guarantees), default=0.0) -> delta = max((guarantee.delta for guarantee in guarantees), )",
-    ): "Without any guarantee the event of no parts is refused two lines above.",
     (
         "privacy/guarantee.py",
         "(module)",
