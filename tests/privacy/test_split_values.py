@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from discreet.data.records import MIN_ROWS
 from discreet.exceptions import InvalidInput
-from discreet.papers.meta_learners.stages import MIN_ROWS, check_ratios, dr_outcome, sizes
+from discreet.papers.meta_learners.stages import check_ratios, dr_outcome, sizes
 
 
 @pytest.mark.parametrize("ratios", [{"a": 0.0, "b": 1.0}, {"a": 0.5, "b": 0.6}, {"a": True, "b": 0.5}, {"a": 1.0}])
