@@ -74,7 +74,6 @@ class Found:
             # Only tests that are new were looked at.
             status = "survived"
         self._kept[mutant.key] = [status, list(self._tests.values())]
-        KEPT.mkdir(parents=True, exist_ok=True)
         fresh = self._path.with_suffix(".new")
         fresh.write_text(json.dumps({"source": self._source, "found": self._kept}))
         fresh.replace(self._path)
@@ -125,6 +124,7 @@ def start(group: Group, only: list[str], sample: int | None, seconds: float) -> 
 def run(only: list[str], sample: int | None, minutes: float, jobs: int) -> None:
     """Run the groups one after the other; each gets its part, by its modules, of the time that is left."""
     end = time.monotonic() + 60 * minutes
+    KEPT.mkdir(parents=True, exist_ok=True)
     waiting, running = [group for group in GROUPS if set(group.modules) & set(only)], set[int]()
     while waiting or running:
         while waiting and len(running) < jobs:
