@@ -11,9 +11,9 @@ from scipy.stats import norm
 
 from discreet import Bounds, Budget, DifferenceInMeans
 from discreet.ledger import Cost
-from discreet.ledger.account import bar
+from discreet.ledger.account import _minus, _plus, bar
 from discreet.ledger.charging import _file, wanted_by
-from discreet.ledger.composition import gaussian_limit, plain_limit, pure_mu
+from discreet.ledger.composition import Total, gaussian_limit, plain_limit, pure_mu
 
 
 def test_a_cap_whose_delta_the_lattice_alone_uses_up_admits_no_gaussian_request():
@@ -91,3 +91,21 @@ def test_a_table_in_memory_has_no_file_among_what_is_told_of_it(quick):
     call = {"table": table, "outcome": "y", "treatment": "t"}
     about = wanted_by(estimator, call, one_gate=True, ledger=quick).about
     assert about == {"method": "DifferenceInMeans", "columns": {"outcome": "y", "treatment": "t", "covariates": None}}
+
+
+def test_totals_add_and_subtract_squares_of_mu():
+    none = Total(epsilon=0.0, delta=0.0, mu=0.0, requests=0)
+    once = _plus(none, Cost(epsilon=1.0, delta=1e-6, mu=0.3))
+    twice = _plus(once, Cost(epsilon=1.0, delta=1e-6, mu=0.4))
+    assert [once.mu, twice.mu] == pytest.approx([0.3, 0.5])
+    assert twice.requests == 2
+    assert _minus(twice, once).mu == pytest.approx(0.4)
+    unknown = _plus(once, Cost(epsilon=1.0, delta=1e-6))
+    assert _minus(unknown, once).mu == unknown.mu == math.inf
+
+
+def test_a_fit_is_charged_to_the_stratum_that_it_names(quick):
+    quick.open("icu", epsilon=2.0, strata=("east", "west"))
+    means = DifferenceInMeans(epsilon=1.0, bounds=Bounds(outcome=(0, 1)))
+    means.fit([0.0, 1.0] * 20, [0, 0, 1, 1] * 10, ledger=quick, dataset="icu", stratum="west")
+    assert [request.stratum for request in quick.requests("icu")] == ["west"]

@@ -2,10 +2,11 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from discreet.exceptions import InvalidInput
-from discreet.privacy import accountant
+from discreet.privacy import accountant, loss_distributions
 from discreet.privacy.accountant import (
     RESERVE,
     SLACK,
@@ -124,3 +125,14 @@ def test_an_event_that_states_no_real_cost_is_refused(wrong):
     facts = {"name": "sum", "diameter": 1.0, "scale": 2.0, "dimension": 1}
     with pytest.raises(InvalidInput, match="must be a positive"):
         LaplaceEvent(**{**facts, **wrong})
+
+
+def test_composed_losses_allow_for_the_rounding_of_each_part():
+    def laplace(at):
+        return np.maximum(0.0, -np.expm1((at - 1.0) / 2.0))
+
+    ideal, reach = loss_distributions.composed([(laplace, 1.0), (laplace, 1.0)])
+    assert reach == 2.0
+    # Nothing is lost beyond the reach, so that only the allowance is left.
+    assert ideal(np.array([reach]))[0] == pytest.approx(2 * loss_distributions._FOURIER, rel=1e-3)
+    assert 0.0 < ideal(np.array([1.0]))[0] < ideal(np.array([0.0]))[0] < 1.0

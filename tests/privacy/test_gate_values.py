@@ -1,6 +1,7 @@
 """Values and edges of the gate and its sensitivity sets that mutants showed to be unprotected."""
 
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,11 +9,12 @@ import pytest
 
 from discreet.data._arrays import IntArray
 from discreet.data.expressions import ByCell, Y, number
-from discreet.data.records import Chunk
+from discreet.data.records import Chunk, Unit
 from discreet.exceptions import InvalidInput
 from discreet.privacy import gate as gate_module
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
+from discreet.privacy.guarantee import audit_of
 from discreet.privacy.noise import MIN_SCALE
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity import fixed_point, sets
@@ -26,7 +28,7 @@ from discreet.privacy.sensitivity.fixed_point import (
     sd_of,
     size_of,
 )
-from discreet.privacy.sensitivity.sets import Cells, Interval, Statistic
+from discreet.privacy.sensitivity.sets import Cells, Interval, MeanSquare, Statistic
 from discreet.privacy.sensitivity.table import MOST_NUMBERS, CellSums, Pairs
 from discreet.testing import frozen_noise
 from tests.privacy import test_gate
@@ -168,3 +170,24 @@ def test_sums_of_an_engine_are_released_as_those_of_a_pass():
             for records in (Grouped(), Counted())
         ]
     assert values[0] == values[1] != 0.0
+
+
+def test_a_gate_of_units_knows_their_most_rows_and_names_the_audit_of_its_proof():
+    frame = test_gate.RECORDS
+    units = replace(frame, unit=Unit("patient", 4))
+    assert Gate(units, budget=Budget(epsilon=1.0)).most_rows == 4
+    with frozen_noise():
+        gate = Gate(frame, budget=Budget(epsilon=1.0, delta=1e-6))
+        gate.ask(Query("sum", 1.0, Interval(-1.0, 1.0), lambda chunk: chunk.y))
+        assert gate.guarantee(proof="ate.md").audit == audit_of("ate.md", "replace-one", pure=False) is not None
+
+
+def test_mean_and_square_move_less_under_add_remove():
+    one = MeanSquare(2.0)
+    assert one.l1("add-remove") == 2.0 * (1 + sets._FREE)
+    assert one.l1("replace-one") == 2.0 * (1 + sets._FREE + 1 / (4 * sets._FREE))
+
+
+def test_an_interval_that_reaches_too_far_below_zero_is_refused_too():
+    with pytest.raises(InvalidInput):
+        Interval(-2 * LARGEST, 0.0)
