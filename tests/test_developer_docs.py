@@ -18,6 +18,7 @@ OTHERS = [
     *sorted((ROOT / "docs" / "proofs").glob("*.md")),
     *sorted((ROOT / "docs" / "explanation").glob("*.md")),
     *sorted((ROOT / "docs" / "how-to").glob("*.md")),
+    *sorted((ROOT / "docs" / "evidence").rglob("*.md")),
 ]
 # Where names of files may begin.
 PLACES = (ROOT, ROOT / "src" / "discreet")

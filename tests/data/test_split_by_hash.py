@@ -72,3 +72,10 @@ def test_rows_without_an_order_have_no_halves_of_their_own():
         estimator.fit_table(pl.from_pandas(study()).lazy(), outcome="y", treatment="t")
     with pytest.raises(InvalidInput, match="unit is not for PrivATE"):
         estimator.fit_table(study(), outcome="y", treatment="t", unit="id", max_rows=1)
+
+
+@pytest.mark.parametrize("option", ["wher", "sample_by"])
+def test_options_that_a_split_by_hash_has_no_use_for_are_refused(option):
+    estimator = PrivATE(epsilon=1, delta=1e-6, bounds=BOUNDS, calibration="proved", split="private")
+    with pytest.raises(InvalidInput, match=f"fit_table does not take {option}="):
+        estimator.fit_table(study(), outcome="y", treatment="t", split_by="id", **{option: "id"})

@@ -8,9 +8,10 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from discreet import ATE, CATE, Bounds, DifferenceInMeans, InvalidInput, Ledger, NotFitted, Uplift, plan
+from discreet.estimators._base import TableFits
 from discreet.papers import ADUM, DRLearner, PrivATE, SLearner, TLearner, TwoModel
 from discreet.testing import seeded_noise
 
@@ -122,3 +123,14 @@ def test_a_ledger_is_charged_by_arrays_and_by_tables(tmp_path):
         again = clone(MADE["ATE"]).fit_table(frame, outcome="y", treatment="t", ledger=ledger, dataset="trial")
     assert [request.cost.epsilon for request in ledger.requests("trial")] == [1.0, 1.0]
     assert again.release_ == first.release_
+
+
+def test_an_estimator_that_does_not_say_how_it_fits_cannot_be_made():
+    class Unfinished(TableFits, BaseEstimator):
+        """Checks its budget, and forgets the rest."""
+
+        def _check_budget(self, budget):
+            """Any budget will do."""
+
+    with pytest.raises(TypeError, match="_fit"):
+        Unfinished()

@@ -8,12 +8,14 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
+from sklearn.base import clone
 
 import discreet
 from discreet import ATE, CATE, Bounds, InvalidInput, Ledger, PrivateKMeans, UnsupportedRelease, papers
 from discreet.ledger import _legacy_keys, charging
 from discreet.ledger._identity import method_words
 from discreet.ledger.charging import wanted_by
+from discreet.ledger.hash_chain import canonical
 from discreet.releases import io
 from discreet.testing import seeded_noise
 from tests.golden_calls import BOUNDS, calls, fit, study
@@ -158,6 +160,59 @@ def test_a_subclass_without_an_id_is_somebody_else(ledger):
     assert ledger.account("ate").spent.epsilon > 1.0
 
 
+def fixed(**facts):
+    """A class whose constructor settles what those of the library take as parameters."""
+
+    class Fixed(ATE):
+        def __init__(self, *, sure=True):
+            super().__init__(**({"epsilon": 1.0, "delta": 1e-6, "bounds": BOUNDS} | facts))
+            self.sure = sure
+
+    return Fixed()
+
+
+def test_what_a_constructor_settles_without_a_parameter_is_part_of_the_key(ledger):
+    wider = replace(BOUNDS, outcome=(-1, 2))
+    changes = ({}, {"epsilon": 2.0}, {"delta": 1e-7}, {"bounds": wider}, {"propensity": 0.4})
+    found = [wanted(fixed(**facts), ledger) for facts in changes]
+    assert len({want.same for want in found} - {None}) == len(changes)
+    # Keys of earlier versions did not hold it, so that nothing is answered from them.
+    assert {want.legacy for want in found} == {None}
+    ledger.open("fixed", epsilon=20, delta=1e-3)
+    for facts in changes:
+        first, again = (fit(fixed(**facts), ledger=ledger, dataset="fixed").release_ for _ in range(2))
+        assert first == again
+        assert first.bounds == fixed(**facts).bounds
+    assert len(ledger.requests("fixed")) == len(changes)
+
+
+def test_a_constructor_that_settles_what_cannot_be_compared_is_charged_each_time(ledger):
+    odd = fixed()
+    odd.model = object()
+    assert (wanted(odd, ledger).same, wanted(odd, ledger).legacy) == (None, None)
+
+
+def test_a_column_that_a_constructor_settles_is_part_of_what_identifies_records(ledger):
+    Y, T, X = study()
+    tables = [X.assign(died=Y, treated=T, known=known) for known in (0.4, 0.5)]
+    call = {"outcome": "died", "treatment": "treated", "covariates": ["age", "bp"]}
+    found = {wanted(fixed(propensity="known"), ledger, table=table, **call).same for table in tables}
+    assert len(found - {None}) == 2
+
+
+def test_a_stored_release_of_another_budget_is_no_answer(ledger):
+    class Varied(ATE):
+        epsilon = 1.0
+
+        def __init__(self, *, delta=1e-6):
+            self.delta, self.bounds, self.propensity, self.neighbours = delta, BOUNDS, None, "replace-one"
+
+    ledger.open("varied", epsilon=20, delta=1e-3)
+    assert fit(Varied(), ledger=ledger, dataset="varied").guarantee_.epsilon == 1.0
+    Varied.epsilon = 0.5
+    assert fit(Varied(), ledger=ledger, dataset="varied").guarantee_.epsilon == 0.5
+
+
 def test_a_subclass_of_a_value_without_an_id_is_another_value():
     class Mine(PrivateKMeans):
         __slots__ = ()
@@ -235,6 +290,43 @@ def test_a_stored_release_of_a_newer_version_is_refused_and_nothing_is_charged(l
         estimator.fit(Y, T, X=X, ledger=ledger, dataset="paid")
     assert ledger.account("paid").spent.epsilon == 4
     assert ledger.log()[-1].action == "settle"
+
+
+UNSORTED = Bounds(outcome=(0, 1), covariates={"bp": (0, 1), "age": (0, 1)})
+FUNCTIONS = {
+    "cate": CATE(epsilon=4, delta=1e-6, bounds=UNSORTED),
+    "uplift": discreet.Uplift(epsilon=4, bounds=UNSORTED, by={"bp": 2}),
+    "adum": papers.ADUM(epsilon=4, bounds=UNSORTED, by={"bp": 2}),
+    "T-learner": papers.TLearner(epsilon=4, delta=1e-6, bounds=UNSORTED, base="linear", random_state=0),
+    "two models": papers.TwoModel(epsilon=4, bounds=UNSORTED),
+}
+
+
+@pytest.mark.parametrize("sorted_by_ledger", [False, True], ids=["now", "formerly"])
+@pytest.mark.parametrize("name", list(FUNCTIONS))
+def test_a_stored_release_keeps_its_covariates_in_their_order(name, sorted_by_ledger, ledger, monkeypatch):
+    if sorted_by_ledger:
+        # Ledgers of earlier versions sorted all names of a release, and keys did not hold their order.
+        monkeypatch.setattr("discreet.ledger.ledger.in_order", canonical)
+        monkeypatch.setattr(charging, "sorted", list, raising=False)
+    ledger.open("order", epsilon=20, delta=1e-3)
+    first, again = (fit(clone(FUNCTIONS[name]), ledger=ledger, dataset="order") for _ in range(2))
+    assert len(ledger.requests("order")) == 1
+    assert again.release_.bounds.names == ("bp", "age")
+    people = [[0.1, 0.9], [0.9, 0.1], [0.4, 0.2]]
+    assert again.effect(people).tolist() == first.effect(people).tolist()
+    ledger.verify()
+
+
+def test_columns_of_an_array_in_another_order_are_another_request(ledger):
+    Y, T, X = study()
+    ledger.open("other order", epsilon=20, delta=1e-3)
+    names = []
+    for covariates in ({"age": (0, 1), "bp": (0, 1)}, {"bp": (0, 1), "age": (0, 1)}):
+        estimator = ATE(epsilon=1.0, delta=1e-6, bounds=Bounds(outcome=(0, 1), covariates=covariates))
+        names.append(estimator.fit(Y, T, X=X.to_numpy(), ledger=ledger, dataset="other order").release_.bounds.names)
+    assert names == [("age", "bp"), ("bp", "age")]
+    assert len(ledger.requests("other order")) == 2
 
 
 def test_fits_name_no_module_of_an_estimator():

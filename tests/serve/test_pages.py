@@ -16,12 +16,14 @@ import sqlalchemy as sa
 from discreet.data.bounds import Bounds
 from discreet.datasets._demo import PUBLIC as BOUNDS
 from discreet.exceptions import InvalidInput
+from discreet.ledger.hash_chain import canonical, in_order, sha256
 from discreet.releases.average import Release
 from discreet.serve.audit_summary import TABLE, summary
 from discreet.serve.domain import datasets as catalogue
 from discreet.serve.domain import plans, sources
 from discreet.serve.domain import queries as explore
 from discreet.serve.domain import users as people
+from discreet.serve.domain.administration import _digests
 from discreet.serve.pages.forms import unit_of
 from discreet.serve.pages.rendering import number
 from discreet.serve.storage.schema import releases
@@ -525,3 +527,13 @@ def test_the_audit_page_shows_what_the_evidence_says(site):
 def test_units_are_points_where_outcomes_are_shares():
     assert unit_of(Bounds(outcome=(0, 1))) == (0.01, "points")
     assert unit_of(BOUNDS)[0] == 1.0
+
+
+def test_releases_that_ledgers_formerly_wrote_with_sorted_names_are_still_verified():
+    release = {"format": "discreet-release", "bounds": {"covariates": {"sex": 1, "age": 2}}}
+    other = {"format": "discreet-release", "bounds": {"covariates": {"age": 2, "sex": 1}}}
+    now, formerly = (sha256(write(release)) for write in (in_order, canonical))
+    assert _digests(json.dumps(release)) == {now, formerly}
+    # The order of covariates is part of what a release says.
+    assert now not in _digests(json.dumps(other))
+    assert _digests("no JSON") == set()

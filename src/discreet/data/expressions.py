@@ -184,7 +184,8 @@ def ends(formula: Formula, e: tuple[float, float] | None = None) -> tuple[float,
         case "over" if known[1][0] <= 0.0 <= known[1][1]:
             return None
     corners = [_SIGNS[formula.op](left, right) for left, right in product(*known)]
-    return min(corners), max(corners)
+    # NaN has no order: ends that overflow are not known, so that a clip stays.
+    return (min(corners), max(corners)) if all(map(math.isfinite, corners)) else None
 
 
 def is_finite(formula: Formula, e: tuple[float, float] | None) -> bool:

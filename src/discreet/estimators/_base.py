@@ -5,7 +5,7 @@ An estimator inherits from the mixins that fit it and from scikit-learn's ``Base
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
@@ -101,7 +101,7 @@ class AverageResult(Fitted[Release]):
         return plot_release(self._released(), ax=ax)
 
 
-class Checked:
+class Checked(ABC):
     """An estimator whose parameters can be checked before any record is read."""
 
     epsilon: float

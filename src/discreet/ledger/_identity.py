@@ -1,8 +1,9 @@
 """What identical requests have in common, in words that outlive modules, class names and new parameters.
 
 A class says who it is by ``method_id`` in its own body: moved or renamed, it keeps its id; a subclass that does not
-define one is somebody else. Keys hold the parameters that differ from the constructor's defaults, so that a new
-parameter changes no key; for the same reason a default may only change together with the id.
+define one is somebody else, known by its name and everything that its constructor sets. Other keys hold the parameters
+that differ from the constructor's defaults, so that a new parameter changes no key; for the same reason a default may
+only change together with the id.
 """
 
 from __future__ import annotations
@@ -27,16 +28,56 @@ def method_words(estimator: Any) -> dict[str, Any]:
     kind, given = type(estimator), estimator.get_params(deep=False)
     if _own_id(kind) is None:
         # Nobody promises that such a class keeps its defaults, so that all of them are part of the key.
-        return legacy_method_words(estimator)
+        hidden = _hidden(estimator)
+        return _named_words(estimator) | ({"attributes": hidden} if hidden else {})
     return {"method": _own_id(kind), "parameters": _changed(given, _defaults(kind), legacy=False)}
 
 
 def legacy_method_words(estimator: Any) -> dict[str, Any]:
     """The same as in keys from before there were ids; raises `NotPlain` where none can be this one's."""
+    if _own_id(type(estimator)) is None and _hidden(estimator):
+        # Old keys did not hold them, so that requests which differ had the same key.
+        raise NotPlain
+    return _named_words(estimator)
+
+
+def _named_words(estimator: Any) -> dict[str, Any]:
     kind, given = type(estimator), estimator.get_params(deep=False)
     today = LegacyName(f"{kind.__module__}.{kind.__qualname__}", tuple(given))
     name, held = ESTIMATORS.get(_own_id(kind) or "", today)
     return {"method": name, "parameters": _held(given, held, _defaults(kind))}
+
+
+def declared_names(estimator: Any) -> tuple[str, ...]:
+    """Names of the covariates in the order of an estimator's bounds; none where they have no names."""
+    bounds = vars(estimator).get("bounds")
+    return bounds.names if isinstance(bounds, Bounds) and bounds.named else ()
+
+
+def as_declared(release: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any] | None:
+    """A stored release with its covariates in the order of a request; None where it is known to have had another.
+
+    Ledgers used to sort names, while coefficients, cells and marginals kept the declared order.
+    """
+    adjusted = release.get("adjustment", {}).get("covariates", ())
+    if set(adjusted) == set(names) and tuple(adjusted) != names:
+        return None
+    bounds = release["bounds"]
+    ordered = {name: _ordered(value, names) for name, value in release.items()}
+    return ordered | {"bounds": {name: _ordered(value, names) for name, value in bounds.items()}}
+
+
+def _ordered(value: Any, names: tuple[str, ...]) -> Any:
+    """Fields by covariate in the order of these names; anything else as it is."""
+    by_name = isinstance(value, dict) and value.keys() == set(names)
+    return {name: value[name] for name in names} if by_name else value
+
+
+def _hidden(estimator: Any) -> dict[str, Any]:
+    """What a constructor of somebody's own sets besides its parameters, such as a budget or bounds."""
+    given = estimator.get_params(deep=False)
+    kept = {name: value for name, value in vars(estimator).items() if name not in given and not name.endswith("_")}
+    return {name: plain(value) for name, value in kept.items()}
 
 
 def plain(value: Any, *, legacy: bool = False) -> Any:

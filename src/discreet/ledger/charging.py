@@ -20,7 +20,14 @@ import narwhals as nw
 import numpy as np
 
 from discreet.exceptions import DiscreetError, InvalidInput, LedgerRefused
-from discreet.ledger._identity import NotPlain, legacy_method_words, method_words, plain
+from discreet.ledger._identity import (
+    NotPlain,
+    as_declared,
+    declared_names,
+    legacy_method_words,
+    method_words,
+    plain,
+)
 from discreet.ledger.composition import Cost
 from discreet.ledger.hash_chain import canonical
 from discreet.ledger.ledger import Ledger
@@ -55,6 +62,8 @@ class Wanted:
         What identical requests have in common; None where public facts do not say.
     legacy
         The same in the words of ledgers that were written before estimators had ids.
+    covariates
+        Names that the bounds declare, in their order.
 
     Examples
     --------
@@ -70,6 +79,7 @@ class Wanted:
     about: dict[str, Any]
     same: str | None
     legacy: str | None = None
+    covariates: tuple[str, ...] = ()
 
 
 class ChargeableEstimator(Protocol):
@@ -197,15 +207,18 @@ def wanted_by(
     columns: dict[str, Any] = {}
     same: str | None = None
     legacy: str | None = None
+    covariates = declared_names(estimator)
     # What is not plain, or cannot be read as columns, is refused by the fit itself, in better words.
     with suppress(NotPlain, TypeError, ValueError):
         columns = _columns(call)
         words = method_words(estimator)
-        contents = _contents(call, (estimator.get_params(deep=False).get("propensity"),))
+        contents = _contents(call, (vars(estimator).get("propensity"),))
         if ledger is not None and call.get("queries") is None and contents is not None:
             # A release that was drawn with seeded noise never answers a request that was not.
             asked = {"columns": columns, "seeded": drawing_is_seeded(), "records": ledger.seal(contents)}
-            same = canonical(words | asked)
+            # Keys sort names: that columns of an array are taken in another order has to be said.
+            ordered = {} if list(covariates) == sorted(covariates) else {"covariates": list(covariates)}
+            same = canonical(words | asked | ordered)
             legacy = canonical(legacy_method_words(estimator) | asked)
     about = {"method": method} | ({"columns": columns} if columns else {})
     return Wanted(
@@ -214,6 +227,7 @@ def wanted_by(
         about=about,
         same=same,
         legacy=legacy,
+        covariates=covariates,
     )
 
 
@@ -270,10 +284,11 @@ def _stored(ledger: Ledger, wanted: Wanted, known: Mapping[str, Any], payment: P
     if wanted.same is None or payment.get("reservation") is not None or dataset is None:
         return None
     found = ledger.stored(dataset, wanted.same, legacy=wanted.legacy, stratum=payment.get("stratum"))
-    if found is None:
+    # What was paid for is the same only at the same price, whatever a class leaves out of its parameters.
+    if found is None or found.cost.budget != wanted.cost.budget:
         return None
-    kept = ledger.release(found.id)
-    if kept.get("format") not in known:
+    kept = as_declared(ledger.release(found.id), wanted.covariates)
+    if kept is None or kept.get("format") not in known:
         return None
     # Read first, whatever its version: the log says only who got it.
     release = known[kept["format"]].from_dict(kept)

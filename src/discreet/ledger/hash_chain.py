@@ -108,6 +108,11 @@ def canonical(plain: Any) -> str:
     return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
+def in_order(plain: Any) -> str:
+    """A JSON value with its fields as they come: the order of covariates is part of what a release says."""
+    return json.dumps(plain, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
 def sha256(text: str) -> str:
     """Hexadecimal SHA-256 of a text."""
     return hashlib.sha256(text.encode()).hexdigest()

@@ -12,7 +12,7 @@ from discreet.ledger import _validation as checks
 from discreet.ledger._journal import Journal
 from discreet.ledger.account import Account, plot_accounts
 from discreet.ledger.composition import Cost, check_composition
-from discreet.ledger.hash_chain import canonical, sha256
+from discreet.ledger.hash_chain import in_order, sha256
 from discreet.ledger.state import Book, Proposal, Request, State
 from discreet.privacy.budget import Budget
 from discreet.privacy.guarantee import Guarantee, Neighbours
@@ -218,7 +218,7 @@ class Ledger(Journal):
             self._check_promise(found, promise)
         outcome: dict[str, Any] = {} if promise is None else promise.to_dict()
         outcome["kind"] = None if release is None else type(release).__name__
-        text = None if release is None else canonical(release.to_dict())
+        text = None if release is None else in_order(release.to_dict())
         body = {"request": request, "release": None if text is None else sha256(text), "outcome": outcome}
 
         def keep(connection: Connection) -> None:

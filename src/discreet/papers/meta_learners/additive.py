@@ -182,7 +182,9 @@ class _Fit:
         """Size of a residual: at most what it was before this cycle."""
         before = self.residual_sd
         squares = Interval(0.0, (SQUARES * before) ** 2)
-        (square,) = self.gate.ask(Query(f"spread, cycle {cycle}", share, squares, lambda c: self._residual(c) ** 2))
+        (square,) = self.gate.ask(
+            Query(f"residual square, cycle {cycle}", share, squares, lambda c: self._residual(c) ** 2)
+        )
         found = (float(square.value) + float(square.sd)) / self.gate.n
         self.residual_sd = float(np.sqrt(np.clip(found, (_LEAST * before) ** 2, before**2)))
 

@@ -25,7 +25,7 @@ from sklearn.base import BaseEstimator
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import MIN_ROWS, Chunk, Records
-from discreet.estimators._base import AverageResult, Progress, TableFits
+from discreet.estimators._base import AverageResult, Progress, TableFits, TableOptions, refuse_unknown
 from discreet.exceptions import InvalidInput
 from discreet.ledger.charging import on_ledger
 from discreet.papers.common.arrays import Part, gather, in_own_unit
@@ -227,6 +227,7 @@ class PrivATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore
     ) -> PrivATE:
         if self.split is None:
             raise InvalidInput("split_by belongs to split='public' or 'private': choose one, or leave it out.")
+        refuse_unknown("fit_table", options, TableOptions.__optional_keys__ - {"sample_by"})
         if options.get("unit") is not None:
             raise InvalidInput(_NO_UNIT)
         self._warn()

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.exceptions import DiscreetError, InvalidInput, LedgerCorrupt
 from discreet.ledger import Head
-from discreet.ledger.hash_chain import canonical, sha256
+from discreet.ledger.hash_chain import canonical, in_order, sha256
 from discreet.privacy.budget import Budget
 from discreet.serve.domain import budgets
 from discreet.serve.domain import datasets as catalogue
@@ -99,16 +99,17 @@ def _check_shown(service: Service) -> None:
     # Asked for later: a release is settled before it is shown.
     recorded = {str(request.id): request.release for request in service.ledger.requests(state="settled")}
     for name, plain, reservation in rows:
-        if recorded.get(reservation) != _digest(plain):
+        if recorded.get(reservation) not in _digests(plain):
             raise LedgerCorrupt(f"release {name} is not what the log says that it was: restore it from a copy.")
 
 
-def _digest(plain: str) -> str:
-    """As the ledger writes it down for the same release; nothing, of what is not even JSON."""
+def _digests(plain: str) -> set[str]:
+    """As ledgers write it down for the same release, today and formerly; none, of what is not even JSON."""
     try:
-        return sha256(canonical(json.loads(plain)))
+        found = json.loads(plain)
+        return {sha256(in_order(found)), sha256(canonical(found))}
     except (ValueError, RecursionError):
-        return ""
+        return set()
 
 
 def verified(service: Service, anchor: str | None = None) -> dict[str, Any]:

@@ -311,7 +311,7 @@ def test_the_smallest_tables_and_budgets_give_a_release_and_no_crash(relation, e
 
 
 def test_the_guarantee_states_what_was_asked_for():
-    root = Path(__file__).parents[1]
+    root = Path(__file__).parents[2]
     for estimator in (fitted(ate(epsilon=0.7, delta=1e-7)), fitted_means(means(epsilon=0.7))):
         guarantee = estimator.guarantee_
         assert (guarantee.epsilon, guarantee.delta) == (0.7, estimator.delta or 0.0)

@@ -6,7 +6,7 @@ import pytest
 
 from discreet import CATE, Bounds
 from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds
-from tests.test_bad_input import BOUNDS, N, T, X, Y, changed, no_noise_is_drawn, refuse, refuse_table  # noqa: F401
+from tests.estimators.test_bad_input import BOUNDS, N, T, X, Y, changed, no_noise_is_drawn, refuse, refuse_table  # noqa: F401
 
 FRAME = pd.DataFrame({"age": X[:, 0], "y": Y, "t": T})
 
