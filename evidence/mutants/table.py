@@ -68,7 +68,6 @@ GROUPS = (
         (
             "tests/data/test_records.py",
             "tests/data/test_columns.py",
-            "tests/data/test_sampling.py",
             "tests/data/test_split_by_hash.py",
             "tests/privacy/test_record_values.py",
             f"{_SAMPLES}::test_a_gate_on_a_sample_knows_how_many_rows_a_unit_has",
@@ -91,8 +90,6 @@ GROUPS = (
             "tests/data/backends/test_group_by.py",
             "tests/data/backends/test_duckdb_and_polars.py",
             "tests/data/backends/test_files.py",
-            "tests/data/backends/test_contract.py",
-            "tests/data/test_sampling.py",
             "tests/privacy/test_backend_values.py",
         ),
     ),
