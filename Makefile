@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: help demo serve-demo test coverage house lint evidence bench docs build clean
+.PHONY: help demo serve-demo test coverage house lint evidence mutants bench docs build clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -31,6 +31,9 @@ lint: $(VENV)/.stamp-dev ## style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+mutants: $(VENV)/.stamp-mutants $(VENV)/.stamp-dev ## whether the tests notice small changes of the privacy core; an hour and a half at most
+	$(BIN)/python -m evidence.mutants
 
 evidence: $(VENV)/.stamp-evidence $(VENV)/.stamp-plots $(VENV)/.stamp-dev ## the simulations behind the documentation's numbers
 	$(BIN)/python -m evidence.run

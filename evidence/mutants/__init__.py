@@ -1,0 +1,1 @@
+"""Mutation tests of the privacy core: `python -m evidence.mutants`."""

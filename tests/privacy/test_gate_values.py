@@ -1,0 +1,193 @@
+"""Values and edges of the gate and its sensitivity sets that mutants showed to be unprotected."""
+
+import math
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from discreet.data._arrays import IntArray
+from discreet.data.expressions import ByCell, Y, number
+from discreet.data.records import Chunk, Unit
+from discreet.exceptions import InvalidInput
+from discreet.privacy import gate as gate_module
+from discreet.privacy.budget import Budget
+from discreet.privacy.gate import Gate
+from discreet.privacy.guarantee import audit_of
+from discreet.privacy.noise import MIN_SCALE
+from discreet.privacy.query import Query
+from discreet.privacy.sensitivity import fixed_point, sets
+from discreet.privacy.sensitivity.fixed_point import (
+    LARGEST,
+    SMALLEST,
+    _least_scale,
+    capacity_bits,
+    noise_sd,
+    plan_noise,
+    sd_of,
+    size_of,
+)
+from discreet.privacy.sensitivity.sets import Cells, Interval, MeanSquare, Statistic
+from discreet.privacy.sensitivity.table import MOST_NUMBERS, CellSums, Pairs
+from discreet.testing import frozen_noise
+from tests.privacy import test_gate
+from tests.privacy.test_gate import RECORDS, Counted
+
+
+def test_every_record_counts_as_one():
+    def ones(chunk: Chunk) -> IntArray:
+        return np.array([(gate_module.COUNTED(chunk) == 1.0).sum()], dtype=np.int64)
+
+    assert RECORDS.sum(ones) == [RECORDS.n]
+
+
+def test_the_ends_of_what_can_be_squared_are_allowed():
+    assert (size_of("radius", SMALLEST), size_of("radius", LARGEST)) == (1e-150, 1e150)
+    for value in (SMALLEST / 2, LARGEST * 2):
+        with pytest.raises(InvalidInput, match="radius"):
+            size_of("radius", value)
+
+
+def test_a_record_may_have_as_many_numbers_as_are_said_to_be_exact():
+    assert CellSums(1.0, 2, MOST_NUMBERS).width == 4096
+    with pytest.raises(InvalidInput, match="width"):
+        CellSums(1.0, 2, MOST_NUMBERS + 1)
+
+
+def test_bits_are_counted_for_the_number_of_records_itself():
+    assert [capacity_bits("replace-one", n) for n in (1, 2**20, 2**20 + 1)] == [0, 20, 21]
+
+
+def test_a_gate_of_single_records_has_one_row_to_a_unit():
+    assert Gate(RECORDS, budget=Budget(epsilon=1.0)).most_rows == 1
+
+
+def test_a_sample_is_asked_for_by_its_part_and_its_expected_size(monkeypatch):
+    asked = []
+    monkeypatch.setattr(type(RECORDS), "sample", lambda *arguments: asked.append(arguments))
+    assert Gate(RECORDS, budget=Budget(epsilon=1.0)).sampled(0.25, 0.1) is None
+    assert asked == [(RECORDS, 0.25, 0.25 * RECORDS.n, None)]
+
+
+def test_arms_are_kept_or_added_up_as_a_map_says():
+    table = np.array([[1, 2], [3, 4]])
+    for arms, sums in ((True, [4, 6]), (False, [10])):
+        np.testing.assert_array_equal(gate_module._by_arm(table, ByCell(None, arms)), sums)
+
+
+def test_a_statistic_far_from_zero_has_a_coarser_grid_and_states_what_float64_cannot_tell_apart():
+    grid = Statistic(1.0, 2.0**30, 1, "gate.md").grid(40, "replace-one")
+    assert grid.grid_bits == 31
+    assert grid.l2 == math.nextafter(2.0**31 + 2 * (1 + 2.0**11), math.inf)
+
+
+THREE_Y = Y * number(3.0)
+CHUNK = SimpleNamespace(y=np.linspace(-1, 1, 501), t=np.arange(501) % 2.0, x=np.zeros((501, 0)), e=None)
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+@pytest.mark.parametrize(
+    ("geometry", "formulas", "rows"),
+    [
+        (Interval(-0.5, 0.75), (Y,), CHUNK.y),
+        (CellSums(0.7, 2), (Y,), np.column_stack([CHUNK.t, CHUNK.y])),
+        (Pairs(2), (THREE_Y, Y), np.column_stack([CHUNK.t, 3 * CHUNK.y, CHUNK.y])),
+        (Cells((2,)), (), CHUNK.t),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_formulas_by_cell_add_up_to_the_integers_of_the_grid(geometry, formulas, rows, neighbours):
+    grid = geometry.grid(20, neighbours)
+    cells = CHUNK.t.astype(np.int64)
+    sums = [np.bincount(cells, step(CHUNK)).astype(np.int64) for step in grid.by_cell.steps(formulas)]
+    np.testing.assert_array_equal(grid.by_cell.arrange(np.bincount(cells), sums), grid.add(rows))
+
+
+def test_one_whole_weight_is_all_steps_of_a_grid():
+    grid = Pairs(1).grid(20, "add-remove")
+    assert grid.units == 2.0**-20
+    np.testing.assert_array_equal(grid.add(np.array([[0.0, 1.0, 1.0]])), [2**20, 0])
+
+
+def test_noise_is_never_finer_than_the_samplers_take_on_both_halves_of_a_matrix():
+    grid = Interval(0, 1).grid(20, "add-remove")
+    assert _least_scale(grid, 1.0, pure=True, aside=True) == MIN_SCALE
+    assert _least_scale(grid, 1.0, pure=False, aside=False) == 2 * MIN_SCALE
+
+
+def test_what_is_taken_back_from_norms_is_that_of_the_proof():
+    assert fixed_point.SAFE == 1 - 2.0**-40 < 1
+    assert ((1 + math.sqrt(5)) / 2) ** 2.5 / 2 == sets._FREE
+
+
+def test_one_record_is_in_one_cell_of_every_factor():
+    assert (Cells((2, 3)).l1("add-remove"), Cells((2, 3)).l1("replace-one")) == (2.0, 4.0)
+
+
+@pytest.mark.parametrize("make", [lambda: CellSums(1.0, 2, 0), lambda: CellSums(1.0, 0), lambda: Pairs(0)])
+def test_nothing_can_be_counted_in_no_cells(make):
+    with pytest.raises(InvalidInput, match="positive integer"):
+        make()
+
+
+@pytest.mark.parametrize("low", [True, math.nan, -math.inf])
+def test_an_end_of_an_interval_is_a_finite_number(low):
+    with pytest.raises(InvalidInput, match="low must be a finite number"):
+        Interval(low, 2.0)
+
+
+def test_planned_noise_hides_the_lattice_however_large_the_budget():
+    facts = Interval(0, 1), 1.0, 1e6, False, "replace-one"
+    assert noise_sd(*facts, 10) == sd_of(*plan_noise(*facts, 4, True), False)
+    assert noise_sd(*facts, 10) > sd_of(*plan_noise(*facts, 4, False), False)
+
+
+def test_a_statistic_is_clipped_on_both_sides_and_nan_is_zero():
+    grid = Statistic(1.0, 2.0, 3, "gate.md").grid(20, "replace-one")
+    np.testing.assert_array_equal(grid.add(np.array([[5.0, -5.0, math.nan]])) * grid.units, [2.0, -2.0, 0.0])
+
+
+def test_a_statistic_moves_further_in_l1_by_the_root_of_its_dimension():
+    grid = Statistic(1.0, 2.0, 4, "gate.md").grid(20, "replace-one")
+    assert grid.l1 == math.nextafter(2 * grid.l2, math.inf)
+
+
+class Grouped(Counted):
+    """Records whose engine adds up by cell."""
+
+    def group_sums(self, partition, formulas, on_rows=None):
+        chunk = SimpleNamespace(y=test_gate.Y, t=test_gate.T, x=test_gate.X, e=None)
+        tables = [np.ones(self.n), *(formula(chunk) for formula in formulas)]
+        return [np.bincount(chunk.t, table).astype(np.int64)[None, :] for table in tables]
+
+
+def test_sums_of_an_engine_are_released_as_those_of_a_pass():
+    query = Query("outcome", 0.5, Interval(-0.5, 0.75), ByCell(None, False, (Y,), alone=True))
+    with frozen_noise():
+        values = [
+            float(Gate(records, budget=Budget(epsilon=1.0, delta=1e-6)).ask(query)[0].value)
+            for records in (Grouped(), Counted())
+        ]
+    assert values[0] == values[1] != 0.0
+
+
+def test_a_gate_of_units_knows_their_most_rows_and_names_the_audit_of_its_proof():
+    frame = test_gate.RECORDS
+    units = replace(frame, unit=Unit("patient", 4))
+    assert Gate(units, budget=Budget(epsilon=1.0)).most_rows == 4
+    with frozen_noise():
+        gate = Gate(frame, budget=Budget(epsilon=1.0, delta=1e-6))
+        gate.ask(Query("sum", 1.0, Interval(-1.0, 1.0), lambda chunk: chunk.y))
+        assert gate.guarantee(proof="ate.md").audit == audit_of("ate.md", "replace-one", pure=False) is not None
+
+
+def test_mean_and_square_move_less_under_add_remove():
+    one = MeanSquare(2.0)
+    assert one.l1("add-remove") == 2.0 * (1 + sets._FREE)
+    assert one.l1("replace-one") == 2.0 * (1 + sets._FREE + 1 / (4 * sets._FREE))
+
+
+def test_an_interval_that_reaches_too_far_below_zero_is_refused_too():
+    with pytest.raises(InvalidInput):
+        Interval(-2 * LARGEST, 0.0)
