@@ -97,7 +97,7 @@ def _head(outcomes: list[Outcome], seed: int) -> Iterator[str]:
     )
     yield ""
     yield (
-        "Tests in files that end in `_values.py` were written after looking at survivors of this sample. They are about the lines where it found gaps, "
+        "Tests in files whose names end in '_values' were written after looking at survivors of this sample. They are about the lines where it found gaps, "
         "so expect a somewhat lower score among mutants that were not run."
     )
     yield ""
