@@ -104,10 +104,17 @@ class Allocation:
 
     def joined(self, name: str, into: str) -> Allocation:
         """The same where one event is not asked for, and another measurement has its share."""
-        shares = self.shares
-        joined = {other: share for other, share in shares.items() if other != name}
-        joined[into] = shares[into] + shares[name]
-        return replace(self, measurements=joined, parts={})
+        moved = self.shares[name]
+        measurements, parts = dict(self.measurements), dict(self.parts)
+        for measurement, inside in self.parts.items():
+            if name in inside and measurement in measurements:
+                rest = {event: part for event, part in inside.items() if event != name}
+                whole = sum(rest.values())
+                measurements[measurement] -= moved
+                parts[measurement] = {event: part / whole for event, part in rest.items()}
+        measurements.pop(name, None)
+        measurements[into] += moved
+        return replace(self, measurements=measurements, parts=parts)
 
 
 # Shares that go to the private number of records, under add-remove, before everything else.
@@ -116,7 +123,7 @@ COUNT = 0.02
 # Questions of one measurement, and the part of its share that each has.
 LOCATION: Mapping[str, float] = MappingProxyType(
     {
-        "share of treated": 0.3,
+        "arms and ends of the outcome": 0.3,
         "outcome mean and square": 0.3,
         "centre of the outcome": 0.15,
         "outcome magnitude": 0.25,
@@ -178,7 +185,7 @@ SAMPLE = SampleRule(
 )
 
 MEANS = Allocation.of(
-    {"location": 0.12, "arm means": 0.06, "score magnitude": 0.07, "score": 0.75},
+    {"location": 0.12, "arm means": 0.06, "known propensities": 0.01, "residual tails": 0.07, "score": 0.74},
     parts={"location": LOCATION},
     provenance=_BY_HAND,
 )
@@ -189,8 +196,9 @@ KNOWN_DESIGN = Allocation.of(
         "marginals": 0.03,
         "second moments": 0.08,
         "models": 0.15,
-        "score magnitude": 0.05,
-        "score": 0.62,
+        "known propensities": 0.01,
+        "residual tails": 0.05,
+        "score": 0.61,
     },
     parts={"location": LOCATION, "models": MODELS_OF_KNOWN_DESIGN},
     provenance=_BY_HAND,
@@ -270,7 +278,7 @@ OBSERVATIONAL = ObservationalRule(
             "magnitudes": 0.05,
         }
     ),
-    magnitudes=MappingProxyType({"residual magnitude": 0.4, "score magnitude": 0.6}),
+    magnitudes=MappingProxyType({"residual magnitude": 0.4, "residual tails": 0.6}),
     score=(0.6, 0.25),
     score_beside_sample=0.3,
     features=(0.03, 0.5),

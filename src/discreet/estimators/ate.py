@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import hypot
+from math import hypot, sqrt
+from numbers import Real
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
 from discreet.data.bounds import Bounds
@@ -34,18 +36,10 @@ from discreet.estimators.measurements.nuisances import (
     refine_effect,
     refine_propensity,
 )
-from discreet.estimators.measurements.score import (
-    Score,
-    aipw_score_bound,
-    clips_nothing,
-    measure_score,
-    score_factor,
-    score_rows,
-    small_sample_error,
-    unclipped_score,
-)
+from discreet.estimators.measurements.score import Score, ScoreRounds, clips_nothing, design_overlap, prognosis_range
 from discreet.exceptions import InvalidBudget
 from discreet.postprocessing.basis import Basis, Size, choose_size
+from discreet.postprocessing.tails import Overlap
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours
@@ -134,21 +128,25 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
         model_gate = open_model_gate(gate, terms)
         information = model_gate.n * gate.mu
         allocation = average_allocation(information, terms, bounds.p, known=known, sampled=model_gate is not gate)
+        if isinstance(self.propensity, Real):
+            allocation = allocation.joined("known propensities", into="score")
         allocation = allocation.after_counts(gate)
         marginals = marginal_questions(bounds.columns, allocation["marginals"]) if bounds.p else ()
         location = locate(model_gate, allocation["location"], *marginals)
-        pilot = pilot_effect(model_gate, allocation["arm means"], location)
+        first = pilot_effect(model_gate, allocation["arm means"], location)
+        pilot = first.effect
         features = Features(build_basis(model_gate, marginals, size), model_gate.n)
         asked = nuisance_questions(model_gate, allocation["models"], features, location, pilot, known)
         setting = measure_gram(model_gate, allocation["second moments"], features, *asked.queries)
-        trim = bounds.propensity if known else TRIM.interval(bounds, location.treated, information)
+        trim = self._design(bounds) if known else TRIM.interval(bounds, location.treated, information)
         outcome = fit_nuisances(model_gate, asked, setting, location, pilot, trim, known)
-        remainder, off = Remainder(0.0, 0.0), 0.0
+        remainder, off = Remainder(0.0, 0.0), first.noise
         if not known:
             outcome, remainder, off = self._refine(model_gate, allocation, location.magnitude.scale, outcome)
-        score, allocation = _measure_score(gate, model_gate, allocation, location, outcome)
+        score, allocation = _measure_score(gate, model_gate, allocation, location, outcome, self.propensity)
         score = replace(score, mean=score.mean - remainder.mean)
-        small = small_sample_error(model_gate, location)
+        off = hypot(off, sqrt(score.variance / gate.n))
+        small = 0.0
         uncertainty = uncertainty_of(gate, score, hypot(remainder.sd, score.lost * off, small))
         notes = _notes(size, bounds.p, known, trim, uncertainty, small > 0.5 * remainder.sd)
         return average_release(
@@ -168,6 +166,10 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
             reference={"unadjusted": bounds.outcome_width / 2.0 * pilot, "treated_share": location.treated},
         )
 
+    def _design(self, bounds: Bounds) -> tuple[float, float]:
+        """Lowest and highest probability of treatment where it is known."""
+        return (float(self.propensity),) * 2 if isinstance(self.propensity, Real) else bounds.propensity
+
     def _refine(
         self, gate: Gate, allocation: Allocation, scale: float, outcome: Outcome
     ) -> tuple[Outcome, Remainder, float]:
@@ -184,18 +186,23 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
 
 
 def _measure_score(
-    gate: Gate, model_gate: Gate, allocation: Allocation, location: Location, outcome: Outcome
+    gate: Gate, model_gate: Gate, allocation: Allocation, location: Location, outcome: Outcome, design: Any
 ) -> tuple[Score, Allocation]:
     """The score of all records, and the shares that this mode of measuring it has."""
-    model, rows = outcome.propensity, score_rows(outcome)
-    ceiling = aipw_score_bound(2.2, min(model.low, 1.0 - model.high))
-    whole = allocation.joined("score magnitude", into="score")
-    if model_gate is not gate and clips_nothing(gate, whole["score"], ceiling, location):
+    model = outcome.propensity
+    if model.known:
+        overlap = design_overlap(gate, allocation["known propensities"], design, location.treated)
+    else:
+        overlap = Overlap.of(model.on_reference, np.ones(len(model.on_reference)), model.low, model.high)
+    rounds = ScoreRounds(
+        look_up=outcome.answers, effect=outcome.effect, overlap=overlap, prognosis=prognosis_range(location)
+    )
+    whole = allocation.joined("residual tails", into="score")
+    if model_gate is not gate and clips_nothing(gate, whole["score"], max(rounds.reach) / overlap.least, location):
         # Not even the largest possible score needs noise that matters: one pass over all records will do.
-        return unclipped_score(gate, whole["score"], rows, outcome.effect, ceiling, location), whole
-    factors = None if model.known else model.factors(score_factor)
-    shares = allocation["score"], allocation["score magnitude"]
-    return measure_score(gate, *shares, rows, outcome.effect, ceiling, factors), allocation
+        return rounds.measure(gate, whole["score"], None), whole
+    tails = rounds.measure_tails(gate, allocation["residual tails"], atomic=location.atomic)
+    return rounds.measure(gate, allocation["score"], tails), allocation
 
 
 def _notes(

@@ -201,7 +201,7 @@ class CATE(TableFits[EffectRelease], BaseEstimator):  # type: ignore[misc]
         """Where outcome and covariates are, the propensity, and the models that initial moments give."""
         marginals = closer_questions(gate.bounds.columns, allocation["marginals"])
         location = locate(model_gate, allocation["location"], *marginals)
-        pilot = pilot_effect(model_gate, allocation["arm means"], location)
+        pilot = pilot_effect(model_gate, allocation["arm means"], location).effect
         basis = build_closer_basis(model_gate, marginals, allocation["marginals"], design.size)
         magnitude = initial_magnitude_question(allocation["initial residual magnitude"], location, pilot)
         setting = measure_gram(model_gate, allocation["second moments"], Features(basis, model_gate.n), magnitude)

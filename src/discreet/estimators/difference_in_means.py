@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from math import hypot, sqrt
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
-from discreet.data.records import Chunk, Records
+from discreet.data.records import Records
 from discreet.estimators._allocation import MEANS
 from discreet.estimators._base import (
     AverageResult,
@@ -21,13 +22,8 @@ from discreet.estimators._base import (
     uncertainty_of,
 )
 from discreet.estimators.measurements.location import locate, pilot_effect
-from discreet.estimators.measurements.score import (
-    aipw_score,
-    aipw_score_bound,
-    measure_score,
-    score_factor,
-)
-from discreet.postprocessing.magnitude import arm_factors
+from discreet.estimators.measurements.nuisances import mean_model
+from discreet.estimators.measurements.score import ScoreRounds, design_overlap, prognosis_range
 from discreet.privacy.budget import Budget
 from discreet.privacy.guarantee import Neighbours
 from discreet.releases.average import Release
@@ -97,21 +93,23 @@ class DifferenceInMeans(TableFits[Release], AverageResult, BaseEstimator):  # ty
         gate = self._open_gate(records, progress)
         known = self.propensity is not None
         count_first(gate)
-        allocation = MEANS.after_counts(gate)
+        asks_design = known and not isinstance(self.propensity, Real)
+        allocation = MEANS if asks_design else MEANS.joined("known propensities", into="score")
+        allocation = allocation.after_counts(gate)
         location = locate(gate, allocation["location"])
         treated, pilot = location.treated, pilot_effect(gate, allocation["arm means"], location)
-
-        def rows(c: Chunk) -> Float:
-            e = c.e if c.e is not None else np.full(len(c.t), treated)
-            return aipw_score(c.y, c.t, e, location.centre + (0.5 - e) * pilot)
-
-        low, high = gate.bounds.propensity if known else (treated, treated)
-        ceiling = aipw_score_bound(4.0, min(low, 1.0 - high))
-        factors = None if known else arm_factors(np.array([treated]), score_factor)
-        score = measure_score(gate, allocation["score"], allocation["score magnitude"], rows, pilot, ceiling, factors)
+        look_up = mean_model(location, pilot.effect)
+        design = self.propensity if known else treated
+        overlap = design_overlap(gate, allocation["known propensities"], design, treated)
+        rounds = ScoreRounds(
+            look_up=look_up, effect=pilot.effect, overlap=overlap, prognosis=prognosis_range(location)
+        )
+        tails = rounds.measure_tails(gate, allocation["residual tails"], atomic=location.atomic)
+        score = rounds.measure(gate, allocation["score"], tails)
         # The released share of treated misses the true one by its noise, which matters as far as the prognosis is off.
         off = location.noise / min(treated, 1.0 - treated)
         remainder = 0.0 if known else location.treated_noise * off / (treated * (1.0 - treated))
+        remainder = hypot(remainder, score.lost * hypot(pilot.noise, sqrt(score.variance / gate.n)))
         uncertainty = uncertainty_of(gate, score, remainder)
         self.release_ = average_release(
             "difference-in-means",
@@ -123,9 +121,9 @@ class DifferenceInMeans(TableFits[Release], AverageResult, BaseEstimator):  # ty
                 "covariates": [],
                 "basis": "none",
                 "terms": 1,
-                "trim": [low, high],
+                "trim": [overlap.low, overlap.high],
                 "shares": allocation.shares,
             },
             notes=("Treatment is taken to be randomised: no covariate is adjusted for.", *clip_note(uncertainty)),
-            reference={"unadjusted": gate.bounds.outcome_width / 2.0 * pilot, "treated_share": treated},
+            reference={"unadjusted": gate.bounds.outcome_width / 2.0 * pilot.effect, "treated_share": treated},
         )

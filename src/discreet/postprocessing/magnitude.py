@@ -101,9 +101,9 @@ class MagnitudeHistogram:
         that of a simple magnitude times these weights.
         """
         cells = _CELLS if factors is None else _shape_cells(factors)
-        penalty = sd**2 * np.array([penalty for _, penalty in _SHAPES])[:, None]
-        loss = np.sum((fractions - cells) ** 2, axis=2) + penalty
-        shape = cells[np.unravel_index(int(np.argmin(loss)), loss.shape)]
+        loss = np.sum((fractions - cells) ** 2, axis=2) / sd**2 + np.array([penalty for _, penalty in _SHAPES])[:, None]
+        likely = np.exp((loss.min() - loss) / 2.0)
+        shape = np.tensordot(likely / likely.sum(), cells, axes=2)
         needed = np.where(shape > sd, _CLEAR, _CLEAR_TAIL) * sd
         believe = np.abs(fractions - shape) > needed
         mass = np.where(believe, np.maximum(fractions, 0.0), shape)

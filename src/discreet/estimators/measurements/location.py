@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,22 +12,47 @@ from discreet.data._arrays import Float, IntArray
 from discreet.data.records import Chunk
 from discreet.estimators._allocation import LOCATION
 from discreet.postprocessing.magnitude import BINS, Factors, MagnitudeHistogram, bin_numbers
+from discreet.postprocessing.tails import SIDES, Overlap, Tails, signed_bins
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import Ball, Cells, Interval, MeanSquare
 
 RowMap = Callable[[Chunk], Float]
+# Largest distance of an outcome from its centre.
+_REACH = 2.0
+# Share of the outcomes at one value from which on the others' shape says little about how far they reach.
+_ATOM = 0.2
+# Arms that are equally likely.
+_EVEN = Overlap.of(np.array([0.5]), np.array([1.0]), 0.5, 0.5)
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where and how wide the outcome is, and how many are treated."""
+    """Where and how wide the outcome is, how many are treated, and how many outcomes are at the ends of the range.
+
+    ``ends`` are shares of all records: a row for controls and one for the treated; outcomes at the lower end, inside
+    and at the upper end.
+    """
 
     treated: float
     treated_noise: float
     centre: float
     noise: float
     magnitude: MagnitudeHistogram
+    ends: Float
+    ends_noise: float
+    tails: Tails
+
+    @property
+    def atomic(self) -> bool:
+        """Whether many outcomes have one value: then the others' distance from it is unknown until they are seen."""
+        return has_atoms(self.ends, self.ends_noise)
+
+
+def has_atoms(ends: Float, noise: float) -> bool:
+    """Whether clearly more than a fifth of the outcomes are at one end of the range, or noise hides whether they are."""
+    at_ends = float(max(ends[:, 0].sum(), ends[:, 2].sum()))
+    return at_ends + 2.0 * noise > _ATOM
 
 
 def locate(gate: Gate, share: float, *beside: Query) -> Location:
@@ -36,12 +62,15 @@ def locate(gate: Gate, share: float, *beside: Query) -> Location:
     """
     n = gate.n
     first = (
-        Query("share of treated", LOCATION["share of treated"] * share, Interval(0.0, 1.0), lambda c: c.t),
+        Query("arms and ends of the outcome", LOCATION["arms and ends of the outcome"] * share, Cells((6,)), _arms_and_ends),
         Query("outcome mean and square", LOCATION["outcome mean and square"] * share, MeanSquare(1.0), lambda c: c.y),
     )
     gate.prepare(*first, *beside)
-    treated, outcome = gate.ask(*first)
+    counts, outcome = gate.ask(*first)
+    ends, ends_noise = counts.value.reshape(2, 3) / n, float(counts.sd) / n
     low, high = gate.bounds.propensity
+    # The number of records is known, so that half of the difference has less noise than a sum.
+    treated = 0.5 + float(ends[1].sum() - ends[0].sum()) / 2.0
     centre = float(np.clip(outcome.value[0] / n, -1.0, 1.0))
     noise = float(np.asarray(outcome.sd)[0]) / n
     wide = float(np.sqrt(np.clip(outcome.value[1] / n - centre**2, max(2.0 * noise, 1e-6), 1.0)))
@@ -53,17 +82,31 @@ def locate(gate: Gate, share: float, *beside: Query) -> Location:
             lambda c: c.y - centre,
         )
     )
-    centre += float(again.value) / n
-    magnitude = measure_magnitude(
-        gate, "outcome magnitude", LOCATION["outcome magnitude"] * share, lambda c: c.y - centre, 2.0
+    centre = float(np.clip(centre + float(again.value) / n, -1.0, 1.0))
+    (bins,) = gate.ask(
+        Query(
+            "outcome magnitude",
+            LOCATION["outcome magnitude"] * share,
+            Cells((SIDES,)),
+            lambda c: signed_bins(c.y - centre, _REACH),
+        )
     )
+    tails = Tails.fit(bins.value / n, float(bins.sd) / n, _REACH, atomic=has_atoms(ends, ends_noise))
     return Location(
-        treated=float(np.clip(float(treated.value) / n, low, high)),
-        treated_noise=float(treated.sd) / n,
+        treated=float(np.clip(treated, low, high)),
+        treated_noise=1.5**0.5 * ends_noise,
         centre=centre,
         noise=float(again.sd) / n,
-        magnitude=magnitude,
+        magnitude=tails.magnitude,
+        ends=ends,
+        ends_noise=ends_noise,
+        tails=tails,
     )
+
+
+def _arms_and_ends(c: Chunk) -> IntArray:
+    """Cell of each record: its arm, and whether its outcome is at the lower end of the range, inside, or at the upper."""
+    return 3 * (c.t > 0.0) + np.where(c.y <= -1.0, 0, np.where(c.y >= 1.0, 2, 1))
 
 
 def measure_magnitude(
@@ -97,14 +140,25 @@ def read_sides(gate: Gate, question: Query, ceiling: float) -> MagnitudeHistogra
     return MagnitudeHistogram.fit(below + above, sd, ceiling).with_sides(above - below, sd)
 
 
-def pilot_effect(gate: Gate, share: float, location: Location) -> float:
-    """Difference of the arms' means, residuals clipped: a first, confounded guess that only centres what follows."""
-    clip = 2.5 * location.magnitude.scale
+class Pilot(NamedTuple):
+    """A first, confounded guess at the effect, which only centres what follows, and its noise."""
+
+    effect: float
+    noise: float
+
+
+def pilot_effect(gate: Gate, share: float, location: Location) -> Pilot:
+    """Difference of the arms' means, residuals clipped alike."""
+    reach = (1.0 + location.centre, 1.0 - location.centre)
+    unit = gate.noise_sd(Ball(1.0, 2), share) / gate.n
+    clip = location.tails.clip(unit, _EVEN, reach)
 
     def rows(c: Chunk) -> Float:
-        residual = np.clip(c.y - location.centre, -clip, clip)
+        residual = np.clip(c.y - location.centre, -clip.low / 2.0, clip.high / 2.0)
         return np.column_stack([c.t * residual, (1.0 - c.t) * residual])
 
-    (sums,) = gate.ask(Query("arm means", share, Ball(clip, 2), rows))
-    means = sums.value / gate.n / np.maximum([location.treated, 1.0 - location.treated], 0.02)
-    return float(np.clip(means[0] - means[1], -3.0 * location.magnitude.scale, 3.0 * location.magnitude.scale))
+    radius = max(clip.low, clip.high) / 2.0
+    (sums,) = gate.ask(Query("arm means", share, Ball(radius, 2), rows))
+    shares = np.maximum([location.treated, 1.0 - location.treated], 0.02)
+    means = np.clip(sums.value / gate.n / shares, -radius, radius)
+    return Pilot(float(means[0] - means[1]), float(sums.sd) / gate.n * float(np.hypot(*(1.0 / shares))))

@@ -100,6 +100,16 @@ class Answers(NamedTuple):
         return c.y - self.prognosis - (c.t - 1.0 + self.e) * self.effect
 
 
+def mean_model(location: Location, effect: float) -> Callable[[Chunk], Answers]:
+    """Models without covariates: the share of treated, or the known design, and the arms' means."""
+
+    def look_up(c: Chunk) -> Answers:
+        e = c.e if c.e is not None else np.full(len(c.t), location.treated)
+        return Answers(e, location.centre + (1.0 - location.treated - e) * effect, np.full(len(e), effect))
+
+    return look_up
+
+
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """Public model of the prognosis f = (1 - e) mu_1 + e mu_0: features, and an effect linear in some of them.

@@ -1,49 +1,43 @@
-"""The last round through the gate: mean and variance of the doubly robust score, by models that are public then.
+"""The last rounds through the gate: residuals and the doubly robust score, by models that are public then.
 
 Diameters: docs/proofs/ate.md.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Protocol
 
 import numpy as np
 
-from discreet.data._arrays import Float
+from discreet.data._arrays import Float, IntArray
 from discreet.data.records import Chunk
-from discreet.estimators.measurements.location import Location, RowMap, measure_magnitude
-from discreet.estimators.measurements.nuisances import Outcome
-from discreet.postprocessing.magnitude import Factors
+from discreet.estimators.measurements.location import Location
+from discreet.estimators.measurements.nuisances import Answers
+from discreet.postprocessing.magnitude import BINS, bin_numbers
+from discreet.postprocessing.tails import SIDES, Clip, Overlap, Tails, signed_bins
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
-from discreet.privacy.sensitivity.sets import MeanSquare
+from discreet.privacy.sensitivity.sets import Cells, MeanSquare
 
-
-def aipw_score(y: Float, t: Float, propensity: Float, prognosis: Float) -> Float:
-    """Augmented inverse-propensity score, (t - e)(y - f) / (e (1 - e)).
-
-    With f = (1 - e) mu_1 + e mu_0 this is the usual doubly robust score; its mean is the average effect if either e
-    or f is right, and otherwise misses by E[(pi - e)(f* - f) / (e (1 - e))]: docs/proofs/ate.md.
-    """
-    return (t - propensity) / (propensity * (1.0 - propensity)) * (y - prognosis)
-
-
-def aipw_score_bound(outcome_width: float, min_propensity: float) -> float:
-    """Largest |score| of one record when outcome and prognosis are clipped. Proof: docs/proofs/ate.md."""
-    return outcome_width / min_propensity
-
-
-# Part of the mean that lies beyond the clip which the interval allows for as a bias.
-_ALLOW = 0.35
+# A prognosis is held below this many times the outcome's mean, counted from the nearer end of its range.
+_PROGNOSIS = 5.0
 # Largest ratio of noise to sampling error at which a score goes unclipped.
 _FREE_NOISE = 0.3
+
+
+class ScoreModel(Protocol):
+    """Public models of treatment and outcome: what they say of each record."""
+
+    def __call__(self, c: Chunk) -> Answers: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
     """Mean and variance of the clipped score, the noise of the mean, and what clipping may have hidden.
 
-    ``lost`` is the part of the score's size that was clipped: by so much the mean stays behind when its centre is off.
+    ``lost`` is the part of the records that were clipped: by so much the mean stays behind when its centre is off.
     """
 
     mean: float
@@ -53,26 +47,94 @@ class Score:
     lost: float
 
 
-def measure_score(
-    gate: Gate,
-    share: float,
-    magnitude_share: float,
-    rows: RowMap,
-    centre: float,
-    ceiling: float,
-    factors: Factors | None = None,
-) -> Score:
-    """The last round: the score around a public centre, clipped by its magnitude, with its free second moment."""
-    n = gate.n
-    magnitude = measure_magnitude(
-        gate, "score magnitude", magnitude_share, lambda c: rows(c) - centre, ceiling, factors
-    )
-    clip, hidden = magnitude.clip(gate.noise_sd(MeanSquare(1.0), share) / n, lopsided=True)
-    clip = min(clip, ceiling)
-    # The second moment is noisy: never far below what the histogram says.
-    least = min(0.004 * clip**2, 0.25 * magnitude.scale**2)
-    score = _score_within(gate, share, rows, centre, clip, least)
-    return replace(score, hidden=_ALLOW * hidden, lost=min(1.0, hidden / magnitude.mean))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreRounds:
+    """The doubly robust score (t - e)(y - f) / (e (1 - e)), its residuals clipped alike in both arms.
+
+    With f = (1 - e) mu_1 + e mu_0 it is the usual one; its mean is the average effect if either e or f is right, and
+    otherwise misses by E[(pi - e)(f* - f) / (e (1 - e))]. It equals effect + w r with r = y - f - (t - 1 + e) effect,
+    for any number called effect and w = (t - e) / (e (1 - e)): docs/proofs/ate.md, equation 1. What is clipped is
+    r / min(e, 1 - e), to [-low, high] in both arms, so that what is estimated remains an effect: that on an outcome
+    whose residuals are capped.
+
+    Parameters
+    ----------
+    look_up
+        Public models of each record.
+    effect
+        A public guess at the effect.
+    overlap
+        Probabilities of treatment by these models.
+    prognosis
+        Lowest and highest prognosis.
+    """
+
+    look_up: ScoreModel
+    effect: float
+    overlap: Overlap
+    prognosis: tuple[float, float]
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """Largest residual below and above zero: outcomes and models are clipped."""
+        low, high = self.prognosis
+        return 1.0 + high + abs(self.effect), 1.0 - low + abs(self.effect)
+
+    def residual(self, c: Chunk, answers: Answers) -> Float:
+        """What prognosis and effect leave unexplained."""
+        return c.y - np.clip(answers.prognosis, *self.prognosis) - (c.t - 1.0 + answers.e) * self.effect
+
+    def measure_tails(self, gate: Gate, share: float, *, atomic: bool) -> Tails:
+        """How residuals are distributed."""
+        ceiling = max(self.reach)
+
+        def rows(c: Chunk) -> IntArray:
+            return signed_bins(self.residual(c, self.look_up(c)), ceiling)
+
+        (bins,) = gate.ask(Query("residual tails", share, Cells((SIDES,)), rows))
+        return Tails.fit(bins.value / gate.n, float(bins.sd) / gate.n, ceiling, atomic=atomic)
+
+    def measure(self, gate: Gate, share: float, tails: Tails | None) -> Score:
+        """Mean and free second moment of the score; without ``tails`` nothing is clipped."""
+        low, high = (far / self.overlap.least for far in self.reach)
+        clip = Clip(low, high, 0.0, 0.0)
+        if tails is not None:
+            clip = tails.clip(gate.noise_sd(MeanSquare(1.0), share) / gate.n, self.overlap, self.reach)
+        bottom, top = (float(end) for end in self.overlap.ends(np.array(clip.low), np.array(clip.high)))
+        middle, half = (top + bottom) / 2.0, (top - bottom) / 2.0
+
+        def rows(c: Chunk) -> Float:
+            answers = self.look_up(c)
+            smaller = np.minimum(answers.e, 1.0 - answers.e)
+            weight = np.where(c.t > 0.0, 1.0 / answers.e, -1.0 / (1.0 - answers.e))
+            return weight * np.clip(self.residual(c, answers), -clip.low * smaller, clip.high * smaller) - middle
+
+        (sums,) = gate.ask(Query("score", share, MeanSquare(half), rows))
+        mean, square = sums.value / gate.n
+        noise, square_noise = np.asarray(sums.sd) / gate.n
+        # What noise may hide of the second moment counts.
+        variance = max(float(square - mean**2), 0.0) + float(square_noise)
+        return Score(self.effect + middle + float(mean), variance, float(noise), clip.hidden, clip.lost)
+
+
+def design_overlap(gate: Gate, share: float, propensity: Any, treated: float) -> Overlap:
+    """How likely records were to be in either arm, where that is known: one number, or asked of the records."""
+    if isinstance(propensity, Real):
+        return Overlap.of(np.array([float(propensity)]), np.ones(1), float(propensity), float(propensity))
+    low, high = gate.bounds.propensity
+
+    def rows(c: Chunk) -> IntArray:
+        e = np.full(len(c.t), treated) if c.e is None else c.e
+        return bin_numbers(np.minimum(e, 1.0 - e), 0.5)
+
+    (counts,) = gate.ask(Query("known propensities", share, Cells((BINS,)), rows))
+    return Overlap.from_bins(counts.value / gate.n, float(counts.sd) / gate.n, low, high)
+
+
+def prognosis_range(location: Location) -> tuple[float, float]:
+    """Where a prognosis is held: of an outcome whose mean is near one end of its range, no further from that end."""
+    below, above = 1.0 + location.centre + 3.0 * location.noise, 1.0 - location.centre + 3.0 * location.noise
+    return max(-1.0, 1.0 - _PROGNOSIS * above), min(1.0, _PROGNOSIS * below - 1.0)
 
 
 def clips_nothing(gate: Gate, share: float, ceiling: float, location: Location) -> bool:
@@ -80,43 +142,3 @@ def clips_nothing(gate: Gate, share: float, ceiling: float, location: Location) 
     noise = gate.noise_sd(MeanSquare(ceiling), share) / gate.n
     varies = location.treated * (1.0 - location.treated)
     return noise <= _FREE_NOISE * float(np.sqrt(location.magnitude.clipped_square(2.0) / (gate.n * varies)))
-
-
-def unclipped_score(gate: Gate, share: float, rows: RowMap, centre: float, ceiling: float, location: Location) -> Score:
-    """The last round where `clips_nothing` says so: its magnitude is not released, and nothing is hidden."""
-    return _score_within(gate, share, rows, centre, ceiling + abs(centre), 0.25 * location.magnitude.scale**2)
-
-
-def _score_within(gate: Gate, share: float, rows: RowMap, centre: float, clip: float, least: float) -> Score:
-    """Mean of the clipped score, the noise of the mean, and the variance, which is at least what is given."""
-    (sums,) = gate.ask(Query("score", share, MeanSquare(clip), lambda c: rows(c) - centre))
-    mean, square = sums.value / gate.n
-    noise = float(np.asarray(sums.sd)[0]) / gate.n
-    return Score(centre + float(mean), max(float(square - mean**2), least), noise, 0.0, 0.0)
-
-
-def small_sample_error(gate: Gate, location: Location) -> float:
-    """Allowance for what first-order formulas miss where the budget is small for the smaller arm (a public rule).
-
-    It falls with the third power of n mu times the smaller arm's share, and is negligible from a few hundred on.
-    """
-    information = gate.n * (gate.budget.epsilon if gate.pure else gate.mu)
-    smaller = 2.0 * information * min(location.treated, 1.0 - location.treated)
-    # The outcome's range says all there is to say.
-    return min(location.magnitude.scale * (45.0 / max(smaller, 1.0)) ** 3, 2.0)
-
-
-def score_factor(t: Float, e: Float) -> Float:
-    """What the score multiplies a residual by."""
-    return np.abs((t - e) / (e * (1.0 - e)))
-
-
-def score_rows(outcome: Outcome) -> RowMap:
-    """AIPW score of each record, prognosis held to a little more than the outcome's range."""
-    look_up = outcome.answers
-
-    def rows(c: Chunk) -> Float:
-        e, prognosis, _ = look_up(c)
-        return aipw_score(c.y, c.t, e, np.clip(prognosis, -1.2, 1.2))
-
-    return rows

@@ -179,7 +179,7 @@ def private_models(gate: Gate, known: float | None) -> PrivateModels:
     share = PRIVATE_SHARES if known is None else PRIVATE_SHARES_BY_DESIGN
     marginals = marginal_questions(gate.bounds.columns, share["marginals"])
     where = locate(gate, share["location"], *marginals)
-    pilot = pilot_effect(gate, share["pilot"], where)
+    pilot = pilot_effect(gate, share["pilot"], where).effect
     size = size_for(gate.n * gate.mu, gate.bounds.p)
     features = Features(build_basis(gate, marginals, size), gate.n)
     first = nuisance_questions(gate, share["models"], features, where, pilot, known is not None)
