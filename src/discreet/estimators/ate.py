@@ -191,7 +191,7 @@ def _measure_score(
     """The score of all records, and the shares that this mode of measuring it has."""
     model = outcome.propensity
     if model.known:
-        overlap = design_overlap(gate, allocation["known propensities"], design, location.treated)
+        overlap = design_overlap(gate, allocation, design, location.treated)
     else:
         overlap = Overlap.of(model.on_reference, np.ones(len(model.on_reference)), model.low, model.high)
     rounds = ScoreRounds(

@@ -100,7 +100,7 @@ class DifferenceInMeans(TableFits[Release], AverageResult, BaseEstimator):  # ty
         treated, pilot = location.treated, pilot_effect(gate, allocation["arm means"], location)
         look_up = mean_model(location, pilot.effect)
         design = self.propensity if known else treated
-        overlap = design_overlap(gate, allocation["known propensities"], design, treated)
+        overlap = design_overlap(gate, allocation, design, treated)
         rounds = ScoreRounds(
             look_up=look_up, effect=pilot.effect, overlap=overlap, prognosis=prognosis_range(location)
         )

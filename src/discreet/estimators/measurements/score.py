@@ -13,6 +13,7 @@ import numpy as np
 
 from discreet.data._arrays import Float, IntArray
 from discreet.data.records import Chunk
+from discreet.estimators._allocation import Allocation
 from discreet.estimators.measurements.location import Location
 from discreet.estimators.measurements.nuisances import Answers
 from discreet.postprocessing.magnitude import BINS, bin_numbers
@@ -117,7 +118,7 @@ class ScoreRounds:
         return Score(self.effect + middle + float(mean), variance, float(noise), clip.hidden, clip.lost)
 
 
-def design_overlap(gate: Gate, share: float, propensity: Any, treated: float) -> Overlap:
+def design_overlap(gate: Gate, allocation: Allocation, propensity: Any, treated: float) -> Overlap:
     """How likely records were to be in either arm, where that is known: one number, or asked of the records."""
     if isinstance(propensity, Real):
         return Overlap.of(np.array([float(propensity)]), np.ones(1), float(propensity), float(propensity))
@@ -127,7 +128,7 @@ def design_overlap(gate: Gate, share: float, propensity: Any, treated: float) ->
         e = np.full(len(c.t), treated) if c.e is None else c.e
         return bin_numbers(np.minimum(e, 1.0 - e), 0.5)
 
-    (counts,) = gate.ask(Query("known propensities", share, Cells((BINS,)), rows))
+    (counts,) = gate.ask(Query("known propensities", allocation["known propensities"], Cells((BINS,)), rows))
     return Overlap.from_bins(counts.value / gate.n, float(counts.sd) / gate.n, low, high)
 
 
