@@ -14,9 +14,8 @@ _HEAD = """\
 # records: the smallest or largest value of a column is somebody's value. Remove the # in front of what you fill in.
 # Values outside a range are clipped to it. A guess that is too narrow costs accuracy, never privacy.
 
-# Range of the outcome, or the two labels of a binary one, the event second.
+# Range of the outcome; of a binary one its two labels, the event second: {levels = ["no", "yes"]}
 # outcome = {low = 0, high = 100}
-# outcome = {levels = ["no", "yes"]}
 
 # Smallest and largest probability of treatment that anyone can have.
 propensity = {low = 0.05, high = 0.95}
