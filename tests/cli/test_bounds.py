@@ -92,6 +92,14 @@ def test_what_is_filled_in_is_read(tmp_path):
     assert bounds.names == ("age",)
 
 
+def test_a_binary_outcome_is_filled_in_as_the_template_says(tmp_path):
+    (tmp_path / "study.csv").write_text("age\n1\n")
+    text = template(tmp_path / "study.csv", leave_out=("age",))
+    assert '{levels = ["no", "yes"]}' in text
+    filled = text.replace("# outcome = {low = 0, high = 100}", 'outcome = {levels = ["no", "yes"]}')
+    assert Bounds.from_toml(filled) == Bounds(outcome=["no", "yes"])
+
+
 @given(st.text(min_size=1))
 def test_any_column_name_makes_valid_toml(name):
     assert tomllib.loads(_part(name, None)) == {"covariates": {name: {}}}

@@ -46,16 +46,16 @@ def specs(draw: st.DrawFn) -> Range | Levels:
 
 @st.composite
 def all_bounds(draw: st.DrawFn) -> Bounds:
-    low, high = draw(pairs)
     covariates: Any = draw(
         st.none() | st.dictionaries(st.text(min_size=1), specs(), max_size=4) | st.lists(specs(), max_size=4)
     )
+    ends: Any = draw(st.sampled_from([tuple(draw(pairs)), [0, 1], [True, False], ["no", "yes"], [-1, 2.5]]))
     return Bounds(
-        outcome=(low, high),
+        outcome=ends,
         covariates=covariates,
         propensity=draw(st.sampled_from([(0.05, 0.95), (1e-5, 0.3), (0.5, 0.6)])),
         treatment=draw(st.sampled_from([None, (0, 1), ("control", "treated"), (True, False)])),
-        outcome_fill=draw(st.sampled_from([None, low, high])),
+        outcome_fill=draw(st.sampled_from([None, *ends])),
     )
 
 

@@ -119,6 +119,17 @@ def test_keys_survive_a_move_and_another_name(name, ledger):
         assert wanted(calls()[name], ledger) == replace(before, about=before.about | {"method": "Renamed"})
 
 
+def test_a_binary_outcome_has_a_key_of_its_own_and_a_range_keeps_its(ledger):
+    ranged, binary = (calls()["ate"], ATE(epsilon=1.0, delta=1e-6, bounds=replace(BOUNDS, outcome=[0, 1])))
+    assert wanted(ranged, ledger).legacy == KEYS["ate"]
+    assert len({wanted(each, ledger).same for each in (ranged, binary)}) == 2
+    # Frozen: a ledger is read for ever.
+    words = [method_words(each)["parameters"]["bounds"] for each in (ranged, binary)]
+    assert words[0]["outcome"] == {"low": 0.0, "high": 1.0}
+    assert words[1] == words[0] | {"outcome": {"levels": [0, 1]}}
+    assert list(words[0]) == ["outcome", "propensity", "covariates"]
+
+
 def grown(base):
     """A class as it may be later: with one more parameter, under the same id."""
 

@@ -92,6 +92,19 @@ def test_a_file_has_its_fields_in_the_order_of_the_class(name):
     assert written == ["format", "version", *(part for part in declared if part in written)]
 
 
+def test_a_binary_outcome_is_in_the_file_by_its_labels_and_a_range_as_before(tmp_path):
+    binary, ranged = (HOME / f"discreet-release.v1{end}.json" for end in ("-binary", ""))
+    assert json.loads(binary.read_text())["bounds"]["outcome"] == {"levels": ["no", "yes"], "fill": "no"}
+    assert json.loads(ranged.read_text())["bounds"]["outcome"].keys() == {"low", "high"}
+    release = discreet.load(binary)
+    assert release.bounds.binary
+    assert not discreet.load(ranged).bounds.binary
+    assert "outcomes were coded as 0 (no) and 1 (yes), and covariates (age and sex) clipped" in release.methods()
+    assert "no (no event), yes (event); missing counts as no" in render_page(release)
+    release.save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == binary.read_bytes()
+
+
 def test_first_effects_by_segment_call_their_moments_what_they_are_now():
     old = json.loads((HOME / "discreet-uplift.v1.json").read_text())
     new = json.loads((HOME / "discreet-uplift.v2.json").read_text())

@@ -302,6 +302,7 @@ def test_raising_a_cap_takes_two_curators(site):
         ({"bounds": "outcome = 3"}, "outcome"),
         ({"bounds": "outcome = {low = 0, high = 40}\n[covariates.height]\nlow = 1\nhigh = 2\n"}, "no column"),
         ({"bounds": "outcome = {low = 0, high = 40}\n[covariates.sex]\nlevels = ['a', 'b']\n"}, "declared levels"),
+        ({"bounds": "outcome = {levels = [0, 1]}"}, "one of the two labels"),
         ({"bounds": "["}, "TOML"),
         ({"epsilon": "much"}, "epsilon"),
         ({"title": ""}, "title"),

@@ -83,6 +83,15 @@ def table_of(records: list[Record], bounds: Bounds) -> Table:
     return Table(np.array([record.y for record in records], dtype=np.float64), np.array(treatment), x)
 
 
+def labelled(y: Any, bounds: Bounds) -> Any:
+    """Outcomes as the bounds declare them: of binary ones, the labels in place of 0 and 1."""
+    levels = bounds.outcome_levels
+    if levels is None:
+        return y
+    values = [levels.levels[int(each)] if each in (0.0, 1.0) else None if math.isnan(each) else each for each in y]
+    return np.array(values, dtype=object) if levels.is_text else np.array(values, dtype=np.float64)
+
+
 def base(bounds: Bounds, n: int, kind: str, rng: Any, *, binary: bool = False) -> Table:
     """An ordinary study; one in which nearly everybody is alike; few treated and heavy tails; one treated record.
 
@@ -107,7 +116,7 @@ def base(bounds: Bounds, n: int, kind: str, rng: Any, *, binary: bool = False) -
     y = np.clip((low + high) / 2 + size * (0.5 * drive + treated + noise), low, high)
     if kind == STEEP:
         y = low + (high - low) * u[:, 1 % bounds.p]
-    y = np.where(y > (low + high) / 2, high, low) if binary else y
+    y = np.where(y > (low + high) / 2, high, low) if binary or bounds.binary else y
     arms = bounds.arms.levels
     return table_of(
         [
@@ -122,7 +131,7 @@ def extremes(bounds: Bounds, *, binary: bool = False) -> list[Record]:
     """Admissible records at the ends of what is declared, and beyond: outcomes, arms, leverage."""
     low, high = bounds.outcome
     outcomes = {"low": low, "high": high, "middle": (low + high) / 2, "far": _FAR}
-    if binary:
+    if binary or bounds.binary:
         outcomes = {"low": low, "high": high}
     places: dict[str, tuple[Any, ...]] = {
         "in the middle": tuple(_at(bounds, j, 0.5) for j in range(bounds.p)),
@@ -172,7 +181,7 @@ def mutant(record: Record, bounds: Bounds, rng: Any, *, binary: bool = False) ->
             changed = replace(changed, t=bounds.arms.levels[int(rng.randint(0, 2))])
         elif what == -1:
             low, high = bounds.outcome
-            u = float(rng.randint(0, 2)) if binary or rng.uniform() < 0.5 else rng.uniform()
+            u = float(rng.randint(0, 2)) if binary or bounds.binary or rng.uniform() < 0.5 else rng.uniform()
             changed = replace(changed, y=low + u * (high - low))
         else:
             u = float(rng.randint(0, 2)) if rng.uniform() < 0.5 else rng.uniform()
@@ -186,7 +195,7 @@ def mutant(record: Record, bounds: Bounds, rng: Any, *, binary: bool = False) ->
 def random_record(bounds: Bounds, rng: Any, *, binary: bool = False) -> Record:
     """Any admissible record."""
     low, high = bounds.outcome
-    y = low + (high - low) * (float(rng.randint(0, 2)) if binary else rng.uniform())
+    y = low + (high - low) * (float(rng.randint(0, 2)) if binary or bounds.binary else rng.uniform())
     x = tuple(_at(bounds, j, rng.uniform()) for j in range(bounds.p))
     return Record(y, bounds.arms.levels[int(rng.randint(0, 2))], x, "drawn at random")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.audit._neighbours import Record, extremes, mutant, random_record, table_of
+from discreet.audit._neighbours import Record, extremes, labelled, mutant, random_record, table_of
 from discreet.audit._tape import Tape
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
@@ -108,7 +108,9 @@ class Pool:
         along = [start.record(place) for place in range(min(12, start.n))]
         table = table_of([*records, *along], self.bounds)
         x = table.x if self.bounds.p else None
-        held = ArrayRecords.of(table.y, table.t, x, bounds=self.bounds, propensity=self.propensity)
+        held = ArrayRecords.of(
+            labelled(table.y, self.bounds), table.t, x, bounds=self.bounds, propensity=self.propensity
+        )
         chunks = list(held._chunks())
         parts = [np.concatenate([getattr(c, name) for c in chunks])[: len(records)] for name in ("y", "t", "x")]
         e = None if chunks[0].e is None else np.concatenate([c.e for c in chunks if c.e is not None])[: len(records)]

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.audit._neighbours import Table
+from discreet.audit._neighbours import Table, labelled
 from discreet.data._arrays import Float, IntArray
 from discreet.data.in_memory import ArrayRecords
 from discreet.exceptions import DiscreetError, InvalidInput
@@ -139,7 +139,7 @@ def _as_they_came(source: Any, table: Table) -> bool:
     if not isinstance(source, Part):
         return False
     x = table.x if table.x.shape[1] else None
-    whole = gather(ArrayRecords.of(table.y, table.t, x, bounds=source.bounds))
+    whole = gather(ArrayRecords.of(labelled(table.y, source.bounds), table.t, x, bounds=source.bounds))
     if source.rows.x.shape[1] != whole.x.shape[1]:
         return False
     known = {(y, t, *row) for y, t, row in zip(whole.y, whole.t, whole.x.tolist(), strict=True)}

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.audit._neighbours import Table
+from discreet.audit._neighbours import Table, labelled
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.exceptions import InvalidInput
@@ -138,7 +138,7 @@ def fitted(estimator: Any, table: Table, **extra: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnprovedClaim)
         x = table.x if table.x.shape[1] else None
-        return fresh(estimator).fit(table.y, table.t, X=x, **extra)
+        return fresh(estimator).fit(labelled(table.y, estimator.bounds), table.t, X=x, **extra)
 
 
 def name_of(estimator: Any) -> str:

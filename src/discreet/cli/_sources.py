@@ -38,10 +38,11 @@ def reading(
     from discreet.data.filters import conditions
 
     bounds = estimator.bounds
-    specs = {rows["treatment"]: bounds.arms, **dict(zip(bounds.names, bounds.columns, strict=True))}
+    specs = {rows["outcome"]: bounds.outcome_column, rows["treatment"]: bounds.arms}
+    specs |= dict(zip(bounds.names, bounds.columns, strict=True))
     numeric = {name for name, spec in specs.items() if not (isinstance(spec, Levels) and spec.is_text)}
     numeric |= {condition.column for condition in conditions(rows.get("where")) if not condition.is_text}
     numeric |= {rows["sample_by"]} if "sample_by" in rows else set()
-    numeric |= {rows["outcome"], *([estimator.propensity] if isinstance(estimator.propensity, str) else [])}
+    numeric |= {estimator.propensity} if isinstance(estimator.propensity, str) else set()
     with session(spark) as cluster:
         yield read(cluster, source, sorted(numeric)), rows

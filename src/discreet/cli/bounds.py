@@ -14,7 +14,7 @@ _HEAD = """\
 # records: the smallest or largest value of a column is somebody's value. Remove the # in front of what you fill in.
 # Values outside a range are clipped to it. A guess that is too narrow costs accuracy, never privacy.
 
-# Range of the outcome.
+# Range of the outcome; of a binary one its two labels, the event second: {levels = ["no", "yes"]}
 # outcome = {low = 0, high = 100}
 
 # Smallest and largest probability of treatment that anyone can have.

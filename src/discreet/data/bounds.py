@@ -5,11 +5,12 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from discreet.data._arrays import Level
+from discreet.data.binary import BinaryRange, binary_levels
 from discreet.data.columns import Levels, Range, finite, is_data
 from discreet.exceptions import InvalidInput, MissingBounds
 
@@ -46,8 +47,10 @@ class Bounds:
 
     Parameters
     ----------
-    outcome : (low, high)
-        Range of the outcome.
+    outcome : (low, high) or [no event, event]
+        A tuple is the range of the outcome. A list declares a binary outcome by its two labels, such as ``[0, 1]`` or
+        ``["no", "yes"]``: the second is the event, and effects are differences of its probability. Records with
+        any other outcome are refused.
     covariates : dict or list, optional
         For each column a pair ``(low, high)``, a list of levels, a `Range` or a `Levels`. A dictionary names the
         columns; a list declares them by position.
@@ -55,7 +58,7 @@ class Bounds:
         Smallest and largest probability of treatment.
     treatment : (control, treated), optional
         The two labels of the treatment column, if they are not 0 and 1 or booleans.
-    outcome_fill : float, optional
+    outcome_fill : float, or a label, optional
         What a missing outcome counts as. Without it, missing outcomes are refused.
 
     Privacy
@@ -78,6 +81,14 @@ class Bounds:
     <BLANKLINE>
     [covariates.sex]
     levels = ["f", "m"]
+
+    A binary outcome is the range (0, 1) to everything that computes:
+
+    >>> died = dc.Bounds(outcome=["no", "yes"])
+    >>> died.binary, died.outcome_width, died.outcome == (0, 1)
+    (True, 1.0, True)
+    >>> died.outcome
+    ['no', 'yes']
     """
 
     # The default exists so that a forgotten outcome is MissingBounds, which says what to do, and no TypeError.
@@ -85,7 +96,21 @@ class Bounds:
     covariates: Mapping[str, Declared] | Sequence[Declared] | None = None
     propensity: tuple[float, float] = (0.05, 0.95)
     treatment: tuple[Level, Level] | None = None
-    outcome_fill: float | None = None
+    outcome_fill: Level | None = None
+    # Follows from the outcome. It is a field so that [0, 1] and (0, 1), whose numbers are the same, are not equal.
+    outcome_levels: Levels | None = field(default=None, init=False, repr=False)
+
+    if TYPE_CHECKING:
+        # An outcome may be declared as a list, and is always read as a pair of numbers.
+        def __init__(
+            self,
+            *,
+            outcome: tuple[float, float] | list[str] | list[int] | list[float] | list[bool] = ...,
+            covariates: Mapping[str, Declared] | Sequence[Declared] | None = None,
+            propensity: tuple[float, float] = (0.05, 0.95),
+            treatment: tuple[Level, Level] | None = None,
+            outcome_fill: Level | None = None,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         if self.outcome is None:
@@ -93,7 +118,8 @@ class Bounds:
                 "Bounds needs outcome=(low, high), the outcome's range: declare it, do not compute it from the data."
             )
         with _naming("outcome"):
-            outcome = Range(*_pair(self.outcome), fill=self.outcome_fill)
+            levels = binary_levels(self.outcome, self.outcome_fill)
+            outcome = _range(self.outcome, self.outcome_fill) if levels is None else None
         with _naming("propensity"):
             low, high = (finite(end, "each end") for end in _pair(self.propensity))
             if not 1e-6 <= low < high <= 1 - 1e-6:
@@ -106,8 +132,13 @@ class Bounds:
                 raise InvalidInput("treatment=(control, treated) takes two labels: name the control label first.")
             with _naming("treatment"):
                 object.__setattr__(self, "treatment", Levels(tuple(treatment)).levels)
-        object.__setattr__(self, "outcome", (outcome.low, outcome.high))
-        object.__setattr__(self, "outcome_fill", outcome.fill)
+        if outcome is not None:
+            object.__setattr__(self, "outcome", (outcome.low, outcome.high))
+            object.__setattr__(self, "outcome_fill", outcome.fill)
+        if levels is not None:
+            object.__setattr__(self, "outcome", BinaryRange(levels.levels))
+            object.__setattr__(self, "outcome_fill", levels.fill)
+        object.__setattr__(self, "outcome_levels", levels)
         object.__setattr__(self, "propensity", (low, high))
         object.__setattr__(self, "covariates", _covariates(self.covariates))
 
@@ -135,9 +166,22 @@ class Bounds:
         return len(self.covariates or ())
 
     @property
+    def binary(self) -> bool:
+        """Whether the outcome is declared by two labels."""
+        return self.outcome_levels is not None
+
+    @property
+    def outcome_column(self) -> Spec:
+        """The outcome as its column holds it: two labels, the event second, or numbers in a range."""
+        return self.outcome_range if self.outcome_levels is None else self.outcome_levels
+
+    @property
     def outcome_range(self) -> Range:
-        """The outcome as a column."""
-        return Range(*self.outcome, fill=self.outcome_fill)
+        """The outcome as a column of numbers, which of a binary one are 0 and 1."""
+        fill: Any = self.outcome_fill
+        if self.outcome_levels is not None and fill is not None:
+            fill = self.outcome_levels.levels.index(fill)
+        return Range(*self.outcome, fill=fill)
 
     @property
     def outcome_width(self) -> float:
@@ -157,7 +201,7 @@ class Bounds:
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready dictionary."""
         out: dict[str, Any] = {
-            "outcome": _spec_to_dict(self.outcome_range),
+            "outcome": _spec_to_dict(self.outcome_column),
             "propensity": {"low": self.propensity[0], "high": self.propensity[1]},
         }
         if self.treatment is not None:
@@ -174,8 +218,7 @@ class Bounds:
         facts = _table("The bounds", facts, {"outcome", "propensity", "treatment", "covariates"})
         given: dict[str, Any] = {}
         if "outcome" in facts:
-            outcome = _table("outcome", facts["outcome"], {"low", "high", "fill"}, {"low", "high"})
-            given |= {"outcome": (outcome["low"], outcome["high"]), "outcome_fill": outcome.get("fill")}
+            given |= _outcome_from_dict(facts["outcome"])
         for key, first, second in (("propensity", "low", "high"), ("treatment", "control", "treated")):
             if key in facts:
                 pair = _table(key, facts[key], {first, second}, {first, second})
@@ -268,9 +311,13 @@ def _spec(argument: str, declared: object) -> Spec:
     with _naming(argument):
         if isinstance(declared, list):
             return Levels(tuple(declared))
-        if isinstance(declared, tuple) and any(isinstance(end, str) for end in declared):
-            raise InvalidInput("A tuple is a range of numbers: write levels as a list.")
-        return Range(*_pair(declared))
+        return _range(declared)
+
+
+def _range(declared: object, fill: Any = None) -> Range:
+    if isinstance(declared, tuple) and any(isinstance(end, str) for end in declared):
+        raise InvalidInput("A tuple is a range of numbers: write levels as a list.")
+    return Range(*_pair(declared), fill=fill)
 
 
 def _spec_to_dict(spec: Spec) -> dict[str, Any]:
@@ -291,6 +338,16 @@ def _spec_from_dict(what: str, facts: object) -> Spec:
     facts = _table(what, facts, needed | ({"other", "fill"} if with_levels else {"fill"}), needed)
     with _naming(what):
         return Levels(**facts) if with_levels else Range(**facts)
+
+
+def _outcome_from_dict(facts: object) -> dict[str, Any]:
+    with_levels = isinstance(facts, Mapping) and "levels" in facts
+    needed = {"levels"} if with_levels else {"low", "high"}
+    outcome = _table("outcome", facts, needed | {"fill"}, needed)
+    if with_levels and not isinstance(outcome["levels"], list):
+        raise InvalidInput("outcome: levels must be a list of two labels, the event second: write them in brackets.")
+    declared = outcome["levels"] if with_levels else (outcome["low"], outcome["high"])
+    return {"outcome": declared, "outcome_fill": outcome.get("fill")}
 
 
 def _table(what: str, facts: object, known: set[str] | None = None, needed: set[str] | None = None) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from discreet.data._arrays import Codes, Float, IntArray, Values
+from discreet.data.binary import unlabelled
 from discreet.data.bounds import Bounds, Levels
 from discreet.data.columns import arrow, numbers, plain, too_large
 from discreet.data.expressions import Formula
@@ -153,7 +154,10 @@ class RecordsInMemory:
 # It neither compares nor prints its columns: they are the records themselves.
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Held:
-    """Columns whose kind is settled: numbers as they were handed over, treatment and levels as small integers."""
+    """Columns whose kind is settled: numbers as they were handed over, treatment and levels as small integers.
+
+    So is a binary outcome: 1 for the event, 0 otherwise.
+    """
 
     y: Values
     t: Codes
@@ -177,7 +181,7 @@ def hold(
 ) -> Held:
     """Settle the kind of each column, once for all passes."""
     return Held(
-        y=_settled(y, names.y),
+        y=_settled(y, names.y) if bounds.outcome_levels is None else _events(y, bounds.outcome_levels, names.y),
         t=_arms(t, bounds.arms, names.t),
         x=tuple(
             spec.codes(column, name) if isinstance(spec, Levels) else _settled(column, name)
@@ -287,6 +291,13 @@ def _arms(values: Values, arms: Levels, name: str) -> Codes:
             f"{name} must hold 0 or 1 (or booleans, or the two labels in Bounds(treatment=(control, treated))) "
             "in every record: recode it, and leave out records without a treatment."
         ) from None
+
+
+def _events(values: Values, labels: Levels, name: str) -> Codes:
+    try:
+        return labels.codes(values, name)
+    except InvalidInput:
+        raise InvalidInput(unlabelled(name)) from None
 
 
 def _settled(values: Values, name: str) -> Values:

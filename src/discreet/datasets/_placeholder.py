@@ -37,5 +37,5 @@ def dummy(bounds: Bounds, n: int = 100, *, outcome: str = "Y", treatment: str = 
             return [float(value) for value in spec.low + steps / _STEPS * spec.width]
         return [spec.levels[place] for place in rng.integers(0, len(spec.levels), size=n)]
 
-    columns = {outcome: values(bounds.outcome_range), treatment: values(bounds.arms)}
+    columns = {outcome: values(bounds.outcome_column), treatment: values(bounds.arms)}
     return columns | {name: values(spec) for name, spec in zip(bounds.names, bounds.columns, strict=True)}

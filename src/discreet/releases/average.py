@@ -18,7 +18,7 @@ from discreet.exceptions import InvalidInput
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
 from discreet.releases.protocol import Display
-from discreet.releases.wording import SUMS, columns, guarantee_words, listed, mechanism_words, rounds
+from discreet.releases.wording import SUMS, clipping_words, columns, guarantee_words, listed, mechanism_words, rounds
 
 
 def folded_critical(bias: float, alpha: float) -> float:
@@ -267,12 +267,11 @@ class Release:
 
     def methods(self) -> str:
         """A paragraph for a paper's methods section, numbers filled in."""
-        g, u, b = self.guarantee, self.uncertainty, self.bounds
+        g, u, names = self.guarantee, self.uncertainty, self.bounds.names if self.kind == "ate" else ()
         sentences = [
             f"The {_METHOD[self.kind]} from {self.records} records under differential privacy with "
             f"{guarantee_words(g)}",
-            f"Before anything was computed, outcomes were clipped to the declared range from {b.outcome[0]:g} to "
-            f"{b.outcome[1]:g}{self._adjustment_words()}.",
+            f"{clipping_words(self.bounds, names)}{self._adjustment_words()}.",
             self._mechanism_words(),
             f"The estimate is {self.text(self.estimate)} (95 % interval {self.interval_text()}).",
             f"The interval combines {listed(_error_words(u))}"
@@ -296,15 +295,13 @@ class Release:
         return f"{before}. All that was released are sums over {over}: each contribution was clipped to a fixed set"
 
     def _adjustment_words(self) -> str:
-        names = self.bounds.names
-        if self.kind != "ate" or not names:
+        if self.kind != "ate" or not self.bounds.p:
             return ""
         low, high = _pair(self.adjustment.get("trim")) or self.bounds.propensity
         known = "known by design and " if self.design == "known propensity" else ""
         basis = self.adjustment.get("basis", "none")
-        return (
-            f" and covariates ({listed(names)}) to theirs; probabilities of treatment were {known}kept between "
-            f"{low:.3g} and {high:.3g}" + (f"; the adjustment used {basis}" if basis != "none" else "")
+        return f"; probabilities of treatment were {known}kept between {low:.3g} and {high:.3g}" + (
+            f"; the adjustment used {basis}" if basis != "none" else ""
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from discreet.releases import io
 from discreet.releases.average import StudyDesign
 from discreet.releases.plots import plot_effect
 from discreet.releases.protocol import Display
-from discreet.releases.wording import columns, guarantee_words, listed, mechanism_words
+from discreet.releases.wording import clipping_words, columns, guarantee_words, mechanism_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -271,14 +271,11 @@ class EffectRelease:
 
     def methods(self) -> str:
         """A paragraph for a paper's methods section, numbers filled in."""
-        b = self.bounds
         low, high = self.ate_interval()
-        covariates = f" and covariates ({listed(b.names)}) to theirs" if b.p else ""
         sentences = [
             "The effect as a function of covariates was estimated by orthogonal moments of residuals from "
             f"{self.records} records under differential privacy with {guarantee_words(self.guarantee)}",
-            f"Before anything was computed, outcomes were clipped to the declared range from {b.outcome[0]:g} to "
-            f"{b.outcome[1]:g}{covariates}.",
+            f"{clipping_words(self.bounds, self.bounds.names)}.",
             f"The function is made of {self._words()}; coefficients were shrunk block by block.",
             mechanism_words(self.guarantee.events),
             f"Averaged over the released distribution of the covariates, the effect is {self.ate():.4g} (95 % interval "

@@ -83,13 +83,24 @@ def inline_figure(figure: Figure, description: str) -> Any:
 def bounds_rows(bounds: Bounds) -> list[tuple[str, str]]:
     """Declared bounds, a row each."""
     low, high = bounds.propensity
-    rows = [("outcome", _spec(bounds.outcome_range)), ("probability of treatment", f"{low:g} to {high:g}")]
+    rows = [("outcome", _outcome(bounds)), ("probability of treatment", f"{low:g} to {high:g}")]
     if bounds.treatment is not None:
         rows.append(("treatment", f"{bounds.treatment[0]} (control), {bounds.treatment[1]} (treated)"))
     return rows + [(f"covariate {name}", _spec(spec)) for name, spec in zip(bounds.names, bounds.columns, strict=True)]
 
 
+def _outcome(bounds: Bounds) -> str:
+    if bounds.outcome_levels is None:
+        return _spec(bounds.outcome_range)
+    first, second = bounds.outcome_levels.levels
+    return f"{first} (no event), {second} (event)" + _fill(bounds.outcome_levels)
+
+
 def _spec(spec: Spec) -> str:
     words = f"{spec.low:g} to {spec.high:g}" if isinstance(spec, Range) else ", ".join(map(str, spec.levels))
     other = "" if isinstance(spec, Range) or spec.other is None else f"; anything else counts as {spec.other}"
-    return words + other + ("" if spec.fill is None else f"; missing counts as {spec.fill}")
+    return words + other + _fill(spec)
+
+
+def _fill(spec: Spec) -> str:
+    return "" if spec.fill is None else f"; missing counts as {spec.fill}"

@@ -25,7 +25,7 @@ from discreet.releases.average import StudyDesign
 from discreet.releases.function_plots import plot_gains
 from discreet.releases.plots import plot_segments
 from discreet.releases.protocol import Display
-from discreet.releases.wording import guarantee_words, listed, mechanism_words
+from discreet.releases.wording import clipping_words, guarantee_words, listed, mechanism_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -268,13 +268,12 @@ class UpliftRelease:
     def methods(self) -> str:
         """A paragraph for a paper's methods section, numbers filled in."""
         low, high = self.ate_interval()
-        first, last = self.bounds.outcome
         names = listed([self.bounds.names[j] for j in self.partition.columns])
         known = self.design == "known propensity"
         sentences = [
             f"Effects in {self.partition.count} segments {self._segments_words()} {names} were estimated from "
             f"{self.records} records under differential privacy with {guarantee_words(self.guarantee)}",
-            f"Before anything was computed, outcomes were clipped to the declared range from {first:g} to {last:g}.",
+            f"{clipping_words(self.bounds)}.",
             mechanism_words(self.guarantee.events),
             "The probability of treatment was known by design."
             if known

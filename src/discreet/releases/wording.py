@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from discreet.data.bounds import Bounds
 from discreet.privacy.budget import ClaimedEvent, Event, GaussianEvent, LaplaceEvent, ParallelEvent
 from discreet.privacy.guarantee import Guarantee
 
@@ -54,6 +55,18 @@ def guarantee_words(guarantee: Guarantee) -> str:
         f"{guarantee.budget} (privacy unit: {guarantee.unit}; {RELATION[guarantee.neighbours]})."
         f"{STATUS[guarantee.status]}"
     )
+
+
+def clipping_words(bounds: Bounds, covariates: Iterable[str] = ()) -> str:
+    """What was done to outcomes and covariates before anything was computed."""
+    names = list(covariates)
+    if bounds.outcome_levels is not None:
+        first, second = bounds.outcome_levels.levels
+        more = f", and covariates ({listed(names)}) clipped to their declared ranges" if names else ""
+        return f"Before anything was computed, outcomes were coded as 0 ({first}) and 1 ({second}){more}"
+    low, high = bounds.outcome
+    more = f" and covariates ({listed(names)}) to theirs" if names else ""
+    return f"Before anything was computed, outcomes were clipped to the declared range from {low:g} to {high:g}{more}"
 
 
 SUMS = (

@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, get_args
 
@@ -49,6 +50,13 @@ _UNUSABLE = {
     "a third arm": ("t", 2, "must hold 0 or 1"),
     "no arm": ("t", None, "must hold 0 or 1"),
 }
+# Binary outcomes by their column: numbers that are counted, numbers that are compared, text.
+_BINARY = {
+    "died": Bounds(outcome=[0, 1], outcome_fill=0, covariates={"x": (-1, 1)}),
+    "stage": Bounds(outcome=[2, 0.5], outcome_fill=2, covariates={"x": (-1, 1)}),
+    "answer": Bounds(outcome=["no", "yes"], outcome_fill="yes", covariates={"x": (-1, 1)}),
+}
+_NO_LABEL = {"died": (2, None), "stage": (1.0,), "answer": ("Yes", None)}
 
 
 def _outcomes(chunk: Chunk) -> Float:
@@ -86,7 +94,8 @@ def check_backend(write: Callable[[pa.Table], Any], rewrite: Callable[[pa.Table]
     """Check that a backend keeps the contract of `discreet.data.backends.base.Source`, or say what it breaks.
 
     The same records give the same integers as in NumPy, to the bit, for every sensitivity set and both relations, with
-    missing values, numbers on edges and decimals among them; what cannot be used is refused in the usual sentences;
+    missing values, numbers on edges and decimals among them, and with binary outcomes of numbers and of text; what
+    cannot be used is refused in the usual sentences;
     rows that change between passes are refused, or not seen; and a table can be read again after a failure.
 
     Parameters
@@ -106,6 +115,7 @@ def check_backend(write: Callable[[pa.Table], Any], rewrite: Callable[[pa.Table]
     expected, found = _sums_of(rows), _sums_of(write(rows))
     for (name, here), (_, there) in zip(expected, found, strict=True):
         assert np.array_equal(here, there), f"{name}: the backend's integers are not those of NumPy."
+    _check_binary(write)
     plain = _plain_rows()
     for what, (column, value, pattern) in _UNUSABLE.items():
         kind = plain.schema.field(column).type
@@ -135,6 +145,34 @@ def _rows() -> pa.Table:
     )
 
 
+def _check_binary(write: Callable[[pa.Table], Any]) -> None:
+    """Labels are 0 and 1, whatever they are, and whatever is no label is refused."""
+    n = 40
+    rows = pa.table(
+        {
+            "t": pa.array([k // 2 % 2 for k in range(n)], pa.int32()),
+            "x": pa.array([k / 20 - 1 for k in range(n)], pa.float64()),
+            "died": pa.array([(0, 1, 1, None)[k % 4] for k in range(n)], pa.int32()),
+            "stage": pa.array([(0.5, 2.0, None)[k % 3] for k in range(n)], pa.float64()),
+            "answer": pa.array([("no", "yes", "no", None, "yes")[k % 5] for k in range(n)], pa.string()),
+        }
+    )
+    for column, bounds in _BINARY.items():
+        for grouped in (False, True):
+            sums = []
+            for written in (rows, write(rows)):
+                with _opened(written, bounds, column) as records:
+                    sums.append(_ask(records, grouped))
+            assert sums[0] == sums[1], f"binary {column!r}: the backend's integers are not those of NumPy."
+        strict = replace(bounds, outcome_fill=None)
+        full = [bounds.outcome_fill if each is None else each for each in rows[column].to_pylist()]
+        for value in _NO_LABEL[column]:
+            values = pa.array([*full[:-1], value], rows.schema.field(column).type, from_pandas=False)
+            written = write(rows.set_column(rows.schema.get_field_index(column), column, values))
+            for grouped in (False, True):
+                _assert_refused(written, grouped, "what is no label", "one of the two labels", strict, column)
+
+
 def _plain_rows() -> pa.Table:
     n = 40
     return pa.table(
@@ -147,9 +185,9 @@ def _plain_rows() -> pa.Table:
 
 
 @contextmanager
-def _opened(written: Any, bounds: Bounds) -> Iterator[Records]:
+def _opened(written: Any, bounds: Bounds, outcome: str = "y") -> Iterator[Records]:
     table, options = written if isinstance(written, tuple) and isinstance(written[1], Options) else (written, Options())
-    with open_table(table, TableSpec(outcome="y", treatment="t", bounds=bounds), options) as records:
+    with open_table(table, TableSpec(outcome=outcome, treatment="t", bounds=bounds), options) as records:
         yield records
 
 
@@ -168,10 +206,12 @@ def _sums_of(written: Any) -> list[tuple[str, IntArray]]:
     return found
 
 
-def _assert_refused(written: Any, grouped: bool, what: str, pattern: str) -> None:
+def _assert_refused(
+    written: Any, grouped: bool, what: str, pattern: str, bounds: Bounds = _STRICT, outcome: str = "y"
+) -> None:
     sentence = None
     try:
-        with _opened(written, _STRICT) as records:
+        with _opened(written, bounds, outcome) as records:
             _ask(records, grouped)
     except InvalidInput as refusal:
         sentence = str(refusal)

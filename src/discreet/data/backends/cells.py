@@ -94,7 +94,7 @@ def part_of(cut: Cut, columns: Columns, dialect: Dialect[T]) -> T:
     """Which part of a cut a row is in; NULL where that cannot be said."""
     spec, name = columns.bounds.columns[cut.column], columns.covariates[cut.column]
     if isinstance(spec, Levels):
-        return level_of(name, spec, cut.groups or (), dialect)
+        return level_of(name, spec, [dialect.whole(group) for group in cut.groups or ()], dialect)
     x, edges = dialect.number(name), thresholds(cut, spec)
     otherwise = dialect.nothing
     if spec.fill is not None:
@@ -143,24 +143,21 @@ def tree(x: T, edges: Sequence[float], leaves: Sequence[T], dialect: Dialect[T])
     return dialect.choose([(below, first)], rest)
 
 
-def level_of(name: str, spec: Levels, groups: Sequence[int], dialect: Dialect[T]) -> T:
-    """The group of a row's level; NULL where it has none."""
+def level_of(name: str, spec: Levels, leaves: Sequence[T], dialect: Dialect[T]) -> T:
+    """What there is for a row's level; NULL where it has none."""
     value = dialect.text(name) if spec.is_text else dialect.number(name)
     cases = [
-        (dialect.compare("=", value, dialect.constant(level if isinstance(level, str) else float(level))), group)
-        for level, group in zip(spec.levels, groups, strict=True)
+        (dialect.compare("=", value, dialect.constant(level if isinstance(level, str) else float(level))), leaf)
+        for level, leaf in zip(spec.levels, leaves, strict=True)
     ]
     otherwise = dialect.nothing
     absent = dialect.missing(value, text=spec.is_text)
     if spec.other is not None:
         # What is missing is no other level, and neither is a number that float64 cannot tell from its neighbours.
-        other, check = (
-            dialect.whole(groups[spec.levels.index(spec.other)]),
-            None if spec.is_text else dialect.usable(name),
-        )
+        other, check = leaves[spec.levels.index(spec.other)], None if spec.is_text else dialect.usable(name)
         otherwise = dialect.choose(
             [(absent, dialect.nothing)], other if check is None else dialect.choose([(check, other)])
         )
     if spec.fill is not None:
-        otherwise = dialect.choose([(absent, dialect.whole(groups[spec.levels.index(spec.fill)]))], otherwise)
-    return dialect.choose([(condition, dialect.whole(group)) for condition, group in cases], otherwise)
+        otherwise = dialect.choose([(absent, leaves[spec.levels.index(spec.fill)])], otherwise)
+    return dialect.choose(cases, otherwise)

@@ -25,7 +25,7 @@ class Named(Generic[T]):
     arm: T
     """0 or 1"""
     y: T
-    """the outcome in its own unit, filled where it is missing; NULL where it cannot be used"""
+    """the outcome in its own unit (0 or 1 if it is binary), filled where it is missing; NULL where it cannot be used"""
     e: T | None
     """the known probability, where it is a column"""
 
@@ -33,7 +33,7 @@ class Named(Generic[T]):
 def compile_rows(columns: Columns, partition: Partition | None, dialect: Dialect[T]) -> Named[T]:
     """Cell, arm, outcome and probability of every row."""
     bounds, checks = columns.bounds, []
-    arm = level_of(columns.treatment, bounds.arms, (0, 1), dialect)
+    arm = level_of(columns.treatment, bounds.arms, [dialect.whole(0), dialect.whole(1)], dialect)
     key = dialect.arithmetic("+", dialect.arithmetic("*", cell_of(columns, partition, dialect), dialect.whole(2)), arm)
     e: T | None = None
     if isinstance(columns.propensity, str):
@@ -47,11 +47,18 @@ def compile_rows(columns: Columns, partition: Partition | None, dialect: Dialect
         checks.append(check)
     if checks:
         key = dialect.choose([(dialect.every(checks), key)])
+    return Named(key, arm, _outcome(columns, dialect), e)
+
+
+def _outcome(columns: Columns, dialect: Dialect[T]) -> T:
+    levels, spec = columns.bounds.outcome_levels, columns.bounds.outcome_range
+    if levels is not None:
+        return level_of(columns.outcome, levels, [dialect.constant(0.0), dialect.constant(1.0)], dialect)
     y = dialect.number(columns.outcome)
     outcomes = [(dialect.finite(y), y)]
-    if bounds.outcome_fill is not None:
-        outcomes.append((dialect.missing(y, text=False), dialect.constant(bounds.outcome_fill)))
-    return Named(key, arm, dialect.choose(outcomes), e)
+    if spec.fill is not None:
+        outcomes.append((dialect.missing(y, text=False), dialect.constant(spec.fill)))
+    return dialect.choose(outcomes)
 
 
 def compile_expression(formula: Formula, named: Named[T], dialect: Dialect[T], columns: Columns) -> T:

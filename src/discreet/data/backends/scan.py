@@ -60,9 +60,10 @@ class Columns:
     @property
     def wanted(self) -> dict[str, bool]:
         """The columns to read, in order, and whether they must hold text rather than numbers."""
-        wanted = {self.outcome: False, self.treatment: self.bounds.arms.is_text}
-        for name, spec in zip(self.covariates, self.bounds.columns, strict=True):
-            wanted[name] = isinstance(spec, Levels) and spec.is_text
+        bounds = self.bounds
+        names = (self.outcome, self.treatment, *self.covariates)
+        specs = (bounds.outcome_column, bounds.arms, *bounds.columns)
+        wanted = {name: isinstance(spec, Levels) and spec.is_text for name, spec in zip(names, specs, strict=True)}
         if isinstance(self.propensity, str):
             wanted[self.propensity] = False
         if self.sample_by is not None and wanted.setdefault(self.sample_by, False):

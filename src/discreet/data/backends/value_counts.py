@@ -86,7 +86,7 @@ class Count(Generic[T]):
 def counted(columns: Columns, partition: Partition | None, dialect: CountingDialect[T]) -> Count[T] | None:
     """The question whose answer is counts; None where there are too many outcomes, or each has its own probability."""
     bounds, spec = columns.bounds, columns.bounds.outcome_range
-    kinds = _kinds(spec)
+    kinds = _kinds(spec) if bounds.outcome_levels is None or bounds.outcome_levels.levels == (0, 1) else None
     arms = bounds.arms.levels == (0, 1) and dialect.is_whole(columns.treatment)
     if kinds is None or not arms or not dialect.is_whole(columns.outcome) or isinstance(columns.propensity, str):
         return None
@@ -110,9 +110,13 @@ def counted(columns: Columns, partition: Partition | None, dialect: CountingDial
     conditions += [check for check in [dialect.usable(columns.outcome)] if check is not None]
     first, last = int(kinds[0]), int(kinds[-1])
     outcome = dialect.held(y, first, last)
-    if spec.fill is None:
+    if bounds.binary:
+        # Any other number is missed, where that of a range would be clipped.
+        labels = [dialect.compare("=", y, dialect.whole(kind)) for kind in (first, last)]
+        conditions.append(dialect.some([*labels, *([] if spec.fill is None else [dialect.missing(y, text=True)])]))
+    elif spec.fill is None:
         conditions.append(dialect.given(y))
-    else:
+    if spec.fill is not None:
         outcome = dialect.choose([(dialect.missing(y, text=True), dialect.whole(last + 1))], outcome)
         kinds = [*kinds, spec.fill]
     sizes = (*((cut.count for cut in partition.cuts) if partition is not None else ()), 2, len(kinds))

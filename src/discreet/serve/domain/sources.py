@@ -157,7 +157,7 @@ def in_memory(source: str, outcome: str, treatment: str, bounds: Bounds) -> Any:
     """All columns of a source that was checked before, as an Arrow table: numbers, and text where levels are text."""
     if is_database(source):
         return table_of(source, _wanted(outcome, treatment, bounds, None))
-    specs = {outcome: bounds.outcome_range, treatment: bounds.arms}
+    specs = {outcome: bounds.outcome_column, treatment: bounds.arms}
     specs |= dict(zip(bounds.names, bounds.columns, strict=True))
     text = {name for name, spec in specs.items() if isinstance(spec, Levels) and spec.is_text}
     with duckdb.connect() as connection:

@@ -147,7 +147,8 @@ class PostgresSource:
 def _levels(columns: Columns) -> dict[str, list[str]]:
     """The texts that matter in each column of text: all others are one to whoever looks at levels and conditions."""
     bounds = columns.bounds
-    specs = [(columns.treatment, bounds.arms), *zip(columns.covariates, bounds.columns, strict=True)]
+    specs = [(columns.outcome, bounds.outcome_column), (columns.treatment, bounds.arms)]
+    specs += zip(columns.covariates, bounds.columns, strict=True)
     found: dict[str, list[str]] = {}
     for column, spec in specs:
         if isinstance(spec, Levels) and spec.is_text:
