@@ -185,7 +185,7 @@ SAMPLE = SampleRule(
 )
 
 MEANS = Allocation.of(
-    {"location": 0.12, "arm means": 0.06, "known propensities": 0.01, "residual tails": 0.07, "score": 0.74},
+    {"location": 0.12, "arm means": 0.06, "residual tails": 0.07, "score": 0.75},
     parts={"location": LOCATION},
     provenance=_BY_HAND,
 )
@@ -194,11 +194,12 @@ KNOWN_DESIGN = Allocation.of(
         "location": 0.05,
         "arm means": 0.02,
         "marginals": 0.03,
-        "second moments": 0.08,
-        "models": 0.15,
-        "known propensities": 0.01,
+        "second moments": 0.06,
+        "correlations": 0.01,
+        "screening moments": 0.02,
+        "models": 0.14,
         "residual tails": 0.05,
-        "score": 0.61,
+        "score": 0.62,
     },
     parts={"location": LOCATION, "models": MODELS_OF_KNOWN_DESIGN},
     provenance=_BY_HAND,
@@ -231,35 +232,34 @@ class ObservationalRule:
     """
 
     fixed: Mapping[str, float]
-    magnitudes: Mapping[str, float]
     score: tuple[float, float]
     score_beside_sample: float
     features: tuple[float, float]
     refined: Mapping[str, float]
-    unrefined: Mapping[str, float]
-    refinements: tuple[tuple[float, tuple[float, ...]], ...]
-    linear_effect: float
+    refinements: tuple[float, ...]
     provenance: str
 
-    def rounds(self, information: float, p: int) -> tuple[float, ...]:
-        """Parts of the refinement's share that its rounds get; none where n mu is small."""
+    def cycles(self, information: float, p: int) -> int:
+        """How often both models are corrected on the records."""
         enough = information_per_covariate(information, p)
-        return max((parts for least, parts in self.refinements if enough >= least), key=len, default=())
+        return 1 + sum(enough >= least for least in self.refinements)
 
     def allocation(self, information: float, terms: int, p: int, *, sampled: bool = False) -> Allocation:
         """The more features for the information there is, the more goes to the models and the less to the score."""
-        rounds = self.rounds(information, p)
+        cycles = self.cycles(information, p)
         rest = 1.0 - sum(self.fixed.values())
         few, many = self.features
         place = np.clip(np.log(terms**1.5 / information / few) / np.log(many / few), 0.0, 1.0)
         high, low = self.score
         score = rest * (self.score_beside_sample if sampled else float(high + (low - high) * place))
-        others = self.refined if rounds else self.unrefined
-        parts: dict[str, Mapping[str, float]] = {"location": LOCATION, "models": MODELS, "magnitudes": self.magnitudes}
-        parts["propensity"] = {f"propensity refinement {number}": part for number, part in enumerate(rounds, 1)}
-        linear = self.linear_effect if rounds and p else 0.0
-        parts["correction"] = {"linear effect moments": linear} if linear else {}
-        parts["correction"] = {**parts["correction"], "residual moments": 1.0 - linear}
+        later = 1.5 ** np.arange(cycles)
+        later /= later.sum()
+        parts: dict[str, Mapping[str, float]] = {"location": LOCATION, "models": MODELS}
+        parts["propensity"] = {f"propensity refinement {k}": float(part) for k, part in enumerate(later, 1)}
+        parts["correction"] = {f"residual moments {k}": float(part) for k, part in enumerate(later, 1)}
+        parts["magnitudes"] = {f"residual magnitude {k}": 0.4 / cycles for k in range(1, cycles + 1)}
+        parts["magnitudes"] = {**parts["magnitudes"], "residual tails": 0.6}
+        others = self.refined
         return Allocation.of(
             {**self.fixed, **{name: (rest - score) * part for name, part in others.items()}, "score": score},
             parts=parts,
@@ -273,19 +273,18 @@ OBSERVATIONAL = ObservationalRule(
             "location": 0.04,
             "arm means": 0.015,
             "marginals": 0.03,
-            "second moments": 0.04,
+            "second moments": 0.03,
+            "correlations": 0.01,
+            "screening moments": 0.04,
             "effect moment": 0.025,
             "magnitudes": 0.05,
         }
     ),
-    magnitudes=MappingProxyType({"residual magnitude": 0.4, "residual tails": 0.6}),
     score=(0.6, 0.25),
     score_beside_sample=0.3,
     features=(0.03, 0.5),
-    refined=MappingProxyType({"models": 0.45, "propensity": 0.2, "correction": 0.35}),
-    unrefined=MappingProxyType({"models": 0.65, "correction": 0.35}),
-    refinements=((1500.0, (0.3, 0.7)), (8000.0, (0.15, 0.25, 0.6))),
-    linear_effect=0.2,
+    refined=MappingProxyType({"models": 0.4, "propensity": 0.25, "correction": 0.35}),
+    refinements=(1500.0, 6000.0, 25000.0),
     provenance=_BY_HAND,
 )
 # One of each kind is made, so that a wrong table is found when it is read and not in a fit.
@@ -293,9 +292,27 @@ for _information in (100.0, 3e3, 3e4):
     OBSERVATIONAL.allocation(_information, 10, 3)
 
 
+# Covariates beyond which a round says which of them enter products.
+SCREEN = 8
+
+
+def basis_terms(information: float, n: float, columns: tuple[object, ...]) -> int:
+    """Size of the basis, by n mu, the number of records and the declared columns."""
+    p = len(columns)
+    most = max(TERMS * information, 2.0 * p + 1.0) if p else 1.0
+    return int(max(1.0, min(most, n / 10.0, MOST_TERMS)))
+
+
+TERMS, MOST_TERMS = 0.04, 300.0
+
+
 def average_allocation(information: float, terms: int, p: int, *, known: bool, sampled: bool = False) -> Allocation:
     """Shares of an average effect: by n mu, the numbers of features and covariates, and the design."""
     shares = KNOWN_DESIGN if known else OBSERVATIONAL.allocation(information, terms, p, sampled=sampled)
+    if p <= SCREEN:
+        shares = shares.joined("screening moments", into="models")
+    if p < 2:
+        shares = shares.joined("correlations", into="models")
     return shares if p else shares.without("marginals")
 
 

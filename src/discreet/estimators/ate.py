@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 from discreet.data.bounds import Bounds
 from discreet.data.records import Records
-from discreet.estimators._allocation import TRIM, Allocation, average_allocation
+from discreet.estimators._allocation import SCREEN, TRIM, Allocation, average_allocation, basis_terms
 from discreet.estimators._base import (
     AverageResult,
     Progress,
@@ -24,22 +24,21 @@ from discreet.estimators._base import (
     sample_note,
     uncertainty_of,
 )
-from discreet.estimators.measurements.covariates import Features, build_basis, marginal_questions, measure_gram
+from discreet.estimators.measurements.covariates import Features, coding_questions, measure_codings, measure_coded_gram, measure_correlation, measure_importance
 from discreet.estimators.measurements.location import Location, locate, pilot_effect
 from discreet.estimators.measurements.nuisances import (
     Outcome,
     Remainder,
     correct_outcome,
     fit_nuisances,
-    measure_linear_effect,
     nuisance_questions,
     refine_effect,
     refine_propensity,
 )
-from discreet.estimators.measurements.score import Score, ScoreRounds, clips_nothing, design_overlap, prognosis_range
+from discreet.estimators.measurements.score import Score, ScoreRounds, clips_nothing, design_strata, prognosis_range
 from discreet.exceptions import InvalidBudget
-from discreet.postprocessing.basis import Basis, Size, choose_size
-from discreet.postprocessing.tails import Overlap
+from discreet.postprocessing.kernel_basis import CodedBasis
+from discreet.postprocessing.tails import Strata
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours
@@ -122,22 +121,26 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
     def _measure(self, gate: Gate) -> Release:
         """All rounds after the count; they fit into what it leaves of the budget."""
         known, bounds = self.propensity is not None, gate.bounds
-        size = choose_size(gate.n * gate.mu, gate.n, bounds.columns)
-        terms = Basis.flat(bounds.columns, size).m
+        terms = basis_terms(gate.n * gate.mu, gate.n, bounds.columns)
         # Models are fitted through this one: on all records, or on a sample of very many.
         model_gate = open_model_gate(gate, terms)
         information = model_gate.n * gate.mu
         allocation = average_allocation(information, terms, bounds.p, known=known, sampled=model_gate is not gate)
-        if isinstance(self.propensity, Real):
-            allocation = allocation.joined("known propensities", into="score")
         allocation = allocation.after_counts(gate)
-        marginals = marginal_questions(bounds.columns, allocation["marginals"]) if bounds.p else ()
+        marginals = coding_questions(bounds.columns, allocation["marginals"]) if bounds.p else ()
         location = locate(model_gate, allocation["location"], *marginals)
         first = pilot_effect(model_gate, allocation["arm means"], location)
         pilot = first.effect
-        features = Features(build_basis(model_gate, marginals, size), model_gate.n)
+        codings = measure_codings(model_gate, marginals, allocation["marginals"]) if bounds.p else ()
+        correlation = np.eye(bounds.p)
+        if bounds.p > 1:
+            correlation = measure_correlation(model_gate, allocation["correlations"], codings)
+        importance = np.full(bounds.p, 1.0 / max(bounds.p, 1))
+        if bounds.p > SCREEN:
+            importance = measure_importance(model_gate, allocation["screening moments"], codings, location)
+        features = Features(CodedBasis.build(codings, importance, terms), model_gate.n)
         asked = nuisance_questions(model_gate, allocation["models"], features, location, pilot, known)
-        setting = measure_gram(model_gate, allocation["second moments"], features, *asked.queries)
+        setting = measure_coded_gram(model_gate, allocation["second moments"], features, correlation, *asked.queries)
         trim = self._design(bounds) if known else TRIM.interval(bounds, location.treated, information)
         outcome = fit_nuisances(model_gate, asked, setting, location, pilot, trim, known)
         remainder, off = Remainder(0.0, 0.0), first.noise
@@ -148,7 +151,7 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
         off = hypot(off, sqrt(score.variance / gate.n))
         small = 0.0
         uncertainty = uncertainty_of(gate, score, hypot(remainder.sd, score.lost * off, small))
-        notes = _notes(size, bounds.p, known, trim, uncertainty, small > 0.5 * remainder.sd)
+        notes = _notes(str(features.basis), bounds.p, known, trim, uncertainty, small > 0.5 * remainder.sd)
         return average_release(
             "ate",
             gate,
@@ -157,7 +160,7 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
             known=known,
             adjustment={
                 "covariates": list(bounds.names),
-                "basis": str(size) if bounds.p else "none",
+                "basis": str(features.basis) if bounds.p else "none",
                 "terms": terms,
                 "trim": list(trim),
                 "shares": allocation.shares,
@@ -174,14 +177,14 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
         self, gate: Gate, allocation: Allocation, scale: float, outcome: Outcome
     ) -> tuple[Outcome, Remainder, float]:
         """Correct both models on the records themselves; returns what they leave, and the noise of the effect."""
-        for name in allocation.events("propensity"):
+        off, remainder = 0.0, Remainder(0.0, 0.0)
+        cycles = allocation.events("propensity")
+        for number, name in enumerate(cycles, 1):
             outcome = refine_propensity(gate, name, allocation[name], outcome)
-        outcome, off = refine_effect(gate, allocation["effect moment"], scale, outcome)
-        if "linear effect moments" in allocation:
-            outcome = measure_linear_effect(gate, allocation["linear effect moments"], scale, outcome)
-        outcome, remainder = correct_outcome(
-            gate, allocation["residual moments"], allocation["residual magnitude"], outcome
-        )
+            if number == len(cycles):
+                outcome, off = refine_effect(gate, allocation["effect moment"], scale, outcome)
+            shares = allocation[f"residual moments {number}"], allocation[f"residual magnitude {number}"]
+            outcome, remainder = correct_outcome(gate, number, *shares, outcome)
         return outcome, remainder, off
 
 
@@ -190,10 +193,7 @@ def _measure_score(
 ) -> tuple[Score, Allocation]:
     """The score of all records, and the shares that this mode of measuring it has."""
     model = outcome.propensity
-    if model.known:
-        overlap = design_overlap(gate, allocation, design, location.treated)
-    else:
-        overlap = Overlap.of(model.on_reference, np.ones(len(model.on_reference)), model.low, model.high)
+    overlap = design_strata(design, gate.bounds) if model.known else Strata.between(model.low, model.high)
     rounds = ScoreRounds(
         look_up=outcome.answers, effect=outcome.effect, overlap=overlap, prognosis=prognosis_range(location)
     )
@@ -206,7 +206,7 @@ def _measure_score(
 
 
 def _notes(
-    size: Size, p: int, known: bool, trim: tuple[float, float], uncertainty: Uncertainty, scarce: bool
+    size: str, p: int, known: bool, trim: tuple[float, float], uncertainty: Uncertainty, scarce: bool
 ) -> tuple[str, ...]:
     notes = []
     if known:
@@ -216,9 +216,6 @@ def _notes(
             "The interval assumes that treatment is as good as random among people with the same declared covariates, "
             f"and that the adjustment ({size if p else 'none: no covariates were declared'}) captures what they do."
         )
-        if p > 1 and not size.pairs:
-            reason = "this budget and number of records support" if size.degree == 1 else "so many covariates allow"
-            notes.append(f"Joint effects of two covariates are not adjusted for: {reason} a plain adjustment only.")
         notes.append(f"Fitted probabilities of treatment are held between {trim[0]:.3g} and {trim[1]:.3g}.")
         if uncertainty.share()["nuisance"] > 0.5 and scarce:
             notes.append(

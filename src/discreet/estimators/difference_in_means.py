@@ -23,7 +23,7 @@ from discreet.estimators._base import (
 )
 from discreet.estimators.measurements.location import locate, pilot_effect
 from discreet.estimators.measurements.nuisances import mean_model
-from discreet.estimators.measurements.score import ScoreRounds, design_overlap, prognosis_range
+from discreet.estimators.measurements.score import ScoreRounds, design_strata, prognosis_range
 from discreet.privacy.budget import Budget
 from discreet.privacy.guarantee import Neighbours
 from discreet.releases.average import Release
@@ -93,14 +93,12 @@ class DifferenceInMeans(TableFits[Release], AverageResult, BaseEstimator):  # ty
         gate = self._open_gate(records, progress)
         known = self.propensity is not None
         count_first(gate)
-        asks_design = known and not isinstance(self.propensity, Real)
-        allocation = MEANS if asks_design else MEANS.joined("known propensities", into="score")
-        allocation = allocation.after_counts(gate)
+        allocation = MEANS.after_counts(gate)
         location = locate(gate, allocation["location"])
         treated, pilot = location.treated, pilot_effect(gate, allocation["arm means"], location)
         look_up = mean_model(location, pilot.effect)
         design = self.propensity if known else treated
-        overlap = design_overlap(gate, allocation, design, treated)
+        overlap = design_strata(design, gate.bounds)
         rounds = ScoreRounds(
             look_up=look_up, effect=pilot.effect, overlap=overlap, prognosis=prognosis_range(location)
         )

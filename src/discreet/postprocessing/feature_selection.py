@@ -15,12 +15,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from discreet.data._arrays import Float, IntArray
-from discreet.postprocessing.basis import NORM_CAP, Basis
+from discreet.postprocessing.basis import NORM_CAP, Basis, combine
+from discreet.postprocessing.kernel_basis import CodedBasis
 
 Response = Callable[[Float], tuple[Float, Float]]
 
 # Shares of the norm below this part of the largest are not worth a column.
 _LEAST = 3e-3
+# Part of the norm that a public function has among the features.
+_DIRECTION = 0.15
 # Caps of the squared norm that are tried.
 _NORM_CAPS = (0.5, NORM_CAP, 1.0, 1.5, 2.5, 4.0, 7.0, 12.0)
 # What is smaller than this beside the largest of its kind is as good as zero.
@@ -73,6 +76,7 @@ class FeatureSelection:
     kept: IntArray
     scale: Float
     norm_cap: float = NORM_CAP
+    directions: tuple[Float, ...] = ()
 
     @classmethod
     def of(cls, share: Float, size: Float) -> FeatureSelection:
@@ -80,10 +84,30 @@ class FeatureSelection:
         kept = np.flatnonzero((share > _LEAST * share.max()) & (size > _TINY * size.max()))
         return cls(kept, np.sqrt(share[kept] / share[kept].sum() / size[kept]))
 
+    def beside(self, gram: Float, *functions: Float) -> FeatureSelection:
+        """With public functions (their coefficients) as further features, each with a part of the norm of its own."""
+        found = []
+        for function in functions:
+            plain = function.copy()
+            plain[0] = 0.0
+            square = float(plain @ gram @ plain)
+            if square > _TINY:
+                found.append(plain * np.sqrt(_DIRECTION / square))
+        left = 1.0 - _DIRECTION * len(found)
+        return replace(self, scale=self.scale * np.sqrt(left), directions=tuple(found))
+
     @property
     def m(self) -> int:
-        """Number of features kept."""
-        return len(self.kept)
+        """Number of features kept, functions included."""
+        return len(self.kept) + len(self.directions)
+
+    def linear(self, m: int) -> Float:
+        """The selection as a matrix, a column for each feature kept."""
+        matrix = np.zeros((m, self.m))
+        matrix[self.kept, np.arange(len(self.kept))] = self.scale
+        for k, direction in enumerate(self.directions, len(self.kept)):
+            matrix[:, k] = direction
+        return matrix
 
     @property
     def radius(self) -> float:
@@ -100,6 +124,9 @@ class FeatureSelection:
         for k, (feature, scale) in enumerate(zip(self.kept, self.scale, strict=True)):
             column = np.multiply(features[:, feature], scale, out=narrow[:, k])
             square += np.multiply(column, column, out=term)
+        for k, direction in enumerate(self.directions, len(self.kept)):
+            narrow[:, k] = combine(features, direction)
+            square += np.multiply(narrow[:, k], narrow[:, k], out=term)
         return narrow, np.minimum(1.0, self.norm_cap / np.maximum(square, 1e-300))
 
     def with_best_norm_cap(self, features: Float, noise: float, sampling: float) -> FeatureSelection:
@@ -217,6 +244,34 @@ def weigh(
         covariance = np.asarray(np.linalg.inv(precision + np.diag(1.0 / scales(k))))
         posteriors.append(Posterior(means[k], covariance, scales(k)))
     return posteriors, prior.joint_inclusion
+
+
+def shrink(model: Moments, basis: CodedBasis) -> Posterior:
+    """Coefficients under normal priors, whose scale in each group of features comes from the moments themselves."""
+    unit = basis.variance / basis.weight**2
+    groups = [np.flatnonzero(basis.group == g) for g in range(1, int(basis.group.max(initial=0)) + 1)]
+    inverse = np.linalg.inv(model.noise)
+    mean, scale = np.zeros(basis.m), np.full(len(groups), model.size)
+
+    def prior() -> Float:
+        variance = np.full(basis.m, model.cap)
+        for own, members in zip(scale, groups, strict=True):
+            variance[members] = own * unit[members]
+        return variance
+
+    for _ in range(_STEPS):
+        value, slope = model.response(mean)
+        left = slope @ inverse
+        precision = left @ slope
+        covariance = np.linalg.inv(precision + np.diag(1.0 / prior()))
+        move = covariance @ (left @ (model.value - value) + precision @ mean) - mean
+        # A step of more than two units of the linear predictor overshoots where the logistic curve is flat.
+        mean = mean + move * min(1.0, 1.0 / np.sqrt(max(float(move @ slope @ move), 1e-12)))
+        for g, members in enumerate(groups):
+            if len(members):
+                found = float(np.sum((mean[members] ** 2 + np.diag(covariance)[members]) / unit[members]))
+                scale[g] = max((found + _STEADY * model.size) / (len(members) + _STEADY), 0.1 * model.size)
+    return Posterior(mean, np.asarray(covariance), prior())
 
 
 def beside_constant_effect(

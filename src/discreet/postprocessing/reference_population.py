@@ -14,14 +14,15 @@ from discreet.data._arrays import Float
 from discreet.data.columns import Levels
 from discreet.postprocessing.basis import Basis
 from discreet.postprocessing.feature_selection import Moments
+from discreet.postprocessing.kernel_basis import CodedBasis
 from discreet.postprocessing.marginals import Column
 
 # Points of the public stand-in for the covariates.
 REFERENCE = 6_000
 # Prior variance of a logistic model's intercept: it is taken to stay within about two logits.
 _LOGIT_CAP = 4.0
-# Guessed square of a unit feature's coefficient on the logit where it matters.
-_SQUARE_TREATMENT = 0.25
+# Guessed variance of the logit.
+_LOGIT_VARIANCE = 1.0
 # Relative error of the reference's moments.
 _REFERENCE_ERROR = 0.004
 # Least eigenvalue of a shrunk Gram matrix of unit features.
@@ -42,6 +43,18 @@ class Reference:
         x = reference_points(basis.columns, basis.marginals, _correlation(basis, gram, sd), REFERENCE)
         features, weight = basis.within(x)
         weight = weight / len(x)
+        return cls(features, weight, (features * weight[:, None]).T @ features)
+
+    @classmethod
+    def of_codes(cls, basis: CodedBasis, correlation: Float) -> Reference:
+        """Gaussian copula of codes."""
+        even = _copula(correlation, REFERENCE)
+        codes = [
+            np.clip(np.searchsorted(np.cumsum(coding.mass), even[:, j], side="right"), 0, coding.count - 1)
+            for j, coding in enumerate(basis.codings)
+        ]
+        features = basis.from_codes(codes, REFERENCE)
+        weight = basis.held(features) / REFERENCE
         return cls(features, weight, (features * weight[:, None]).T @ features)
 
     def response(self, theta: Float, centre: float) -> tuple[Float, Float]:
@@ -72,10 +85,7 @@ def _correlation(basis: Basis, gram: Float, sd: float) -> Float:
 
 def reference_points(columns: tuple[Column, ...], marginals: tuple[Float, ...], correlation: Float, size: int) -> Float:
     """Deterministic sample of a Gaussian copula with the released marginals: a public stand-in for the covariates."""
-    values, vectors = np.linalg.eigh(correlation)
-    factor = vectors * np.sqrt(np.maximum(values, 0.02))
-    factor /= np.sqrt(np.sum(factor**2, axis=1, keepdims=True))
-    even: Float = ndtr(ndtri(_kronecker(size, len(columns))) @ factor.T)
+    even = _copula(correlation, size)
     points = np.empty(even.shape)
     for j, (column, marginal) in enumerate(zip(columns, marginals, strict=True)):
         below = np.concatenate([[0.0], np.cumsum(marginal)])
@@ -85,6 +95,35 @@ def reference_points(columns: tuple[Column, ...], marginals: tuple[Float, ...], 
         else:
             points[:, j] = np.interp(even[:, j], below, np.linspace(-1.0, 1.0, len(below)))
     return points
+
+
+def _copula(correlation: Float, size: int) -> Float:
+    """Evenly distributed ranks whose normal scores have these correlations."""
+    values, vectors = np.linalg.eigh(correlation)
+    factor = vectors * np.sqrt(np.maximum(values, 0.02))
+    factor /= np.sqrt(np.sum(factor**2, axis=1, keepdims=True))
+    return np.asarray(ndtr(ndtri(_kronecker(size, len(correlation))) @ factor.T))
+
+
+def latent_correlation(basis: CodedBasis, gram: Float, sd: float) -> Float:
+    """Correlations of the normal scores behind codes, from second moments of first functions of all covariates.
+
+    ``gram`` has a row for each covariate's first function, of unit size; its noise is ``sd`` on the diagonal. Codes are
+    coarser than scores, so that correlations of the functions are smaller than those behind them.
+    """
+    p = len(basis.codings)
+    like = np.array([
+        max(float(coding.mass @ (curves.table[:, 0] * coding.scores)), 0.3) if curves.table.shape[1] else 1.0
+        for coding, curves in zip(basis.codings, basis.curves, strict=True)
+    ])
+    size = np.sqrt(np.maximum(np.diag(gram), 0.3))
+    raw = gram / np.outer(size, size)
+    noise = sd**2 / 2.0
+    off = ~np.eye(p, dtype=bool)
+    signal = max(float(np.mean(raw[off] ** 2)) - noise, 0.0) if p > 1 else 0.0
+    latent = np.clip(signal / (signal + noise + 1e-300) * raw / np.outer(like, like), -0.98, 0.98)
+    np.fill_diagonal(latent, 1.0)
+    return np.asarray(latent)
 
 
 def _kronecker(size: int, dimension: int) -> Float:
@@ -142,4 +181,4 @@ def treatment_moments(
     square = (reference.weight**2 * len(reference.weight))[:, None]
     sampling = treated * (1.0 - treated) / n * (reference.features * square).T @ reference.features
     noise = sd**2 * np.eye(len(value)) + sampling + _REFERENCE_ERROR**2 * reference.gram
-    return Moments(value, response, noise, _SQUARE_TREATMENT, _LOGIT_CAP)
+    return Moments(value, response, noise, _LOGIT_VARIANCE, _LOGIT_CAP)

@@ -20,6 +20,10 @@ _ONE_ARM = 0.35
 # Mass that noise may hide in one bin, in standard deviations of the bin's noise: where most outcomes have one value and
 # say nothing about how far the others lie, and where their shape does.
 _UNSEEN_ATOM, _UNSEEN_SHAPE = 1.5, 0.1
+# Edges of strata of overlap.
+_STRATA = np.array([0.016, 0.04, 0.1, 0.25])
+# A stratum has a distribution of its own from this many standard deviations of a bin's noise on.
+_OWN = 50.0
 # Clips that are tried on each side.
 _TRIES = 48
 
@@ -39,8 +43,8 @@ class Clip(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Overlap:
-    """How likely records are to be in the arm that is less likely for them: lowest, highest, and a distribution.
+class Strata:
+    """Records by how likely they are to be in the arm that is less likely for them: the smaller of e and 1 - e.
 
     Residuals are clipped to [-low m, high m], where m is that probability, and then weighted by the inverse probability
     of the arm that a record is in: in the less likely arm the score reaches from -low to high, in the other one less
@@ -50,29 +54,24 @@ class Overlap:
     ----------
     low, high
         Lowest and highest probability of treatment.
-    smaller, mass
-        Values of m, and how common each is.
+    edges
+        Where one stratum ends and the next begins.
     """
 
     low: float
     high: float
-    smaller: Float
-    mass: Float
+    edges: Float
 
     @classmethod
-    def of(cls, e: Float, mass: Float, low: float, high: float) -> Overlap:
-        """From propensities and how common each is."""
-        return cls(low, high, np.minimum(e, 1.0 - e), mass / mass.sum())
+    def between(cls, low: float, high: float) -> Strata:
+        """For probabilities of treatment from ``low`` to ``high``."""
+        least, most = min(low, 1.0 - high), 0.5 if low <= 0.5 <= high else max(min(low, 1.0 - low), min(high, 1.0 - high))
+        return cls(low, high, _STRATA[(_STRATA > 1.2 * least) & (_STRATA < most / 1.2)])
 
-    @classmethod
-    def from_bins(cls, fractions: Float, sd: float, low: float, high: float) -> Overlap:
-        """From noisy shares of the bins of min(e, 1 - e) below one half."""
-        middles = 0.5 * 2.0 ** (-0.5 * (np.arange(BINS - 1, -1, -1) + 0.5))
-        middles = np.clip(middles, min(low, 1.0 - high), 0.5)
-        mass = np.where(fractions > 2.0 * sd, fractions, 0.0)
-        if not mass.sum() > 0.0:
-            mass[int(np.argmax(fractions))] = 1.0
-        return cls(low, high, middles, mass / mass.sum())
+    @property
+    def count(self) -> int:
+        """Number of strata."""
+        return len(self.edges) + 1
 
     @property
     def least(self) -> float:
@@ -80,9 +79,15 @@ class Overlap:
         return min(self.low, 1.0 - self.high)
 
     @property
-    def mean(self) -> float:
-        """Mean probability of the less likely arm."""
-        return float(self.mass @ self.smaller)
+    def middles(self) -> Float:
+        """A probability for every stratum."""
+        most = 0.5 if self.low <= 0.5 <= self.high else max(min(self.low, 1.0 - self.low), min(self.high, 1.0 - self.high))
+        ends = np.concatenate([[self.least], self.edges, [most]])
+        return np.asarray(np.sqrt(ends[:-1] * ends[1:]))
+
+    def numbers(self, smaller: Float) -> IntArray:
+        """Stratum of each record."""
+        return np.searchsorted(self.edges, smaller, side="right")
 
     def ends(self, low: Float, high: Float) -> tuple[Float, Float]:
         """Lowest and highest score for residuals clipped to [-low m, high m]. Proof: docs/proofs/ate.md, equation 2."""
@@ -93,68 +98,95 @@ class Overlap:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tails:
-    """Distribution of residuals over half octaves on either side of zero.
+    """Distribution of residuals over half octaves on either side of zero, in every stratum.
 
     Parameters
     ----------
-    magnitude
-        Denoised distribution of their magnitude.
+    strata
+        Records by their overlap.
+    share
+        Share of the records in each stratum.
+    magnitudes
+        Denoised distribution of the magnitude in each.
     above
-        Part of each bin that lies above zero.
+        Part of each bin that lies above zero, in each.
     unseen
-        Mass that noise may hide.
+        Mass that noise may hide in a bin.
     """
 
-    magnitude: MagnitudeHistogram
-    above: Float
+    strata: Strata
+    share: Float
+    magnitudes: tuple[MagnitudeHistogram, ...]
+    above: tuple[Float, ...]
     unseen: float
 
     @classmethod
-    def fit(cls, fractions: Float, sd: float, ceiling: float, *, atomic: bool) -> Tails:
-        """From the fractions of `signed_bins`, each with noise ``sd``; ``atomic`` where most outcomes have one value."""
-        below, above = np.split(fractions, 2)
-        both = 2.0**0.5 * sd
-        magnitude = MagnitudeHistogram.fit(below + above, both, ceiling)
-        clear = below + above > 4.0 * both
-        part = np.where(clear, np.clip(above / np.where(clear, below + above, 1.0), 0.0, 1.0), 0.5)
-        return cls(magnitude, part, (_UNSEEN_ATOM if atomic else _UNSEEN_SHAPE) * sd)
+    def fit(cls, fractions: Float, sd: float, ceiling: float, strata: Strata, *, atomic: bool) -> Tails:
+        """From fractions by stratum and signed bin, each with noise ``sd``; ``atomic`` where most have one value."""
+        table = fractions.reshape(strata.count, SIDES)
+        noise = sd * SIDES**0.5
+        share = table.sum(axis=1)
+        share = np.where(share > 2.0 * noise, share, np.maximum(share, 0.0) / 2.0 + 1e-6)
+        share = share / share.sum()
+        pooled = _fitted(table.sum(axis=0), sd * strata.count**0.5, ceiling)
+        own = [
+            # What is drowned by noise is taken to be like the others.
+            _fitted(row / part, sd / part, ceiling) if part > _OWN * sd else pooled
+            for row, part in zip(table, share, strict=True)
+        ]
+        return cls(
+            strata,
+            share,
+            tuple(magnitude for magnitude, _ in own),
+            tuple(above for _, above in own),
+            (_UNSEEN_ATOM if atomic else _UNSEEN_SHAPE) * sd,
+        )
 
-    def clip(self, noise: float, overlap: Overlap, reach: tuple[float, float]) -> Clip:
+    @property
+    def scale(self) -> float:
+        """Mean scale of the strata."""
+        return float(self.share @ np.array([magnitude.scale for magnitude in self.magnitudes]))
+
+    def clip(self, noise: float, reach: tuple[float, float]) -> Clip:
         """Levels that balance noise (``noise`` times half the score's range) and what clipping may hide.
 
         ``reach`` is how far residuals can go at most, below and above.
         """
-        points = self.magnitude._points.ravel()
-        mass = np.repeat(self.magnitude.mass * np.stack([1.0 - self.above, self.above]), 8, axis=1) / 8.0
+        middles = self.strata.middles
+        mean = float(self.share @ middles)
         sides = []
-        for own, far in zip(mass, reach, strict=True):
-            at = np.minimum(points, far)
+        for side, far in enumerate(reach):
             far = max(far, 1e-9)
-            start = min(max(self.magnitude.scale / 2.0, far / 1e5), far)
-            levels = np.geomspace(start, far / overlap.least, _TRIES)
-            # Residuals beyond the clip of a record depend on how likely it was to be in its arm.
-            clips = levels[:, None] * overlap.smaller
-            excess = _interpolate(at, own, clips) @ overlap.mass
-            unseen = np.maximum(far - clips, 0.0) @ overlap.mass / overlap.mean
-            beyond = _interpolate_share(at, own, clips) @ overlap.mass
-            sides.append((levels, 2.0 * _ONE_ARM * excess + self.unseen * unseen, beyond))
+            levels = np.geomspace(min(max(self.scale / 2.0, far / 1e5), far), far / self.strata.least, _TRIES)
+            hidden, lost = np.zeros(_TRIES), np.zeros(_TRIES)
+            for share, m, magnitude, above in zip(self.share, middles, self.magnitudes, self.above, strict=True):
+                mass = np.repeat(magnitude.mass * (above if side else 1.0 - above), 8) / 8.0
+                excess, beyond = _beyond(np.minimum(magnitude._points.ravel(), far), mass, levels * m)
+                # A quarter of the records could all be hidden where overlap is poor: those of the less likely arm.
+                unseen = self.unseen * np.maximum(far - levels * m, 0.0) / mean
+                hidden += share * (2.0 * _ONE_ARM * excess + unseen)
+                lost += share * beyond
+            sides.append((levels, hidden, lost))
         (low, hidden_low, lost_low), (high, hidden_high, lost_high) = sides
-        bottom, top = overlap.ends(low[:, None], high[None, :])
+        bottom, top = self.strata.ends(low[:, None], high[None, :])
         bias = hidden_low[:, None] + hidden_high[None, :]
         loss = (noise * (top - bottom) / 2.0) ** 2 + bias**2
         i, j = np.unravel_index(int(np.argmin(loss)), loss.shape)
         return Clip(float(low[i]), float(high[j]), float(bias[i, j]), float(lost_low[i] + lost_high[j]))
 
 
-def _interpolate(at: Float, mass: Float, levels: Float) -> Float:
-    """Mean excess over each level."""
-    beyond = np.concatenate([np.cumsum((mass * at)[::-1])[::-1], [0.0]])
-    count = np.concatenate([np.cumsum(mass[::-1])[::-1], [0.0]])
+def _fitted(fractions: Float, sd: float, ceiling: float) -> tuple[MagnitudeHistogram, Float]:
+    """Denoised magnitudes, and the part of each bin above zero."""
+    below, above = np.split(fractions, 2)
+    both = 2.0**0.5 * sd
+    clear = below + above > 4.0 * both
+    part = np.where(clear, np.clip(above / np.where(clear, below + above, 1.0), 0.0, 1.0), 0.5)
+    return MagnitudeHistogram.fit(below + above, both, ceiling), part
+
+
+def _beyond(at: Float, mass: Float, levels: Float) -> tuple[Float, Float]:
+    """Mean excess over each level, and the share beyond it."""
+    amount = np.concatenate([np.cumsum((mass * at)[::-1])[::-1], [0.0]])
+    share = np.concatenate([np.cumsum(mass[::-1])[::-1], [0.0]])
     place = np.searchsorted(at, levels, side="right")
-    return beyond[place] - levels * count[place]
-
-
-def _interpolate_share(at: Float, mass: Float, levels: Float) -> Float:
-    """Share beyond each level."""
-    count = np.concatenate([np.cumsum(mass[::-1])[::-1], [0.0]])
-    return count[np.searchsorted(at, levels, side="right")]
+    return amount[place] - levels * share[place], share[place]

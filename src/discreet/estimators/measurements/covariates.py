@@ -15,8 +15,8 @@ from discreet.data._arrays import Float
 from discreet.data.columns import Range, ScratchBuffer
 from discreet.data.records import CHUNK_ROWS, Chunk
 from discreet.estimators._allocation import WINDOWS
-from discreet.estimators.measurements.location import RowMap
-from discreet.postprocessing.basis import Basis, Size, combine
+from discreet.estimators.measurements.location import Location, RowMap
+from discreet.postprocessing.basis import NORM_CAP, Basis, Size, combine
 from discreet.postprocessing.feature_selection import FeatureSelection
 from discreet.postprocessing.marginals import (
     Column,
@@ -27,13 +27,17 @@ from discreet.postprocessing.marginals import (
     find_windows,
     into_windows,
 )
-from discreet.postprocessing.reference_population import Reference, SteadyGram
+from discreet.postprocessing.coding import Coding, code_numbers, coding, finer_edges, first_edges
+from discreet.postprocessing.kernel_basis import CodedBasis
+from discreet.postprocessing.reference_population import Reference, SteadyGram, latent_correlation
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
-from discreet.privacy.sensitivity.sets import Cells, Gram
+from discreet.privacy.sensitivity.sets import Ball, Cells, Gram
 
 # Features of up to this many numbers (128 MB) are kept from pass to pass.
 _KEPT_NUMBERS = 16_000_000
+# Functions of each covariate that screening looks at.
+_SCREENED = 2
 
 
 def marginal_questions(columns: tuple[Column, ...], share: float) -> tuple[Query, ...]:
@@ -189,7 +193,7 @@ class Setting:
         """
         psi, weight = selection(self.reference.features)
         slope = (psi * (weight * varies)[:, None]).T @ self.reference.features / len(psi)
-        return slope + float(np.mean(varies)) * selection.scale[:, None] * self.gram.apart[selection.kept]
+        return slope + float(np.mean(varies)) * selection.linear(self.basis.m).T @ self.gram.apart
 
     def square(self, selection: FeatureSelection, varies: Float) -> Float:
         """Second moments of selected and weighted features."""
@@ -214,4 +218,108 @@ def measure_gram(gate: Gate, share: float, features: Features, *beside: Query) -
     (gram,) = gate.ask(question)
     released, sd = gram.value / gate.n, float(gram.sd) / gate.n
     reference = Reference.draw(basis, released, sd)
+    return Setting(features, reference, SteadyGram.of(released, sd, reference, basis))
+
+
+def coding_questions(columns: tuple[Column, ...], share: float) -> tuple[Query, ...]:
+    """What `measure_codings` asks first: it depends on no release, and can be prepared in the first pass."""
+    if not columns:
+        return ()
+    return (_histograms("marginals", WINDOWS["marginals"] * share, columns, [first_edges(each) for each in columns]),)
+
+
+def measure_codings(gate: Gate, questions: tuple[Query, ...], share: float) -> tuple[Coding, ...]:
+    """Marginals in equal cells, then in cells that follow the records, and the codes that these give."""
+    columns = gate.bounds.columns
+    if not columns:
+        return ()
+    edges = [first_edges(each) for each in columns]
+    fractions, sd = _shares(gate, edges, columns, *questions)
+    finer = [
+        own if own is None else finer_edges(own, part, sd) for own, part in zip(edges, fractions, strict=True)
+    ]
+    name = "marginals within windows"
+    again, noise = _shares(gate, finer, columns, _histograms(name, WINDOWS[name] * share, columns, finer))
+    return tuple(
+        coding(column, own, part, noise) for column, own, part in zip(columns, finer, again, strict=True)
+    )
+
+
+def _sizes(columns: tuple[Column, ...], edges: list[Float | None]) -> list[int]:
+    return [cells(column) if own is None else len(own) + 1 for column, own in zip(columns, edges, strict=True)]
+
+
+def _histograms(name: str, share: float, columns: tuple[Column, ...], edges: list[Float | None]) -> Query:
+    return Query(name, share, Cells(tuple(_sizes(columns, edges))), lambda c: code_numbers(c.x, columns, edges))
+
+
+def _shares(
+    gate: Gate, edges: list[Float | None], columns: tuple[Column, ...], question: Query
+) -> tuple[list[Float], float]:
+    (counts,) = gate.ask(question)
+    return np.split(counts.value / gate.n, np.cumsum(_sizes(columns, edges))[:-1]), float(counts.sd) / gate.n
+
+
+def measure_importance(gate: Gate, share: float, codings: tuple[Coding, ...], location: Location) -> Float:
+    """How much each covariate seems to say about treatment and outcome, from moments of its first functions."""
+    p = len(codings)
+    basis = CodedBasis.build(codings, np.full(p, 1.0 / p), 2 * p + 1)
+    basis = basis.singles(_SCREENED)
+    clip = 2.5 * location.magnitude.scale
+    treated, reach = location.treated, max(location.treated, 1.0 - location.treated)
+    features = Features(basis, gate.n)
+
+    def rows(c: Chunk) -> Float:
+        weight = features.weights(c)
+        both = np.concatenate([
+            features(c) * ((c.t - treated) / reach * weight)[:, None],
+            features(c) * (np.clip(c.y - location.centre, -clip, clip) / clip * weight)[:, None],
+        ], axis=1)
+        return both
+
+    radius = 2.0**0.5 * basis.radius
+    (moments,) = gate.ask(Query("screening moments", share, Ball(radius, 2 * basis.m), rows))
+    values = moments.value.reshape(2, basis.m) / gate.n / basis.weight
+    noise = float(moments.sd) / gate.n / basis.weight
+    signal = np.maximum(values**2 - noise**2 - 1.0 / gate.n, 0.0)
+    found = np.zeros((2, p))
+    for k, member in enumerate(basis.members[1:], 1):
+        found[:, member[0][0]] += signal[:, k]
+    found /= np.maximum(found.sum(axis=1, keepdims=True), float(np.mean(noise[1:] ** 2)))
+    importance = np.sqrt(found[0] * found[1]) + 0.5 * (found[0] + found[1]) + 0.5 / p
+    return np.asarray(importance / importance.sum())
+
+
+def measure_correlation(gate: Gate, share: float, codings: tuple[Coding, ...]) -> Float:
+    """Correlations behind the codes, by second moments of each covariate's first function."""
+    p = len(codings)
+    if p < 2:
+        return np.eye(p)
+    basis = CodedBasis.build(codings, np.full(p, 1.0 / p), p + 1).singles(1)
+    radius = float(np.sqrt(NORM_CAP * max(p, 2)))
+    first = np.array(basis.first)
+    shown = np.flatnonzero(first >= 0)
+
+    def rows(c: Chunk) -> Float:
+        own = np.zeros((len(c.t), p))
+        own[:, shown] = basis.features(c.x)[:, first[shown]] / basis.weight[first[shown]]
+        square = np.sum(own**2, axis=1)
+        return own * np.minimum(1.0, radius / np.sqrt(np.maximum(square, 1e-12)))[:, None]
+
+    (gram,) = gate.ask(Query("correlations", share, Gram(radius, p), rows))
+    return latent_correlation(basis, gram.value / gate.n, float(gram.sd) / gate.n)
+
+
+def measure_coded_gram(gate: Gate, share: float, features: Features, correlation: Float, *beside: Query) -> Setting:
+    """Second moments of the features; the same pass prepares what is asked ``beside`` it later."""
+    basis = features.basis
+
+    def rows(c: Chunk) -> Float:
+        return features.times(c, np.sqrt(features.weights(c)))
+
+    question = Query("second moments", share, Gram(basis.radius, basis.m), rows)
+    gate.prepare(question, *beside)
+    (gram,) = gate.ask(question)
+    released, sd = gram.value / gate.n, float(gram.sd) / gate.n
+    reference = Reference.of_codes(basis, correlation)
     return Setting(features, reference, SteadyGram.of(released, sd, reference, basis))

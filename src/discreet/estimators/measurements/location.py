@@ -12,7 +12,7 @@ from discreet.data._arrays import Float, IntArray
 from discreet.data.records import Chunk
 from discreet.estimators._allocation import LOCATION
 from discreet.postprocessing.magnitude import BINS, Factors, MagnitudeHistogram, bin_numbers
-from discreet.postprocessing.tails import SIDES, Overlap, Tails, signed_bins
+from discreet.postprocessing.tails import SIDES, Strata, Tails, signed_bins
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import Ball, Cells, Interval, MeanSquare
@@ -23,7 +23,7 @@ _REACH = 2.0
 # Share of the outcomes at one value from which on the others' shape says little about how far they reach.
 _ATOM = 0.2
 # Arms that are equally likely.
-_EVEN = Overlap.of(np.array([0.5]), np.array([1.0]), 0.5, 0.5)
+_EVEN = Strata.between(0.5, 0.5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +91,13 @@ def locate(gate: Gate, share: float, *beside: Query) -> Location:
             lambda c: signed_bins(c.y - centre, _REACH),
         )
     )
-    tails = Tails.fit(bins.value / n, float(bins.sd) / n, _REACH, atomic=has_atoms(ends, ends_noise))
+    tails = Tails.fit(bins.value / n, float(bins.sd) / n, _REACH, _EVEN, atomic=has_atoms(ends, ends_noise))
     return Location(
         treated=float(np.clip(treated, low, high)),
         treated_noise=1.5**0.5 * ends_noise,
         centre=centre,
         noise=float(again.sd) / n,
-        magnitude=tails.magnitude,
+        magnitude=tails.magnitudes[0],
         ends=ends,
         ends_noise=ends_noise,
         tails=tails,
@@ -151,7 +151,7 @@ def pilot_effect(gate: Gate, share: float, location: Location) -> Pilot:
     """Difference of the arms' means, residuals clipped alike."""
     reach = (1.0 + location.centre, 1.0 - location.centre)
     unit = gate.noise_sd(Ball(1.0, 2), share) / gate.n
-    clip = location.tails.clip(unit, _EVEN, reach)
+    clip = location.tails.clip(unit, reach)
 
     def rows(c: Chunk) -> Float:
         residual = np.clip(c.y - location.centre, -clip.low / 2.0, clip.high / 2.0)

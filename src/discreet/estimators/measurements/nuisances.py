@@ -27,9 +27,9 @@ from discreet.postprocessing.feature_selection import (
     PriorCorrelation,
     allot,
     beside_constant_effect,
-    weigh,
+    shrink,
 )
-from discreet.postprocessing.lookup_tables import LookupTables
+from discreet.postprocessing.kernel_basis import CodedTables
 from discreet.postprocessing.magnitude import Factors, arm_factors
 from discreet.postprocessing.reference_population import treatment_moments
 from discreet.privacy.gate import Gate
@@ -39,7 +39,7 @@ from discreet.privacy.sensitivity.sets import Ball, Interval
 # Weights of single records in the prognosis stop here: beyond, they add noise and no information.
 _MOST_WEIGHT = 3.0
 # Guessed square of a unit feature's coefficient where it matters, in squared scales of the outcome.
-_SIZE_OUTCOME = 0.1
+_SIZE_OUTCOME = 0.5
 # Prior standard deviation of a unit feature's part in the effect, in scales of the outcome.
 _LINEAR_EFFECT_SD = 0.3
 # Where features to the power 1.5 are fewer than this part of n mu, noise is negligible: none need be left out.
@@ -150,7 +150,7 @@ class Outcome:
         """What both models say of each record, looked up: for rounds that need no features beside it."""
         model = self.propensity
         linear = () if self.linear_effect is None else (self.linear_effect,)
-        tables = LookupTables(model.setting.basis, model.theta, self.coefficients, *linear)
+        tables = CodedTables(model.setting.basis, model.theta, self.coefficients, *linear)
 
         def look_up(c: Chunk) -> Answers:
             logit_part, explained, *effects = tables(c.x)
@@ -222,15 +222,15 @@ def fit_nuisances(
     y = Moments(
         moments.value / n / seen, lambda b: (solid @ b, solid), noise, _SIZE_OUTCOME * scale**2, (3.0 * scale) ** 2
     )
-    sparse = basis.m**1.5 > _EASY * n * gate.mu
+    fitted = shrink(y, basis)
+    joint_inclusion = np.ones(basis.m)
     if known:
-        (fitted,), joint_inclusion = weigh([y], basis, sparse=sparse)
         model, assigned, implied = Propensity.by_design(setting, *trim), fitted, np.zeros(basis.m)
         prior_correlation = None
     else:
         value, sd = assignment[0].value / n, float(assignment[0].sd) / n
         t = treatment_moments(setting.reference, setting.gram, value, sd, treated, n)
-        (assigned, fitted), joint_inclusion = weigh([t, y], basis, sparse=sparse, faint=n * gate.mu < _FAINT)
+        assigned = shrink(t, basis)
         prior_correlation = PriorCorrelation.of(assigned, fitted, basis.group)
         # Counted from the share of treated: how records differ from the reference is known of deviations alone.
         model = Propensity(setting, assigned.mean, assigned.covariance, *trim, start=float(logit(treated)))
@@ -263,6 +263,7 @@ def refine_propensity(gate: Gate, name: str, share: float, outcome: Outcome) -> 
         setting.size * np.diag(covariance) for covariance in (outcome.covariance, model.covariance)
     )
     selection = FeatureSelection.of(allot(loss_weight, variance, unit**2), setting.size)
+    selection = selection.beside(setting.second, outcome.coefficients, model.theta)
 
     def rows(c: Chunk) -> Float:
         psi, weight = setting.features.selected(c, selection)
@@ -322,7 +323,9 @@ class Remainder(NamedTuple):
     sd: float
 
 
-def correct_outcome(gate: Gate, share: float, magnitude_share: float, outcome: Outcome) -> tuple[Outcome, Remainder]:
+def correct_outcome(
+    gate: Gate, number: int, share: float, magnitude_share: float, outcome: Outcome
+) -> tuple[Outcome, Remainder]:
     """Correct the prognosis by the moments of weighted residuals, where the propensity is uncertain as well.
 
     Returns the better prognosis, and the remainder that both models then leave.
@@ -340,7 +343,7 @@ def correct_outcome(gate: Gate, share: float, magnitude_share: float, outcome: O
         return balancing_weight(c.t, answers.e, _MOST_WEIGHT) * answers.residual(c)
 
     factors = model.factors(lambda t, e: balancing_weight(t, e, _MOST_WEIGHT))
-    magnitude = measure_magnitude(gate, "residual magnitude", magnitude_share, tabled_residual, 4.0, factors)
+    magnitude = measure_magnitude(gate, f"residual magnitude {number}", magnitude_share, tabled_residual, 4.0, factors)
     unit = gate.noise_sd(Ball(NORM_CAP**0.5, 1), share) / n
     clip, _ = magnitude.clip(unit)
     e = model.on_reference
@@ -348,7 +351,7 @@ def correct_outcome(gate: Gate, share: float, magnitude_share: float, outcome: O
     loss_weight = setting.size * np.diag(model.covariance) + float(np.mean(1.0 / (e * (1.0 - e)))) / n
     selection = FeatureSelection.of(
         allot(loss_weight, setting.size * np.diag(outcome.covariance), (unit * clip) ** 2), setting.size
-    )
+    ).beside(setting.second, outcome.coefficients, model.theta)
     # The selected features share the norm, so that each has so much more noise: clip by that.
     clip, _ = magnitude.clip(unit * np.sqrt(selection.m))
 
@@ -357,7 +360,7 @@ def correct_outcome(gate: Gate, share: float, magnitude_share: float, outcome: O
         psi *= (np.clip(residual(c), -clip, clip) * weight)[:, None]
         return psi
 
-    (moments,) = gate.ask(Query("residual moments", share, Ball(clip * selection.radius, selection.m), rows))
+    (moments,) = gate.ask(Query(f"residual moments {number}", share, Ball(clip * selection.radius, selection.m), rows))
     seen = max(magnitude.below(clip), 0.7)
     everywhere = np.ones(len(e))
     sampling = setting.square(selection, everywhere) * magnitude.scale**2 / n

@@ -12,12 +12,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from discreet.data._arrays import Float, IntArray
+from discreet.data.bounds import Bounds
 from discreet.data.records import Chunk
-from discreet.estimators._allocation import Allocation
 from discreet.estimators.measurements.location import Location
 from discreet.estimators.measurements.nuisances import Answers
-from discreet.postprocessing.magnitude import BINS, bin_numbers
-from discreet.postprocessing.tails import SIDES, Clip, Overlap, Tails, signed_bins
+from discreet.postprocessing.tails import SIDES, Clip, Strata, Tails, signed_bins
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import Cells, MeanSquare
@@ -65,14 +64,14 @@ class ScoreRounds:
     effect
         A public guess at the effect.
     overlap
-        Probabilities of treatment by these models.
+        Strata of the probability of treatment by these models.
     prognosis
         Lowest and highest prognosis.
     """
 
     look_up: ScoreModel
     effect: float
-    overlap: Overlap
+    overlap: Strata
     prognosis: tuple[float, float]
 
     @property
@@ -87,20 +86,22 @@ class ScoreRounds:
 
     def measure_tails(self, gate: Gate, share: float, *, atomic: bool) -> Tails:
         """How residuals are distributed."""
-        ceiling = max(self.reach)
+        ceiling, strata = max(self.reach), self.overlap
 
         def rows(c: Chunk) -> IntArray:
-            return signed_bins(self.residual(c, self.look_up(c)), ceiling)
+            answers = self.look_up(c)
+            stratum = strata.numbers(np.minimum(answers.e, 1.0 - answers.e))
+            return SIDES * stratum + signed_bins(self.residual(c, answers), ceiling)
 
-        (bins,) = gate.ask(Query("residual tails", share, Cells((SIDES,)), rows))
-        return Tails.fit(bins.value / gate.n, float(bins.sd) / gate.n, ceiling, atomic=atomic)
+        (bins,) = gate.ask(Query("residual tails", share, Cells((SIDES * strata.count,)), rows))
+        return Tails.fit(bins.value / gate.n, float(bins.sd) / gate.n, ceiling, strata, atomic=atomic)
 
     def measure(self, gate: Gate, share: float, tails: Tails | None) -> Score:
         """Mean and free second moment of the score; without ``tails`` nothing is clipped."""
         low, high = (far / self.overlap.least for far in self.reach)
         clip = Clip(low, high, 0.0, 0.0)
         if tails is not None:
-            clip = tails.clip(gate.noise_sd(MeanSquare(1.0), share) / gate.n, self.overlap, self.reach)
+            clip = tails.clip(gate.noise_sd(MeanSquare(1.0), share) / gate.n, self.reach)
         bottom, top = (float(end) for end in self.overlap.ends(np.array(clip.low), np.array(clip.high)))
         middle, half = (top + bottom) / 2.0, (top - bottom) / 2.0
 
@@ -118,18 +119,11 @@ class ScoreRounds:
         return Score(self.effect + middle + float(mean), variance, float(noise), clip.hidden, clip.lost)
 
 
-def design_overlap(gate: Gate, allocation: Allocation, propensity: Any, treated: float) -> Overlap:
-    """How likely records were to be in either arm, where that is known: one number, or asked of the records."""
+def design_strata(propensity: Any, bounds: Bounds) -> Strata:
+    """Strata of a known design: one number, or what the bounds allow."""
     if isinstance(propensity, Real):
-        return Overlap.of(np.array([float(propensity)]), np.ones(1), float(propensity), float(propensity))
-    low, high = gate.bounds.propensity
-
-    def rows(c: Chunk) -> IntArray:
-        e = np.full(len(c.t), treated) if c.e is None else c.e
-        return bin_numbers(np.minimum(e, 1.0 - e), 0.5)
-
-    (counts,) = gate.ask(Query("known propensities", allocation["known propensities"], Cells((BINS,)), rows))
-    return Overlap.from_bins(counts.value / gate.n, float(counts.sd) / gate.n, low, high)
+        return Strata.between(float(propensity), float(propensity))
+    return Strata.between(*bounds.propensity)
 
 
 def prognosis_range(location: Location) -> tuple[float, float]:

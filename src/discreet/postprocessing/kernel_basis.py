@@ -1,0 +1,246 @@
+"""Functions of coded covariates, from smooth to rough, and their products: a basis that grows without end.
+
+A kernel for each covariate (a line in its value, a line in its rank, a path that may jump anywhere) has eigenfunctions
+that are orthonormal to the covariate's released distribution, with their prior variances; products of two and three have
+products of these. A basis is made of as many of them as the budget affords, the largest prior variances first.
+Post-processing, but for the features, which are functions of one record at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+
+from discreet.data._arrays import Float, IntArray
+from discreet.postprocessing.basis import NORM_CAP
+from discreet.postprocessing.coding import Coding
+
+# Parts of an ordered covariate's kernel: a line in the value, a line in the rank, and a path.
+_VALUE, _RANK, _PATH = 0.35, 0.25, 0.4
+# Functions of one covariate at most.
+_CURVES = 24
+# Parts of the prior variance that single covariates have, products of two and products of three.
+_ORDERS = (0.6, 0.3, 0.1)
+# Covariates that enter products of three at most; and products of two.
+_TRIPLE_COLUMNS, _PAIR_COLUMNS = 6, 14
+# Part of the norm of the constant, and the least of any other feature, beside the largest.
+_INTERCEPT, _LEAST_WEIGHT = 1.5, 0.2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curves:
+    """Functions of one covariate: a row for every code, a column for every function, and their prior variances."""
+
+    table: Float
+    variance: Float
+
+    @classmethod
+    def of(cls, coding: Coding, most: int = _CURVES) -> Curves:
+        """Eigenfunctions of the kernel, orthonormal to the distribution of codes."""
+        mass = coding.mass
+        if coding.count < 2:
+            return cls(np.empty((coding.count, 0)), np.empty(0))
+        if coding.ordered:
+            below = np.cumsum(mass) - mass / 2.0
+            path = np.minimum(below[:, None], below[None, :])
+            kernel = (
+                _VALUE * _line(np.clip(_standard(coding.value, mass), -4.0, 4.0), mass)
+                + _RANK * _line(below, mass)
+                + _PATH * _unit(path, mass)
+            )
+        else:
+            kernel = np.eye(coding.count)
+        root = np.sqrt(mass)
+        centred = _centred(kernel, mass)
+        values, vectors = np.linalg.eigh(root[:, None] * centred * root[None, :])
+        order = np.argsort(values)[::-1][: min(most, coding.count - 1)]
+        values, table = np.maximum(values[order], 1e-9), vectors[:, order] / root[:, None]
+        # The sign is arbitrary: let functions rise.
+        sign = np.where((mass * coding.value) @ table < 0.0, -1.0, 1.0)
+        return cls(table * sign, values / values.sum())
+
+
+def _standard(values: Float, mass: Float) -> Float:
+    centred = values - mass @ values
+    return np.asarray(centred / max(float(np.sqrt(mass @ centred**2)), 1e-12))
+
+
+def _line(values: Float, mass: Float) -> Float:
+    own = _standard(values, mass)
+    return np.outer(own, own)
+
+
+def _centred(kernel: Float, mass: Float) -> Float:
+    rows = kernel - (mass @ kernel)[None, :]
+    return np.asarray(rows - (rows @ mass)[:, None])
+
+
+def _unit(kernel: Float, mass: Float) -> Float:
+    centred = _centred(kernel, mass)
+    return np.asarray(centred / max(float(mass @ np.diag(centred)), 1e-12))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CodedBasis:
+    """Feature map of coded covariates: a constant, functions of single covariates, products of two and of three.
+
+    Parameters
+    ----------
+    codings, curves
+        Codes of each covariate, and functions of them.
+    members
+        The covariates and functions whose product each feature is; none for the constant.
+    variance
+        Prior variance of each feature's coefficient beside the others', for a feature of unit size.
+    """
+
+    codings: tuple[Coding, ...]
+    curves: tuple[Curves, ...]
+    members: tuple[tuple[tuple[int, int], ...], ...]
+    variance: Float
+    weight: Float = field(init=False, repr=False)
+    group: IntArray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        set_ = object.__setattr__  # a frozen fact that works out its own parts
+        weight = (self.variance / max(float(self.variance[1:].max(initial=0.0)), 1e-300)) ** 0.25
+        weight = np.maximum(weight, _LEAST_WEIGHT)
+        weight[0] = _INTERCEPT
+        set_(self, "weight", weight)
+        set_(self, "group", np.array([len(member) for member in self.members]))
+
+    @classmethod
+    def build(cls, codings: Sequence[Coding], importance: Float, m: int) -> CodedBasis:
+        """The features with the largest prior variances, ``m`` in all; every covariate's first one is among them."""
+        curves = tuple(Curves.of(each) for each in codings)
+        found: list[tuple[tuple[tuple[int, int], ...], float]] = []
+        order = np.argsort(importance, kind="stable")[::-1]
+        columns = {2: sorted(order[:_PAIR_COLUMNS]), 3: sorted(order[:_TRIPLE_COLUMNS])}
+        for size, part in enumerate(_ORDERS, 1):
+            own = range(len(codings)) if size == 1 else columns[size]
+            made = [
+                (tuple(zip(chosen, which, strict=True)), variance)
+                for chosen in combinations(own, size)
+                for which, variance in _products([curves[j] for j in chosen], float(np.prod(importance[list(chosen)])), m)
+            ]
+            total = sum(variance for _, variance in made)
+            found += [(member, part * variance / total) for member, variance in made]
+        first = [each for each in found if len(each[0]) == 1 and each[0][0][1] == 0]
+        others = (each for each in found if len(each[0]) > 1 or each[0][0][1] > 0)
+        rest = sorted(others, key=lambda each: -each[1])
+        kept = first + rest[: max(0, m - 1 - len(first))]
+        kept.sort(key=lambda each: (len(each[0]), each[0]))
+        return cls(
+            tuple(codings), curves, ((), *(member for member, _ in kept)), np.array([1.0, *(v for _, v in kept)])
+        )
+
+    def singles(self, most: int) -> CodedBasis:
+        """The first functions of single covariates alone."""
+        keep = [k for k, member in enumerate(self.members) if not member or (len(member) == 1 and member[0][1] < most)]
+        return CodedBasis(self.codings, self.curves, tuple(self.members[k] for k in keep), self.variance[keep])
+
+    @property
+    def m(self) -> int:
+        """Number of features, the constant included."""
+        return len(self.members)
+
+    @property
+    def radius(self) -> float:
+        """Norm to which a record's features are held."""
+        return float(np.sqrt(NORM_CAP * np.sum(self.weight**2)))
+
+    @property
+    def first(self) -> list[int]:
+        """Where each covariate's first function is; -1 where it has none."""
+        places = {member[0]: k for k, member in enumerate(self.members) if len(member) == 1}
+        return [places.get((j, 0), -1) for j in range(len(self.codings))]
+
+    def codes(self, x: Float) -> list[IntArray]:
+        """Codes of each covariate."""
+        return [coding.codes(x[:, j]) for j, coding in enumerate(self.codings)]
+
+    def features(self, x: Float, out: Float | None = None) -> Float:
+        """Weighted features; in ``out``, whose columns lie one after the other, if it is given."""
+        return self.from_codes(self.codes(x), len(x), out)
+
+    def from_codes(self, codes: Sequence[IntArray], n: int, out: Float | None = None) -> Float:
+        """The same from codes; elementwise and in a fixed order."""
+        rows = np.empty((self.m, n)) if out is None else out.T
+        rows[0] = self.weight[0]
+        taken: dict[tuple[int, int], Float] = {}
+        for k, member in enumerate(self.members[1:], 1):
+            for factor in member:
+                if factor not in taken:
+                    j, curve = factor
+                    taken[factor] = self.curves[j].table[:, curve].take(codes[j])
+            row = rows[k]
+            np.multiply(taken[member[0]], self.weight[k], out=row)
+            for factor in member[1:]:
+                row *= taken[factor]
+        return rows.T
+
+    def held(self, features: Float) -> Float:
+        """Each record's weight, for its features to stay within the radius."""
+        square, term = np.zeros(len(features)), np.empty(len(features))
+        for feature in features.T:
+            square += np.multiply(feature, feature, out=term)
+        return np.minimum(1.0, self.radius**2 / square)
+
+    def __str__(self) -> str:
+        sizes = [int(np.sum(self.group == size)) for size in (1, 2, 3)]
+        words = ("functions of single covariates", "products of two", "products of three")
+        return ", ".join(f"{count} {word}" for count, word in zip(sizes, words, strict=True) if count)
+
+
+def _products(curves: Sequence[Curves], share: float, m: int) -> list[tuple[tuple[int, ...], float]]:
+    """Products of one function of each covariate, with their prior variances, the largest ``m`` of them."""
+    variance = np.array(share)
+    for each in curves:
+        variance = np.multiply.outer(variance, each.variance)
+    flat = variance.ravel()
+    order = np.argsort(flat, kind="stable")[::-1][:m]
+    return [(tuple(int(i) for i in np.unravel_index(k, variance.shape)), float(flat[k])) for k in order]
+
+
+class CodedTables:
+    """Features times coefficients, for several sets of these at once, by tables over codes.
+
+    A row's values do not depend on its neighbours in memory: look-ups are added in a fixed order. Only the basis and the
+    coefficients are sent to other processes.
+    """
+
+    def __init__(self, basis: CodedBasis, *coefficients: Float) -> None:
+        self.basis = basis
+        self.coefficients = coefficients
+        places: dict[tuple[int, ...], list[Float]] = {}
+        for k, member in enumerate(basis.members[1:], 1):
+            columns = tuple(j for j, _ in member)
+            if columns not in places:
+                shape = tuple(basis.codings[j].count for j in columns)
+                places[columns] = [np.zeros(shape) for _ in coefficients]
+            product = np.array(basis.weight[k])
+            for j, curve in member:
+                product = np.multiply.outer(product, basis.curves[j].table[:, curve])
+            for table, own in zip(places[columns], coefficients, strict=True):
+                table += own[k] * product
+        self._tables = [
+            (columns, [table.ravel() for table in tables]) for columns, tables in places.items()
+        ]
+
+    def __reduce__(self) -> tuple[type[CodedTables], tuple[CodedBasis | Float, ...]]:
+        return CodedTables, (self.basis, *self.coefficients)
+
+    def __call__(self, x: Float) -> list[Float]:
+        """The value of each function for every row of x."""
+        codes = self.basis.codes(x)
+        totals = [np.full(len(x), own[0] * self.basis.weight[0]) for own in self.coefficients]
+        for columns, tables in self._tables:
+            place = codes[columns[0]]
+            for j in columns[1:]:
+                place = place * self.basis.codings[j].count + codes[j]
+            for total, table in zip(totals, tables, strict=True):
+                total += table.take(place)
+        return totals
