@@ -14,13 +14,11 @@ Float = NDArray[np.float64]
 Term = Callable[[Float], Float]
 Shape = Literal["linear", "sparse", "smooth", "wave", "bumps", "steps", "pairs", "triples", "trees"]
 SHAPES: tuple[Shape, ...] = get_args(Shape)
-# Rows by which a surface is centred and scaled.
-REFERENCE = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """A function of covariates' scores with mean zero and variance one over their distribution."""
+    """A function of covariates' scores with mean zero and variance one over the population that it was made for."""
 
     terms: tuple[Term, ...]
     weights: tuple[float, ...]
