@@ -73,8 +73,8 @@ def shapes(found: Found) -> Section:
     ]
     parts = [
         "Observational studies with five covariates, of which one or two confound by a function that straight lines "
-        f"and squares do not fit; ε = {designs.EPSILON:g}, δ = {designs.DELTA:g}. Each cell shows the coverage of `ATE`'s "
-        "95 % intervals, their median width over the efficiency bound's, and the bias in efficient standard errors.",
+        f"and squares do not fit; ε = {designs.EPSILON:g}, δ = {designs.DELTA:g}. Each cell shows the coverage of "
+        "`ATE`'s 95 % intervals, their median width over the efficiency bound's, and the bias in standard errors.",
         grid(
             ["shape, n", "studies", "coverage", "width", "bias", "seconds"],
             [
@@ -108,9 +108,9 @@ def acic(found: Found) -> Section:
     verdicts = [
         cells_cover("ATE: coverage at every budget", {name: cell["covered"] for name, cell in by_budget.items()})
     ]
+    columns = [frame for frame in (*by_budget.values(), boosted) if len(frame)]
     each = [
-        [f"{which}", *(proportion(cell[cell["response"] == which]["covered"]) for cell in by_budget.values())]
-        + [proportion(boosted[boosted["response"] == which]["covered"]) if len(boosted) else ""]
+        [f"{which}", *(proportion(frame[frame["response"] == which]["covered"]) for frame in columns)]
         for which in sorted(set(ours["response"]) if len(ours) else ())
     ]
     parts = [
@@ -118,7 +118,7 @@ def acic(found: Found) -> Section:
         "each, boosted AIPW with several draws of folds. The truth is the mean effect of these births, so that "
         "intervals for a population are a little wider than they need be; replications share a response's records.",
         grid(["", "intervals", "coverage", "median width"], lines) if lines else "The files were not there.",
-        grid(["response", *by_budget, "boosted AIPW"], each) if each else "",
+        grid(["response", *by_budget, "boosted AIPW"][: len(columns) + 1], each) if each else "",
     ]
     table = _long({"ATE": ours, "boosted AIPW": boosted})
     return Section(verdicts=verdicts, parts=[part for part in parts if part], table=table)
