@@ -9,12 +9,13 @@ import pandas as pd
 
 from evidence.average.report import grid
 from evidence.trust import designs
-from evidence.trust.figures import EFFICIENT, intervals, proportion, shown
+from evidence.trust.figures import EFFICIENT, intervals, proportion, refused, shown
 from evidence.trust.sections import Found, Section
 from evidence.trust.targets import (
     ADJUSTED_WIDTH,
     LARGE_SHAPE,
     LARGE_SHAPE_WIDTH,
+    at_most,
     cells_cover,
     cells_narrow,
 )
@@ -34,6 +35,8 @@ def trials(found: Found) -> Section:
         for method, cells in (("DifferenceInMeans", means), ("ATE", adjusted))
     ]
     verdicts.append(cells_narrow("ATE: median width over DifferenceInMeans'", beside, ADJUSTED_WIDTH))
+    failed = [reason for method in frames for reason in refused((row for _, row in found), method)]
+    verdicts.append(at_most("trials that a fit refused", float(len(failed)) if found else None, 0.0))
     lines = [
         [
             name,
@@ -59,7 +62,7 @@ def trials(found: Found) -> Section:
         "### Cells",
         grid(head, lines),
     ]
-    return Section(verdicts=verdicts, parts=parts, table=_long(frames))
+    return Section(verdicts=verdicts, parts=parts, table=_summary(frames))
 
 
 def shapes(found: Found) -> Section:
@@ -90,7 +93,7 @@ def shapes(found: Found) -> Section:
             ],
         ),
     ]
-    return Section(verdicts=verdicts, parts=parts, table=frame)
+    return Section(verdicts=verdicts, parts=parts, table=_summary({"ATE": frame}))
 
 
 def acic(found: Found) -> Section:
@@ -120,7 +123,7 @@ def acic(found: Found) -> Section:
         grid(["", "intervals", "coverage", "median width"], lines) if lines else "The files were not there.",
         grid(["response", *by_budget, "boosted AIPW"][: len(columns) + 1], each) if each else "",
     ]
-    table = _long({"ATE": ours, "boosted AIPW": boosted})
+    table = _summary({"ATE": ours, "boosted AIPW": boosted})
     return Section(verdicts=verdicts, parts=[part for part in parts if part], table=table)
 
 
@@ -167,6 +170,13 @@ def _by(frames: dict[str, pd.DataFrame], name: str) -> list[list[str]]:
     return lines
 
 
-def _long(frames: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    filled = [frame.assign(method=method) for method, frame in frames.items() if len(frame)]
-    return pd.concat(filled, ignore_index=True) if filled else pd.DataFrame()
+def _summary(frames: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """One line for each cell and method."""
+    lines = []
+    for method, frame in frames.items():
+        for name, cell in _cells(frame).items():
+            error = cell["estimate"] - cell["truth"]
+            line = {"cell": name, "method": method, "intervals": len(cell), "coverage": cell["covered"].mean()}
+            line |= {"median_width": cell["width"].median(), "bias": error.mean(), "rmse": np.sqrt((error**2).mean())}
+            lines.append(line | {"truth": cell["truth"].mean(), "median_over_bound": cell["ratio"].median()})
+    return pd.DataFrame(lines)

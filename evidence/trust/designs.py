@@ -16,6 +16,8 @@ from discreet.datasets import Study
 
 Float = NDArray[np.float64]
 EPSILON, DELTA = 1.0, 1e-6
+# Records of a random study by which effect functions are judged.
+JUDGED = 4_000
 
 # Trials. Events: the share in controls; treatment adds a fifth. Spend: one in ten buys, and a buyer spends $30 in the
 # median, up to the end of the range.
@@ -43,6 +45,7 @@ def trial(outcome: str, share: float, n: int, seed: int) -> Trial:
     t = (rng.random(n) < share).astype(np.float64)
     t[:2] = (0.0, 1.0)
     rate = OUTCOMES[outcome]
+    variances: tuple[float, ...]
     if rate is None:
         y = np.clip(0.5 * x[:, 0] + _NORMAL_EFFECT * t + rng.normal(size=n), -6.0, 6.0)
         ate, variances, ends = _NORMAL_EFFECT, (1.0 + 0.25 / 3.0,) * 2, (-6.0, 6.0)

@@ -18,6 +18,21 @@ from evidence.trust.targets import (
     at_most,
 )
 
+_COLUMNS = [
+    "number",
+    "n",
+    "p",
+    "epsilon",
+    "outcome",
+    "effect",
+    "design",
+    "released function",
+    "error",
+    "constant",
+    "sd",
+]
+_COLUMNS += ["boosted", "ratio", "boosted ratio", "inside", "width"]
+
 
 def effects(found: Found) -> Section:
     """Effect functions on random studies whose effects vary."""
@@ -43,7 +58,7 @@ def effects(found: Found) -> Section:
         "standard deviation of the effect.",
         grid(head, _function_lines(frame)) if has else "Nothing was run.",
     ]
-    return Section(verdicts=verdicts, parts=parts, table=frame)
+    return Section(verdicts=verdicts, parts=parts, table=frame[_COLUMNS] if has else frame)
 
 
 def _functions(rows: list[Row]) -> pd.DataFrame:

@@ -6,9 +6,12 @@ import numpy as np
 import pandas as pd
 
 from evidence.average.report import grid
+from evidence.average.targets import Verdict
 from evidence.trust.figures import groups, intervals, of_group, shown
 from evidence.trust.sections import Found, Section, joined
-from evidence.trust.targets import PLAN_FACTOR, PLAN_MEDIAN, PLAN_SHARE, Verdict, at_least
+from evidence.trust.targets import PLAN_FACTOR, PLAN_MEDIAN, PLAN_SHARE, at_least
+
+_COLUMNS = ["number", "n", "p", "epsilon", "n mu", "outcome", "design", "width", "without", "with"]
 
 
 def plan(found: Found) -> Section:
@@ -36,7 +39,7 @@ def plan(found: Found) -> Section:
         "earlier report would state it; a prevalence cannot be given yet.",
         grid(["", "group", "studies", *names.values(), "10 % to 90 %"], _plan_lines(frame)),
     ]
-    return Section(verdicts=verdicts, parts=parts, table=frame)
+    return Section(verdicts=verdicts, parts=parts, table=frame[_COLUMNS] if len(frame) else frame)
 
 
 def _plan_lines(frame: pd.DataFrame) -> list[list[str]]:

@@ -11,13 +11,13 @@ from scipy.special import ndtri
 from discreet.datasets import Study
 from evidence.average.nonprivate import Estimate, boosted, boosted_aipw, boosted_scores, difference_of_means, folds
 from evidence.population import random_study
+from evidence.trust.designs import JUDGED
 
 Row = dict[str, Any]
 # They see so many records of a study at most: boosting is slow, and their intervals are judged beside their own n.
 MOST = 30_000
 # Below so many records in an arm nothing is boosted.
 FEWEST = 30
-JUDGED = 4_000
 
 
 def aipw(number: int, largest: int) -> Row:
@@ -38,7 +38,7 @@ def dr_learner(number: int, largest: int) -> Row:
         return {"refused": f"no covariates, or fewer than {FEWEST} records in an arm"}
     scores, effects = boosted_scores(study, number), np.empty(study.n)
     # Scores are far noisier than outcomes: smaller trees, larger leaves, shorter steps.
-    options = {"num_leaves": 7, "min_data_in_leaf": max(20, study.n // 100), "learning_rate": 0.05}
+    options: dict[str, Any] = {"num_leaves": 7, "min_data_in_leaf": max(20, study.n // 100), "learning_rate": 0.05}
     for train, test in folds(study.n, number + 1):
         effects[test] = boosted(study.X, scores, train, test, **options)
     assert study.effects is not None

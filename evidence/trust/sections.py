@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import pandas as pd
 
 from evidence.average.report import grid
+from evidence.average.targets import Verdict
 from evidence.trust.figures import Row, bands, groups, intervals, of_group, proportion, refused, shown
 from evidence.trust.store import Job
-from evidence.trust.targets import FACTORS, GROUP, TOO_NARROW, Verdict, population_verdicts
+from evidence.trust.targets import FACTORS, GROUP, TOO_NARROW, population_verdicts
 
 Found = Sequence[tuple[Job, Row]]
 METHODS = ("ATE", "CATE", "DifferenceInMeans", "boosted AIPW")
@@ -113,5 +114,7 @@ def _honesty(frames: dict[str, pd.DataFrame]) -> list[list[str]]:
 
 def _long(frames: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """One line for each study and method."""
-    filled = [frame.assign(method=method) for method, frame in frames.items() if len(frame)]
+    columns = ["number", "covariates", "n", "p", "epsilon", "n mu", "outcome", "surface", "design", "dependence"]
+    columns += ["explained", "overlap", "confounding", "truth", "efficiency", "estimate", "low", "high"]
+    filled = [frame[columns].assign(method=method) for method, frame in frames.items() if len(frame)]
     return pd.concat(filled, ignore_index=True) if filled else pd.DataFrame()
