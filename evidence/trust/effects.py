@@ -58,7 +58,7 @@ def effects(found: Found) -> Section:
         "standard deviation of the effect.",
         grid(head, _function_lines(frame)) if has else "Nothing was run.",
     ]
-    return Section(verdicts=verdicts, parts=parts, table=frame[_COLUMNS] if has else frame)
+    return Section(verdicts=verdicts, parts=parts, table=frame.reindex(columns=_COLUMNS))
 
 
 def _functions(rows: list[Row]) -> pd.DataFrame:

@@ -39,7 +39,7 @@ def plan(found: Found) -> Section:
         "earlier report would state it; a prevalence cannot be given yet.",
         grid(["", "group", "studies", *names.values(), "10 % to 90 %"], _plan_lines(frame)),
     ]
-    return Section(verdicts=verdicts, parts=parts, table=frame[_COLUMNS] if len(frame) else frame)
+    return Section(verdicts=verdicts, parts=parts, table=frame.reindex(columns=_COLUMNS))
 
 
 def _plan_lines(frame: pd.DataFrame) -> list[list[str]]:

@@ -116,5 +116,5 @@ def _long(frames: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """One line for each study and method."""
     columns = ["number", "covariates", "n", "p", "epsilon", "n mu", "outcome", "surface", "design", "dependence"]
     columns += ["explained", "overlap", "confounding", "truth", "efficiency", "estimate", "low", "high"]
-    filled = [frame[columns].assign(method=method) for method, frame in frames.items() if len(frame)]
+    filled = [frame.reindex(columns=columns).assign(method=method) for method, frame in frames.items() if len(frame)]
     return pd.concat(filled, ignore_index=True) if filled else pd.DataFrame()
