@@ -52,7 +52,8 @@ def trials(found: Found) -> Section:
         f"Trials whose share of treated is known, ε = {designs.EPSILON:g}, δ = {designs.DELTA:g}; events are the share "
         "among controls, and treatment adds a fifth. Each cell shows the coverage of 95 % intervals and their median "
         "width over that of the non-private difference of means (2 × 1.96 standard errors by theory); `ATE` adjusts "
-        "for one covariate or three, and the last column is its width over that of `DifferenceInMeans`.",
+        "for one covariate or three, and the last column is its width over that of `DifferenceInMeans`, which says "
+        "nothing about `ATE` where the other interval is too narrow.",
         "### By outcome",
         grid(["outcome", "trials", "DifferenceInMeans", "ATE"], _by(frames, "outcome")),
         "### By share of treated",
