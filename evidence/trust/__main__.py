@@ -21,11 +21,17 @@ from evidence.trust.parts import LARGEST, PARTS, Asked, names, seeds_of
 from evidence.trust.store import Store, fill
 
 _FOREVER = 1e9
+_DOCS = ROOT / "docs" / "evidence"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Parse the command line; run, judge and write part by part."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.first < REPORTING and options.out == _DOCS:
+        parser.error(
+            f"studies below {REPORTING:,} are for choosing and are never reported: name another folder by --out"
+        )
     until = time.monotonic() + (60.0 * options.minutes if options.minutes is not None else _FOREVER)
     store, console = Store(), Console()
     for name in options.parts or names():
@@ -34,6 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         jobs = part.jobs(asked)
         fill(store, jobs, seconds=until - time.monotonic(), processes=options.processes)
         found = list(store.rows(jobs))
+        if not found:
+            console.print(f"{name}: nothing was measured (no time left, or no data); the page stays as it is.")
+            continue
         section = part.section(found)
         head = page.provenance(_command(name, options), seeds_of(part, asked), len(found), len(jobs))
         written = page.text(part.title, head, section)
@@ -53,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--first", type=int, default=REPORTING, help="number of the first random study")
     parser.add_argument("--minutes", type=float, help="begin nothing new after this")
     parser.add_argument("--processes", type=int, default=2, help="one thread each (default 2)")
-    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "evidence", help="folder of the page")
+    parser.add_argument("--out", type=Path, default=_DOCS, help="folder of the page")
     return parser
 
 

@@ -259,6 +259,30 @@ def test_the_command_runs_a_part_and_writes_page_and_table(kept, tmp_path, capsy
     assert "plan: median, without a guess" in capsys.readouterr().out
 
 
+def test_studies_for_choosing_are_not_reported(capsys):
+    with pytest.raises(SystemExit):
+        command.main(["plan", "--studies", "1", "--first", "0"])
+    assert "never reported" in capsys.readouterr().err
+
+
+def test_a_part_without_time_leaves_the_page_as_it_is(kept, tmp_path, capsys):
+    command.main(["plan", "--studies", "2", "--minutes", "0", "--processes", "1", "--out", str(tmp_path)])
+    assert not (tmp_path / "trust.md").exists()
+    assert "nothing was measured" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_part_without_rows_judges_nothing(name):
+    section = PARTS[name].section([])
+    assert [verdict.reached for verdict in section.verdicts] == [None] * len(section.verdicts)
+
+
+def test_a_worker_process_takes_measurements_too(kept):
+    jobs = [Job("trial", ("normal", 0.5, 50), 0)]
+    store.fill(kept, jobs, seconds=60, processes=2)
+    assert [row["truth"] for _, row in kept.rows(jobs)] == [0.3]
+
+
 def test_every_part_lists_measurements_that_exist():
     for name, part in PARTS.items():
         jobs = part.jobs(Asked(studies=2, largest=30_000))
