@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit
 
 from discreet.data.bounds import Range
 from discreet.datasets import Study
 from discreet.datasets.study import Float
 
+Mask = NDArray[np.bool_]
 _FOLDS, _TREES = 3, 100
 _BOOSTING = {
     "num_leaves": 15,
@@ -40,23 +43,33 @@ class LinearNuisances(NamedTuple):
 
 def boosted_aipw(study: Study, seed: int) -> Estimate:
     """Cross-fitted AIPW with gradient-boosted nuisances; ``seed`` draws the folds."""
+    return _mean(boosted_scores(study, seed))
+
+
+def boosted_scores(study: Study, seed: int) -> Float:
+    """AIPW scores of all records, by boosted nuisances that were fitted to other records."""
+    mu0, mu1, pi = np.empty(study.n), np.empty(study.n), np.empty(study.n)
+    for train, test in folds(study.n, seed):
+        pi[test] = boosted(study.X, study.T, train, test, "binary")
+        mu0[test] = boosted(study.X, study.Y, train & (study.T == 0), test)
+        mu1[test] = boosted(study.X, study.Y, train & (study.T == 1), test)
+    return aipw_scores(study.Y, study.T, mu0, mu1, np.clip(pi, *study.bounds.propensity))
+
+
+def folds(n: int, seed: int) -> Iterator[tuple[Mask, Mask]]:
+    """Records to fit, and records to predict."""
+    fold = np.random.default_rng(seed).permutation(n) % _FOLDS
+    yield from ((fold != k, fold == k) for k in range(_FOLDS))
+
+
+def boosted(X: Any, target: Float, train: Mask, test: Mask, objective: str = "l2", **options: float) -> Float:
+    """Predictions of boosted trees; ``options`` are LightGBM's, in place of the usual ones."""
     import lightgbm
 
-    X = np.asarray(study.X, dtype=np.float64)
-    fold = np.random.default_rng(seed).permutation(study.n) % _FOLDS
-    mu0, mu1, pi = np.empty(study.n), np.empty(study.n), np.empty(study.n)
-
-    def predict(objective: str, target: Float, train: np.ndarray, test: np.ndarray) -> Float:
-        data = lightgbm.Dataset(X[train], target[train])
-        model = lightgbm.train({**_BOOSTING, "objective": objective}, data, num_boost_round=_TREES)
-        return np.asarray(model.predict(X[test]))
-
-    for k in range(_FOLDS):
-        train, test = fold != k, fold == k
-        pi[test] = predict("binary", study.T, train, test)
-        mu0[test] = predict("l2", study.Y, train & (study.T == 0), test)
-        mu1[test] = predict("l2", study.Y, train & (study.T == 1), test)
-    return _mean(aipw_scores(study.Y, study.T, mu0, mu1, np.clip(pi, *study.bounds.propensity)))
+    x = np.asarray(X, dtype=np.float64)
+    data = lightgbm.Dataset(x[train], target[train])
+    model = lightgbm.train({**_BOOSTING, **options, "objective": objective}, data, num_boost_round=_TREES)
+    return np.asarray(model.predict(x[test]))
 
 
 def linear_aipw(study: Study) -> Estimate:

@@ -7,54 +7,58 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-import pandas as pd
 from numpy.random import Generator
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri, stdtr
+from scipy.special import ndtr, ndtri
 
 from discreet.data.bounds import Levels, Range
 
 Float = NDArray[np.float64]
-Dependence = Literal["independent", "normal", "heavy", "chain", "clusters"]
+Spec = Range | Levels
+Dependence = Literal["independent", "normal", "heavy", "chain", "clusters", "real"]
+DRAWN: tuple[Dependence, ...] = ("independent", "normal", "heavy", "chain", "clusters")
 Kind = Literal["even", "bell", "skewed", "counts", "steps of three", "spiky", "binary", "levels", "two peaks"]
 # Few-valued, skewed and spiky columns are as frequent as smooth ones: real tables are full of them.
 KINDS: tuple[Kind, ...] = get_args(Kind)
+# Rows of a drawn population; fewer of those that have many columns.
+ROWS, ROWS_OF_MANY, MANY = 40_000, 10_000, 20
+# Rank from which on skewed values are all the same: the end of what is declared.
+_MOST = 0.9995
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
-    """A covariate as a public function of a rank between 0 and 1, and what is declared about it."""
+class Rows:
+    """A finite population of covariates. Studies draw from it with replacement, so that truths are sums over it.
 
-    kind: Kind
-    spec: Range | Levels
-    value: Callable[[Float], NDArray[np.generic]]
-    score: Callable[[Float], Float]
-    """What surfaces are made of, from -1 to 1: the same number for all records that show the same value."""
+    Parameters
+    ----------
+    specs
+        What is declared about each column.
+    values
+        What an analyst sees; levels are numbers.
+    scores
+        What surfaces are made of, from -1 to 1: the same number for all rows that show the same value.
+    dependence
+        How columns depend on each other.
+    """
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Covariates:
-    """A distribution of covariates that rows can be drawn from, again and again."""
-
-    columns: tuple[Column, ...]
+    specs: tuple[Spec, ...]
+    values: Float
+    scores: Float
     dependence: Dependence
-    ranks: Callable[[Generator, int], Float]
-
-    def draw(self, rng: Generator, n: int) -> tuple[pd.DataFrame, Float]:
-        """Rows as an analyst sees them, and the scores that surfaces are made of."""
-        u = self.ranks(rng, n)
-        names = [f"x{j}" for j in range(len(self.columns))]
-        values = [column.value(u[:, j]) for j, column in enumerate(self.columns)]
-        frame = pd.DataFrame(dict(zip(names, values, strict=True)), index=range(n))
-        scores = [column.score(u[:, j]) for j, column in enumerate(self.columns)]
-        return frame, np.column_stack(scores) if scores else np.empty((n, 0))
 
 
-def random_covariates(rng: Generator, p: int) -> Covariates:
-    """A random distribution of ``p`` covariates."""
-    columns = tuple(_column(rng, KINDS[int(rng.integers(len(KINDS)))]) for _ in range(p))
-    dependence: Dependence = rng.choice(get_args(Dependence)) if p > 1 else "independent"
-    return Covariates(columns=columns, dependence=dependence, ranks=_dependent(rng, p, dependence))
+def drawn_rows(rng: Generator, p: int) -> Rows:
+    """A population of ``p`` covariates, drawn from a random distribution."""
+    columns = [_column(rng, KINDS[int(rng.integers(len(KINDS)))]) for _ in range(p)]
+    dependence: Dependence = DRAWN[int(rng.integers(len(DRAWN)))] if p > 1 else "independent"
+    u = _dependent(rng, p, dependence)(rng, ROWS if p <= MANY else ROWS_OF_MANY)
+    values, scores = np.empty(u.shape), np.empty(u.shape)
+    for j, (_, value, score) in enumerate(columns):
+        ranks = np.ascontiguousarray(u[:, j])
+        values[:, j] = seen = value(ranks)
+        scores[:, j] = score(ranks, seen)
+    return Rows(specs=tuple(spec for spec, _, _ in columns), values=values, scores=scores, dependence=dependence)
 
 
 def _dependent(rng: Generator, p: int, kind: Dependence) -> Callable[[Generator, int], Float]:
@@ -68,7 +72,9 @@ def _dependent(rng: Generator, p: int, kind: Dependence) -> Callable[[Generator,
 
     def heavy(draw: Generator, n: int) -> Float:
         # One scale for a whole row: columns are extreme together, whatever their correlation.
-        return np.asarray(stdtr(3, normal(draw, n) * np.sqrt(3.0 / draw.chisquare(3, size=(n, 1)))))
+        t = normal(draw, n) * np.sqrt(3.0 / draw.chisquare(3, size=(n, 1)))
+        # The distribution function of a t variable with three degrees of freedom.
+        return np.asarray(0.5 + (t * np.sqrt(3.0) / (3.0 + t**2) + np.arctan(t / np.sqrt(3.0))) / np.pi)
 
     def chain(draw: Generator, n: int) -> Float:
         # Each column is a bent function of the one before it, uncorrelated with it and far from independent.
@@ -96,10 +102,11 @@ def _ranked(z: Float) -> Float:
     return np.asarray(ndtr(z / 1.4))
 
 
-Made = tuple[Range | Levels, Callable[[Float], NDArray[np.generic]], Callable[[Float], Float]]
+# What is declared; the value as a function of a rank between 0 and 1; and the score as a function of rank and value.
+Made = tuple[Spec, Callable[[Float], Float], Callable[[Float, Float], Float]]
 
 
-def _column(rng: Generator, kind: Kind) -> Column:
+def _column(rng: Generator, kind: Kind) -> Made:
     makers: dict[Kind, Callable[[Generator], Made]] = {
         "even": lambda r: _range(r, 0.0, 1.0, lambda u: u),
         "bell": lambda r: _range(r, -3.5, 3.5, lambda u: np.clip(ndtri(u), -3.5, 3.5)),
@@ -111,23 +118,22 @@ def _column(rng: Generator, kind: Kind) -> Column:
         "levels": lambda r: _few_levels(r, int(r.integers(3, 31))),
         "two peaks": lambda r: _range(r, -4.0, 4.0, lambda u: np.sign(u - 0.5) * 2.0 + np.clip(ndtri(u), -2.0, 2.0)),
     }
-    spec, value, score = makers[kind](rng)
-    return Column(kind=kind, spec=spec, value=value, score=score)
+    return makers[kind](rng)
 
 
 def _range(rng: Generator, low: float, high: float, value: Callable[[Float], Float], by_rank: bool = False) -> Made:
     """Declared as wide as the values, or up to three times as wide at the upper end."""
     beyond = (high - low) * float(rng.choice([0.0, 0.0, 0.3, 2.0]))
 
-    def score(u: Float) -> Float:
-        return 2.0 * u - 1.0 if by_rank else 2.0 * (value(u) - low) / (high - low) - 1.0
+    def score(u: Float, seen: Float) -> Float:
+        return 2.0 * np.minimum(u, _MOST) - 1.0 if by_rank else 2.0 * (seen - low) / (high - low) - 1.0
 
     return Range(low, high + beyond), value, score
 
 
 def _skewed(rng: Generator) -> Made:
     sd = float(rng.uniform(0.5, 1.5))
-    most = float(np.exp(sd * ndtri(0.9995)))
+    most = float(np.exp(sd * ndtri(_MOST)))
 
     def value(u: Float) -> Float:
         return np.minimum(np.exp(sd * ndtri(np.clip(u, 1e-12, 1.0 - 1e-12))), most)
@@ -161,11 +167,14 @@ def _spiky(rng: Generator) -> Made:
 def _few_levels(rng: Generator, count: int) -> Made:
     share = rng.permutation(1.0 / np.arange(1.0, count + 1.0) ** rng.uniform(0.0, 1.5))
     edges = np.cumsum(share / share.sum())[:-1]
-    names = np.array([f"level {k}" for k in range(count)])
     # Levels have no order: what they do is drawn for each.
     effects = rng.permutation(np.linspace(-1.0, 1.0, count))
 
     def code(u: Float) -> NDArray[np.int64]:
         return np.searchsorted(edges, u, side="right")
 
-    return Levels(tuple(names.tolist())), lambda u: names[code(u)], lambda u: effects[code(u)]
+    return (
+        Levels(tuple(range(count))),
+        lambda u: code(u).astype(np.float64),
+        lambda u, seen: effects[seen.astype(np.int64)],
+    )

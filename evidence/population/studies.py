@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -12,16 +13,22 @@ from scipy.special import expit
 
 from discreet.data.bounds import Bounds
 from discreet.datasets.study import Study
-from evidence.population.covariates import Covariates, Dependence, random_covariates
+from evidence.population.covariates import Dependence, Rows, drawn_rows
 from evidence.population.outcomes import KINDS, Kind, Outcome, random_outcome
-from evidence.population.surfaces import REFERENCE, SHAPES, Shape, Surface, random_surface
+from evidence.population.real import COLUMNS, is_there, real_rows
+from evidence.population.surfaces import SHAPES, Shape, random_surface
 
 Float = NDArray[np.float64]
 Design = Literal["observational", "trial", "stratified trial"]
 # Studies from this number on are for reporting, those below it for choosing.
 REPORTING = 1_000_000
+# Where covariates of nobody in particular come from.
+DRAWN = "drawn"
 _COVARIATES = (0, 1, 2, 3, 5, 8, 12, 20, 40, 100)
-_TRUTH = 400_000
+# Of studies that have a number of covariates that some data set has.
+_REAL = 1 / 3
+# Values of covariates in a study: larger tables are cut, because of memory.
+_CELLS = 30_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +36,8 @@ class Facts:
     """What kind of study it is: groups in which coverage is counted."""
 
     number: int
+    covariates: str
+    """the data set that they come from, or the word for drawn ones"""
     n: int
     p: int
     epsilon: float
@@ -60,129 +69,134 @@ class RandomStudy:
         Probability of treatment where it is known by design: a number, or one for each record.
     efficiency
         Standard error of the doubly robust score with the true models: no regular estimator has a smaller one.
-    truth_error
-        Standard error of ``study.ate``, which is a mean over very many draws.
     """
 
     facts: Facts
     study: Study
     known: Any
     efficiency: float
-    truth_error: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _World:
-    """Everything but the records."""
+    """What moves treatment and outcome, for every row of the population."""
 
-    covariates: Covariates
-    treatment: Surface
-    prognosis: Surface
-    modifier: Surface
-    level: float
-    pull: float
-    confounding: float
-    effect: float
-    varies: float
+    rows: Rows
+    propensity: Float
+    control: Float
+    treated: Float
+    outcome: Outcome
     overlap: float
-    outcome: Outcome | None = None
-
-    def propensity(self, v: Float) -> Float:
-        return np.clip(expit(self.level + self.pull * self.treatment(v)), self.overlap, 1.0 - self.overlap)
-
-    def etas(self, v: Float) -> tuple[Float, Float]:
-        shared = self.confounding * self.treatment(v)
-        control = shared + np.sqrt(1.0 - self.confounding**2) * self.prognosis(v)
-        return control, control + self.effect + self.varies * self.modifier(v)
+    confounding: float
 
 
 def random_study(number: int, *, largest: int = 3_000_000) -> RandomStudy:
-    """The study of this number; longer ones than ``largest`` are cut to it, and say so by their ``n``."""
-    rng = np.random.default_rng([number, 20_261_117])
-    n = min(int(np.exp(rng.uniform(np.log(200.0), np.log(3_000_000.0)))), largest)
-    p = _COVARIATES[int(rng.integers(len(_COVARIATES)))]
-    design: Design = ("observational", "observational", "trial", "stratified trial")[int(rng.integers(4))]
-    shape, effect = (SHAPES[int(rng.integers(len(SHAPES)))] for _ in range(2))
-    kind, explained = KINDS[int(rng.integers(len(KINDS)))], float(rng.uniform(0.05, 0.95))
-    world = _world(rng, p, design, shape, effect, kind, explained)
-    facts = Facts(
-        number=number,
-        n=n,
-        p=p,
-        epsilon=float(np.exp(rng.uniform(np.log(0.1), np.log(10.0)))),
-        delta=min(1e-5, 0.1 / n),
-        outcome=kind,
-        surface=shape,
-        effect=effect,
-        design=design,
-        dependence=world.covariates.dependence,
-        explained=explained,
-        overlap=world.overlap,
-        confounding=world.confounding,
-    )
+    """The study of this number; longer ones than ``largest`` are cut to it, and say so by their ``n``.
+
+    Raises `discreet.InvalidInput` where its covariates are those of a data set that is not on this machine: such a
+    study is never replaced by another one. `available` says which numbers can be drawn.
+    """
+    rng, facts = _facts(number, largest)
+    rows = drawn_rows(rng, facts.p) if facts.covariates == DRAWN else real_rows(rng, facts.covariates, facts.p)
+    world = _world(rng, facts, rows)
+    facts = replace(facts, dependence=rows.dependence, overlap=world.overlap, confounding=world.confounding)
     return _drawn(rng, facts, world)
 
 
-def _world(rng: Generator, p: int, design: Design, shape: Shape, effect: Shape, kind: Kind, explained: float) -> _World:
-    covariates = random_covariates(rng, p)
-    _, reference = covariates.draw(rng, REFERENCE)
-    treatment, prognosis = (random_surface(rng, shape, reference) for _ in range(2))
-    observed = design == "observational"
-    share = float(rng.uniform(0.05, 0.95)) if not observed else float(rng.uniform(0.1, 0.9))
-    pull = 0.0 if design == "trial" or not p else float(rng.uniform(0.2, 2.5))
-    world = _World(
-        covariates=covariates,
-        treatment=treatment,
-        prognosis=prognosis,
-        modifier=random_surface(rng, effect, reference),
-        level=float(np.log(share / (1.0 - share))),
-        pull=pull,
-        # Of both signs, and now and then all there is.
-        confounding=float(rng.choice([0.0, -0.9, -0.5, 0.5, 0.9, 1.0])) if p else 0.0,
-        effect=float(rng.choice([0.0, 0.2, 0.5, 1.0]) * rng.choice([-1.0, 1.0])),
-        varies=float(rng.choice([0.0, 0.1, 0.3, 1.0])) if p else 0.0,
-        overlap=float(rng.choice([0.01, 0.03, 0.1, 0.2])) if pull else min(share, 1.0 - share, 0.05),
+def available(numbers: Iterable[int]) -> list[int]:
+    """Those of the numbers whose studies can be drawn here; the others need a data set that is absent."""
+    there = {DRAWN: True} | {source: is_there(source) for source in COLUMNS}
+    return [number for number in numbers if there[source_of(number)]]
+
+
+def source_of(number: int) -> str:
+    """Where the covariates of a study come from: a data set, or "drawn"."""
+    return _facts(number, 1_000)[1].covariates
+
+
+def _facts(number: int, largest: int) -> tuple[Generator, Facts]:
+    """What is drawn first, without any data; the generator goes on from there."""
+    rng = np.random.default_rng([number, 20_261_118])
+    n = int(np.exp(rng.uniform(np.log(200.0), np.log(3_000_000.0))))
+    p = _COVARIATES[int(rng.integers(len(_COVARIATES)))]
+    fitting = [source for source, columns in COLUMNS.items() if 0 < p <= columns]
+    real, which = bool(rng.random() < _REAL), int(rng.integers(60))
+    shape, effect = (SHAPES[int(rng.integers(len(SHAPES)))] for _ in range(2))
+    facts = Facts(
+        number=number,
+        covariates=fitting[which % len(fitting)] if real and fitting else DRAWN,
+        n=min(n, largest, _CELLS // max(p, 1)),
+        p=p,
+        epsilon=float(np.exp(rng.uniform(np.log(0.1), np.log(10.0)))),
+        delta=min(1e-5, 0.1 / n),
+        outcome=KINDS[int(rng.integers(len(KINDS)))],
+        surface=shape,
+        effect=effect,
+        design=("observational", "observational", "trial", "stratified trial")[int(rng.integers(4))],
+        dependence="independent",
+        explained=float(rng.uniform(0.05, 0.95)),
+        overlap=0.0,
+        confounding=0.0,
     )
-    control, treated = world.etas(reference)
-    etas = np.where(rng.random(REFERENCE) < world.propensity(reference), treated, control)
-    outcome = random_outcome(rng, kind, explained, etas)
-    return _World(**{name: getattr(world, name) for name in world.__slots__} | {"outcome": outcome})
+    return rng, facts
+
+
+def _world(rng: Generator, facts: Facts, rows: Rows) -> _World:
+    v, p, design = rows.scores, facts.p, facts.design
+    treatment, prognosis = (random_surface(rng, facts.surface, v) for _ in range(2))
+    modifier = random_surface(rng, facts.effect, v)
+    share = float(rng.uniform(0.1, 0.9) if design == "observational" else rng.uniform(0.05, 0.95))
+    pull = 0.0 if design == "trial" or not p else float(rng.uniform(0.2, 2.5))
+    overlap = float(rng.choice([0.01, 0.03, 0.1, 0.2])) if pull else min(share, 1.0 - share, 0.05)
+    moved = treatment(v)
+    level = float(np.log(share / (1.0 - share)))
+    e = np.clip(expit(level + pull * moved), overlap, 1.0 - overlap)
+    # Of both signs, and now and then all there is.
+    confounding = float(rng.choice([0.0, -0.9, -0.5, 0.5, 0.9, 1.0])) if p else 0.0
+    control = confounding * moved + np.sqrt(1.0 - confounding**2) * prognosis(v)
+    effect = float(rng.choice([0.0, 0.2, 0.5, 1.0]) * rng.choice([-1.0, 1.0]))
+    varies = float(rng.choice([0.0, 0.1, 0.3, 1.0])) if p else 0.0
+    treated = control + effect + varies * modifier(v)
+    etas = np.where(rng.random(len(v)) < e, treated, control)
+    spread = float(control.std())
+    outcome = random_outcome(rng, facts.outcome, facts.explained, etas, spread if spread > 1e-9 else 1.0)
+    return _World(
+        rows=rows,
+        propensity=e,
+        control=control,
+        treated=treated,
+        outcome=outcome,
+        overlap=overlap,
+        confounding=confounding,
+    )
 
 
 def _drawn(rng: Generator, facts: Facts, world: _World) -> RandomStudy:
-    outcome = world.outcome
-    assert outcome is not None
-    frame, v = world.covariates.draw(rng, facts.n)
-    e = world.propensity(v)
-    t = (rng.random(facts.n) < e).astype(np.float64)
+    outcome, rows = world.outcome, world.rows
+    (mean0, var0), (mean1, var1) = outcome.moments(world.control), outcome.moments(world.treated)
+    effects, e = mean1 - mean0, world.propensity
+    variance = effects.var() + (var1 / e + var0 / (1.0 - e)).mean()
+    of = rng.integers(len(e), size=facts.n)
+    t = (rng.random(facts.n) < e[of]).astype(np.float64)
     # Both arms in every study: an effect needs them.
     t[:2] = (0.0, 1.0)
-    control, treated = world.etas(v)
-    y = outcome.draw(rng, np.where(t > 0.5, treated, control))
-    (mean0, _), (mean1, _) = outcome.moments(control), outcome.moments(treated)
-    ate, truth_error, efficiency = _truth(rng, world, outcome, facts.n)
-    columns = {name: column.spec for name, column in zip(frame.columns, world.covariates.columns, strict=True)}
+    y = outcome.draw(rng, np.where(t > 0.5, world.treated[of], world.control[of]))
     low, high = outcome.declared.low, outcome.declared.high
-    bounds = Bounds(outcome=(low, high), covariates=columns, propensity=(world.overlap, 1.0 - world.overlap))
+    names = [f"x{j}" for j in range(facts.p)]
     study = Study(
         name=f"study {facts.number}",
-        X=frame if facts.p else None,
+        X=rows.values[of] if facts.p else None,
         T=t,
         Y=y,
-        bounds=bounds,
-        ate=ate,
-        effects=mean1 - mean0,
-        propensity=e,
+        bounds=Bounds(
+            outcome=(low, high),
+            covariates=dict(zip(names, rows.specs, strict=True)),
+            propensity=(world.overlap, 1.0 - world.overlap),
+        ),
+        ate=float(effects.mean()),
+        effects=effects[of],
+        propensity=e[of],
     )
-    known = None if facts.design == "observational" else float(e[0]) if facts.design == "trial" else e
-    return RandomStudy(facts=facts, study=study, known=known, efficiency=efficiency, truth_error=truth_error)
-
-
-def _truth(rng: Generator, world: _World, outcome: Outcome, n: int) -> tuple[float, float, float]:
-    """Average effect, its Monte Carlo error, and the efficiency bound at n."""
-    _, v = world.covariates.draw(rng, _TRUTH)
-    e, (control, treated) = world.propensity(v), world.etas(v)
-    (mean0, var0), (mean1, var1) = outcome.moments(control), outcome.moments(treated)
-    effects = mean1 - mean0
-    variance = effects.var() + (var1 / e + var0 / (1.0 - e)).mean()
-    return float(effects.mean()), float(effects.std() / np.sqrt(_TRUTH)), float(np.sqrt(variance / n))
+    known = None if facts.design == "observational" else float(e[0]) if facts.design == "trial" else e[of]
+    efficiency = float(np.sqrt(variance / facts.n))
+    return RandomStudy(facts=facts, study=study, known=known, efficiency=efficiency)

@@ -14,13 +14,13 @@ Float = NDArray[np.float64]
 Term = Callable[[Float], Float]
 Shape = Literal["linear", "sparse", "smooth", "wave", "bumps", "steps", "pairs", "triples", "trees"]
 SHAPES: tuple[Shape, ...] = get_args(Shape)
-# Rows by which a surface is centred and scaled.
-REFERENCE = 20_000
+# Surfaces end so many standard deviations from their mean: a handful of rows should not be all that there is to find.
+_FAR = 4.0
 
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """A function of covariates' scores with mean zero and variance one over their distribution."""
+    """A function of scores: mean zero and variance one over the population it was made for, before its ends are cut."""
 
     terms: tuple[Term, ...]
     weights: tuple[float, ...]
@@ -29,7 +29,7 @@ class Surface:
 
     def __call__(self, v: Float) -> Float:
         """The function at each row of scores."""
-        return np.asarray((_sum(self.terms, self.weights, v) - self.centre) / self.scale)
+        return np.clip((_sum(self.terms, self.weights, v) - self.centre) / self.scale, -_FAR, _FAR)
 
 
 def random_surface(rng: Generator, shape: Shape, reference: Float) -> Surface:
