@@ -185,7 +185,7 @@ SAMPLE = SampleRule(
 )
 
 MEANS = Allocation.of(
-    {"location": 0.12, "arm means": 0.06, "residual tails": 0.07, "score": 0.75},
+    {"location": 0.12, "arm means": 0.06, "residual tails": 0.05, "clipped excess": 0.03, "score": 0.74},
     parts={"location": LOCATION},
     provenance=_BY_HAND,
 )
@@ -198,8 +198,9 @@ KNOWN_DESIGN = Allocation.of(
         "correlations": 0.01,
         "screening moments": 0.02,
         "models": 0.14,
-        "residual tails": 0.05,
-        "score": 0.62,
+        "residual tails": 0.04,
+        "clipped excess": 0.03,
+        "score": 0.60,
     },
     parts={"location": LOCATION, "models": MODELS_OF_KNOWN_DESIGN},
     provenance=_BY_HAND,
@@ -258,7 +259,7 @@ class ObservationalRule:
         parts["propensity"] = {f"propensity refinement {k}": float(part) for k, part in enumerate(later, 1)}
         parts["correction"] = {f"residual moments {k}": float(part) for k, part in enumerate(later, 1)}
         parts["magnitudes"] = {f"residual magnitude {k}": 0.4 / cycles for k in range(1, cycles + 1)}
-        parts["magnitudes"] = {**parts["magnitudes"], "residual tails": 0.6}
+        parts["magnitudes"] = {**parts["magnitudes"], "residual tails": 0.3, "clipped excess": 0.3}
         others = self.refined
         return Allocation.of(
             {**self.fixed, **{name: (rest - score) * part for name, part in others.items()}, "score": score},
@@ -277,7 +278,7 @@ OBSERVATIONAL = ObservationalRule(
             "correlations": 0.01,
             "screening moments": 0.04,
             "effect moment": 0.025,
-            "magnitudes": 0.05,
+            "magnitudes": 0.07,
         }
     ),
     score=(0.6, 0.25),

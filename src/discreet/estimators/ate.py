@@ -197,12 +197,13 @@ def _measure_score(
     rounds = ScoreRounds(
         look_up=outcome.answers, effect=outcome.effect, overlap=overlap, prognosis=prognosis_range(location)
     )
-    whole = allocation.joined("residual tails", into="score")
+    whole = allocation.joined("residual tails", into="score").joined("clipped excess", into="score")
     if model_gate is not gate and clips_nothing(gate, whole["score"], max(rounds.reach) / overlap.least, location):
         # Not even the largest possible score needs noise that matters: one pass over all records will do.
         return rounds.measure(gate, whole["score"], None), whole
     tails = rounds.measure_tails(gate, allocation["residual tails"], atomic=location.atomic)
-    return rounds.measure(gate, allocation["score"], tails), allocation
+    clip = rounds.choose_clip(gate, allocation["clipped excess"], tails, allocation["score"])
+    return rounds.measure(gate, allocation["score"], clip), allocation
 
 
 def _notes(

@@ -103,7 +103,8 @@ class DifferenceInMeans(TableFits[Release], AverageResult, BaseEstimator):  # ty
             look_up=look_up, effect=pilot.effect, overlap=overlap, prognosis=prognosis_range(location)
         )
         tails = rounds.measure_tails(gate, allocation["residual tails"], atomic=location.atomic)
-        score = rounds.measure(gate, allocation["score"], tails)
+        clip = rounds.choose_clip(gate, allocation["clipped excess"], tails, allocation["score"])
+        score = rounds.measure(gate, allocation["score"], clip)
         # The released share of treated misses the true one by its noise, which matters as far as the prognosis is off.
         off = location.noise / min(treated, 1.0 - treated)
         remainder = 0.0 if known else location.treated_noise * off / (treated * (1.0 - treated))

@@ -19,8 +19,8 @@ from discreet.data.columns import Levels, Range
 Column = Range | Levels
 # Equal cells of a range in the first histogram, and cells of the second one that are shared out by what the first says.
 CELLS, FINER = 64, 64
-# Cells with less mass than so many standard deviations of noise join a neighbour, and those below this mass as well.
-_JOINED, _SMALLEST = 2.0, 1.0 / 128.0
+# Cells whose mass is not so many standard deviations clear of noise join a neighbour, and those below this mass as well.
+_CLEAR, _SMALLEST = 3.0, 1.0 / 128.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,33 +88,30 @@ def coding(column: Column, edges: Float | None, fractions: Float, sd: float) -> 
         mass = np.maximum(fractions, 0.25 * sd + 0.1 / len(fractions))
         return Coding(np.empty(0), np.arange(len(mass), dtype=np.float64), mass / mass.sum(), False)
     ends = np.concatenate([[-1.0], edges, [1.0]])
-    least = max(_JOINED * sd, _SMALLEST)
     kept: list[float] = []
     mass_of: list[float] = []
     value_of: list[float] = []
-    mass, weighted = 0.0, 0.0
-    clean = _believed(fractions, sd)
-    for low, high, own in zip(ends[:-1], ends[1:], clean, strict=True):
-        mass += own
-        weighted += own * (low + high) / 2.0
-        if mass >= least:
+    mass, weighted, total, number = 0.0, 0.0, 0.0, 0
+    for low, high, own in zip(ends[:-1], ends[1:], fractions, strict=True):
+        mass, number = mass + own, number + 1
+        share = max(own, 0.1 * sd)
+        weighted, total = weighted + share * (low + high) / 2.0, total + share
+        if mass >= max(_CLEAR * sd * number**0.5, _SMALLEST):
             kept.append(float(high))
             mass_of.append(mass)
-            value_of.append(weighted / mass)
-            mass, weighted = 0.0, 0.0
+            value_of.append(weighted / total)
+            mass, weighted, total, number = 0.0, 0.0, 0.0, 0
     if not kept:
         return Coding(np.empty(0), np.zeros(1), np.ones(1), True)
     # What is left over at the upper end belongs to the last code.
-    total = mass_of[-1] + mass
-    value_of[-1] = (value_of[-1] * mass_of[-1] + weighted) / total
-    mass_of[-1] = total
+    mass_of[-1] += max(mass, 0.0)
     shares = np.array(mass_of)
     return Coding(np.array(kept[:-1]), np.array(value_of), shares / shares.sum(), True)
 
 
 def _believed(fractions: Float, sd: float) -> Float:
     """Noisy shares as shares: what noise alone would often show counts as nothing."""
-    mass = np.where(fractions > sd, fractions, 0.0)
+    mass = np.where(fractions > _CLEAR * sd, fractions, 0.0)
     return np.asarray(mass / mass.sum()) if mass.sum() > 0.0 else np.full(len(mass), 1.0 / len(mass))
 
 

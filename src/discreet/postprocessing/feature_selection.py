@@ -271,6 +271,9 @@ def shrink(model: Moments, basis: CodedBasis) -> Posterior:
             if len(members):
                 found = float(np.sum((mean[members] ** 2 + np.diag(covariance)[members]) / unit[members]))
                 scale[g] = max((found + _STEADY * model.size) / (len(members) + _STEADY), 0.1 * model.size)
+    # What moments say about scales of the prior is uncertain: errors are never taken to be smaller than by the guess.
+    scale = np.maximum(scale, model.size)
+    covariance = np.linalg.inv(precision + np.diag(1.0 / prior()))
     return Posterior(mean, np.asarray(covariance), prior())
 
 

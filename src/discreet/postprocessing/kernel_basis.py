@@ -18,8 +18,8 @@ from discreet.data._arrays import Float, IntArray
 from discreet.postprocessing.basis import NORM_CAP
 from discreet.postprocessing.coding import Coding
 
-# Parts of an ordered covariate's kernel: a line in the value, a line in the rank, and a path.
-_VALUE, _RANK, _PATH = 0.35, 0.25, 0.4
+# Parts of an ordered covariate's kernel: a line in the value, a line in the rank, a path, and every code for itself.
+_VALUE, _RANK, _PATH, _OWN = 0.3, 0.2, 0.35, 0.15
 # Functions of one covariate at most.
 _CURVES = 24
 # Parts of the prior variance that single covariates have, products of two and products of three.
@@ -50,6 +50,7 @@ class Curves:
                 _VALUE * _line(np.clip(_standard(coding.value, mass), -4.0, 4.0), mass)
                 + _RANK * _line(below, mass)
                 + _PATH * _unit(path, mass)
+                + _OWN * _unit(np.eye(coding.count), mass)
             )
         else:
             kernel = np.eye(coding.count)

@@ -24,6 +24,8 @@ _UNSEEN_ATOM, _UNSEEN_SHAPE = 1.5, 0.1
 _STRATA = np.array([0.016, 0.04, 0.1, 0.25])
 # A stratum has a distribution of its own from this many standard deviations of a bin's noise on.
 _OWN = 50.0
+# Steps from the clip that a histogram suggests to none.
+_LADDER = 4
 # Clips that are tried on each side.
 _TRIES = 48
 
@@ -147,26 +149,59 @@ class Tails:
         """Mean scale of the strata."""
         return float(self.share @ np.array([magnitude.scale for magnitude in self.magnitudes]))
 
+    def ladder(self, noise: float, reach: tuple[float, float]) -> list[Clip]:
+        """The clip of `clip`, and wider ones up to none, with the excess that the histogram expects of each."""
+        first = self.clip(noise, reach)
+        wide = [far / self.strata.least for far in reach]
+        found = []
+        for step in np.arange(_LADDER + 1) / _LADDER:
+            low, high = (
+                own * (most / own) ** step if own < most else most
+                for own, most in zip((first.low, first.high), wide, strict=True)
+            )
+            hidden, lost = (sum(side) for side in zip(self._side(0, np.array([low]), reach[0]), self._side(1, np.array([high]), reach[1]), strict=True))
+            found.append(Clip(low, high, float(hidden[0]), float(lost[0])))
+        return found
+
+    def settle(self, ladder: list[Clip], excess: Float, sd: float, noise: float) -> Clip:
+        """Which clip of a ladder to take, given measured excesses of all but the last, with noise ``sd`` each."""
+        best, least = ladder[-1], np.inf
+        for clip, measured in zip(ladder, [*excess, 0.0], strict=True):
+            bottom, top = self.strata.ends(np.array(clip.low), np.array(clip.high))
+            expected = clip.hidden / (2.0 * _ONE_ARM)
+            # The histogram's word has an error as large as itself.
+            weight = expected**2 / (expected**2 + sd**2) if expected > 0.0 else 0.0
+            found = max(expected + weight * (measured - expected), 0.0) + sd * weight**0.5
+            hidden = 2.0 * _ONE_ARM * found
+            loss = (noise * float(top - bottom) / 2.0) ** 2 + hidden**2
+            if loss < least:
+                best, least = clip._replace(hidden=hidden), loss
+        return best
+
+    def _side(self, side: int, levels: Float, far: float) -> tuple[Float, Float]:
+        """What clips may hide on one side, and the share of the records beyond."""
+        middles = self.strata.middles
+        mean = float(self.share @ middles)
+        hidden, lost = np.zeros(len(levels)), np.zeros(len(levels))
+        for share, m, magnitude, above in zip(self.share, middles, self.magnitudes, self.above, strict=True):
+            mass = np.repeat(magnitude.mass * (above if side else 1.0 - above), 8) / 8.0
+            excess, beyond = _beyond(np.minimum(magnitude._points.ravel(), far), mass, levels * m)
+            # All that is hidden may be records of the less likely arm.
+            unseen = self.unseen * np.maximum(far - levels * m, 0.0) / mean
+            hidden += share * (2.0 * _ONE_ARM * excess + unseen)
+            lost += share * beyond
+        return hidden, lost
+
     def clip(self, noise: float, reach: tuple[float, float]) -> Clip:
         """Levels that balance noise (``noise`` times half the score's range) and what clipping may hide.
 
         ``reach`` is how far residuals can go at most, below and above.
         """
-        middles = self.strata.middles
-        mean = float(self.share @ middles)
         sides = []
         for side, far in enumerate(reach):
             far = max(far, 1e-9)
             levels = np.geomspace(min(max(self.scale / 2.0, far / 1e5), far), far / self.strata.least, _TRIES)
-            hidden, lost = np.zeros(_TRIES), np.zeros(_TRIES)
-            for share, m, magnitude, above in zip(self.share, middles, self.magnitudes, self.above, strict=True):
-                mass = np.repeat(magnitude.mass * (above if side else 1.0 - above), 8) / 8.0
-                excess, beyond = _beyond(np.minimum(magnitude._points.ravel(), far), mass, levels * m)
-                # A quarter of the records could all be hidden where overlap is poor: those of the less likely arm.
-                unseen = self.unseen * np.maximum(far - levels * m, 0.0) / mean
-                hidden += share * (2.0 * _ONE_ARM * excess + unseen)
-                lost += share * beyond
-            sides.append((levels, hidden, lost))
+            sides.append((levels, *self._side(side, levels, far)))
         (low, hidden_low, lost_low), (high, hidden_high, lost_high) = sides
         bottom, top = self.strata.ends(low[:, None], high[None, :])
         bias = hidden_low[:, None] + hidden_high[None, :]

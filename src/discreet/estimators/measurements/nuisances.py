@@ -44,8 +44,13 @@ _SIZE_OUTCOME = 0.5
 _LINEAR_EFFECT_SD = 0.3
 # Where features to the power 1.5 are fewer than this part of n mu, noise is negligible: none need be left out.
 _EASY = 0.002
+# Standard deviation of the correlation between errors of both models.
+_TOGETHER = 0.5
 # Below this n mu, small coefficients cannot be seen one by one.
 _FAINT = 1500.0
+# Part of a coefficient's prior variance that a stand-in for the records leaves in doubt, relative doubt about a model's
+# scale, and part of the prior variance along the other model.
+_GRAM_DOUBT, _SCALE_DOUBT, _OTHER_DOUBT = 0.03, 0.3, 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,6 +132,7 @@ class Outcome:
     effect: float
     joint_inclusion: Float
     initial_variances: tuple[Float, Float]
+    prior_variances: tuple[Float, Float]
     prior_correlation: PriorCorrelation | None = None
     linear_effect: Float | None = None
 
@@ -249,6 +255,7 @@ def fit_nuisances(
         effect,
         joint_inclusion,
         initial_variances,
+        (assigned.scales, fitted.scales),
         prior_correlation,
     )
 
@@ -273,7 +280,8 @@ def refine_propensity(gate: Gate, name: str, share: float, outcome: Outcome) -> 
     (moments,) = gate.ask(Query(name, share, Ball(selection.radius * model.reach, selection.m), rows))
     slope = setting.slope(selection, varies)
     noise = (float(moments.sd) / n) ** 2 * np.eye(selection.m) + setting.square(selection, varies) / n
-    belief = Belief(model.theta, model.covariance).update(moments.value / n, slope, noise, setting.second, 1.0)
+    doubt = _doubt(outcome.prior_variances[0], setting.second, (model.theta, _SCALE_DOUBT), (outcome.coefficients, None))
+    belief = Belief(model.theta, model.covariance + doubt).update(moments.value / n, slope, noise, setting.second, 1.0)
     return replace(outcome, propensity=replace(model, theta=belief.mean, covariance=belief.covariance))
 
 
@@ -314,6 +322,23 @@ def measure_linear_effect(gate: Gate, share: float, scale: float, outcome: Outco
     linear = np.zeros(setting.basis.m)
     linear[selection.kept] = prior.update(moments.value / n, slope, noise, second, 2.0 * scale).mean
     return replace(outcome, linear_effect=linear)
+
+
+def _doubt(variances: Float, gram: Float, *directions: tuple[Float, float | None]) -> Float:
+    """Variance that earlier rounds cannot have taken away: their slopes were those of a stand-in for the records.
+
+    A part of each coefficient's prior variance, and along functions that matter most: the model's own, whose size may be
+    off by a part, and the other model's.
+    """
+    found = _GRAM_DOUBT * np.diag(variances)
+    total = float(variances[1:] @ np.diag(gram)[1:])
+    for direction, part in directions:
+        plain = direction.copy()
+        plain[0] = 0.0
+        square = max(float(plain @ gram @ plain), 1e-12)
+        size = part**2 if part is not None else _OTHER_DOUBT * total / square
+        found = found + size * np.outer(plain, plain)
+    return np.asarray(found)
 
 
 class Remainder(NamedTuple):
@@ -365,7 +390,8 @@ def correct_outcome(
     everywhere = np.ones(len(e))
     sampling = setting.square(selection, everywhere) * magnitude.scale**2 / n
     noise = (float(moments.sd) / n / seen) ** 2 * np.eye(selection.m) + sampling
-    before = Belief(outcome.coefficients, outcome.covariance)
+    doubt = _doubt(outcome.prior_variances[1], setting.second, (outcome.coefficients, _SCALE_DOUBT), (model.theta, None))
+    before = Belief(outcome.coefficients, outcome.covariance + doubt)
     slope = setting.slope(selection, everywhere)
     belief = before.update(moments.value / n / seen, slope, noise, setting.second, 2.0 * magnitude.scale)
     better = replace(outcome, coefficients=belief.mean, covariance=belief.covariance)
@@ -373,24 +399,19 @@ def correct_outcome(
 
 
 def _remainder(outcome: Outcome, step: float) -> Remainder:
-    """Product of both models' errors; ``step`` is the square of the last correction."""
+    """Product of both models' errors; ``step`` is the square of the last correction.
+
+    Errors of both models may go together in all features, as they do where one cause moves treatment and outcome: then
+    products add up, and do not cancel.
+    """
     setting, assigned = outcome.propensity.setting, outcome.propensity.covariance
     gram = setting.second + setting.gram.apart
     error = gram @ outcome.covariance @ gram + setting.gram.variance * step * np.eye(setting.basis.m)
-    own = np.diag(assigned) * np.diag(error)
-    # What neither refinement has measured since is missed in both models more often than by chance.
-    blind = np.ones(setting.basis.m)
-    for covariance, first in zip((assigned, outcome.covariance), outcome.initial_variances, strict=True):
-        blind *= np.minimum(1.0, np.diag(covariance) / first)
-    together = float(np.sum(assigned * error) + (outcome.joint_inclusion - 1.0) * blind @ own)
-    if outcome.prior_correlation is None:
-        return Remainder(0.0, float(np.sqrt(max(together, 0.0))))
-    # Where both models follow features in the same direction, both are shrunk in the same direction too.
-    shared = float(
-        np.sum(((outcome.covariance @ gram) * assigned)[1:].sum(axis=1) / outcome.prior_correlation.size[1:])
-    )
-    unlike = shared * outcome.prior_correlation.sd
-    return Remainder(shared * outcome.prior_correlation.correlation, float(np.sqrt(max(together, 0.0) + unlike**2)))
+    apart = float(np.sum(assigned * error))
+    # Of a coefficient's variance P under a prior variance V, P squared over V is what shrinking left behind.
+    left = [np.diag(own) / np.sqrt(prior) for own, prior in zip((assigned, outcome.covariance), outcome.prior_variances, strict=True)]
+    together = float(np.sum((left[0] * left[1] * setting.size)[1:]))
+    return Remainder(0.0, float(np.sqrt(max(apart, 0.0) + (_TOGETHER * together) ** 2)))
 
 
 def balancing_weight(t: Float, propensity: Float, most: float) -> Float:

@@ -19,7 +19,7 @@ from discreet.estimators.measurements.nuisances import Answers
 from discreet.postprocessing.tails import SIDES, Clip, Strata, Tails, signed_bins
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
-from discreet.privacy.sensitivity.sets import Cells, MeanSquare
+from discreet.privacy.sensitivity.sets import Ball, Cells, MeanSquare
 
 # A prognosis is held below this many times the outcome's mean, counted from the nearer end of its range.
 _PROGNOSIS = 5.0
@@ -96,12 +96,32 @@ class ScoreRounds:
         (bins,) = gate.ask(Query("residual tails", share, Cells((SIDES * strata.count,)), rows))
         return Tails.fit(bins.value / gate.n, float(bins.sd) / gate.n, ceiling, strata, atomic=atomic)
 
-    def measure(self, gate: Gate, share: float, tails: Tails | None) -> Score:
-        """Mean and free second moment of the score; without ``tails`` nothing is clipped."""
-        low, high = (far / self.overlap.least for far in self.reach)
-        clip = Clip(low, high, 0.0, 0.0)
-        if tails is not None:
-            clip = tails.clip(gate.noise_sd(MeanSquare(1.0), share) / gate.n, self.reach)
+    def choose_clip(self, gate: Gate, share: float, tails: Tails, score_share: float) -> Clip:
+        """How much each of a few clips would cut off, and the one that balances this with noise."""
+        noise = gate.noise_sd(MeanSquare(1.0), score_share) / gate.n
+        ladder, far = tails.ladder(noise, self.reach), max(self.reach)
+
+        def rows(c: Chunk) -> Float:
+            answers = self.look_up(c)
+            smaller, residual = np.minimum(answers.e, 1.0 - answers.e), self.residual(c, answers)
+            # Counted from the middle, so that the ball is half as large.
+            return np.column_stack(
+                [
+                    np.maximum(np.maximum(residual - clip.high * smaller, -residual - clip.low * smaller), 0.0)
+                    - far / 2.0
+                    for clip in ladder[:-1]
+                ]
+            )
+
+        radius = far / 2.0 * (len(ladder) - 1) ** 0.5
+        (sums,) = gate.ask(Query("clipped excess", share, Ball(radius, len(ladder) - 1), rows))
+        return tails.settle(ladder, sums.value / gate.n + far / 2.0, float(sums.sd) / gate.n, noise)
+
+    def measure(self, gate: Gate, share: float, clip: Clip | None) -> Score:
+        """Mean and free second moment of the score; without a clip, of the whole score."""
+        if clip is None:
+            low, high = (far / self.overlap.least for far in self.reach)
+            clip = Clip(low, high, 0.0, 0.0)
         bottom, top = (float(end) for end in self.overlap.ends(np.array(clip.low), np.array(clip.high)))
         middle, half = (top + bottom) / 2.0, (top - bottom) / 2.0
 
