@@ -284,7 +284,7 @@ OBSERVATIONAL = ObservationalRule(
     score=(0.6, 0.25),
     score_beside_sample=0.3,
     features=(0.03, 0.5),
-    refined=MappingProxyType({"models": 0.4, "propensity": 0.25, "correction": 0.35}),
+    refined=MappingProxyType({"models": 0.35, "propensity": 0.27, "correction": 0.38}),
     refinements=(1500.0, 6000.0, 25000.0),
     provenance=_BY_HAND,
 )
@@ -304,7 +304,7 @@ def basis_terms(information: float, n: float, columns: tuple[object, ...]) -> in
     return int(max(1.0, min(most, n / 10.0, MOST_TERMS)))
 
 
-TERMS, MOST_TERMS = 0.04, 300.0
+TERMS, MOST_TERMS = 0.015, 300.0
 
 
 def average_allocation(information: float, terms: int, p: int, *, known: bool, sampled: bool = False) -> Allocation:

@@ -96,7 +96,9 @@ def coding(column: Column, edges: Float | None, fractions: Float, sd: float) -> 
         mass, number = mass + own, number + 1
         share = max(own, 0.1 * sd)
         weighted, total = weighted + share * (low + high) / 2.0, total + share
-        if mass >= max(_CLEAR * sd * number**0.5, _SMALLEST):
+        # A crowded cell is a code whatever noise the empty ones before it add up to.
+        if max(own, mass / number**0.5) >= _CLEAR * sd and max(own, mass) >= _SMALLEST:
+            mass = max(mass, own)
             kept.append(float(high))
             mass_of.append(mass)
             value_of.append(weighted / total)

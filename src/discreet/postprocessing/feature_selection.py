@@ -35,6 +35,8 @@ _STEPS, _SETTLE, _PASSES = 10, 7, 8
 _FIRST, _EXPECTED, _OTHERS, _WORTH = 0.5, 5.0, 0.3, 8.0
 # Pseudo-count, in coefficients, of the guessed square in its estimate.
 _STEADY = 2.0
+# Steps of expectation-maximisation, and the pseudo-count, in coefficients, of the guessed scale.
+_EM_STEPS, _PSEUDO = 25, 4.0
 # Variance of the spike in treatment's model where evidence is faint: dozens of small coefficients may add up.
 _REST = 0.0015
 # Prior standard deviation of the correlation between a feature's coefficients in treatment and in outcome.
@@ -259,7 +261,7 @@ def shrink(model: Moments, basis: CodedBasis) -> Posterior:
             variance[members] = own * unit[members]
         return variance
 
-    for _ in range(_STEPS):
+    for _ in range(_EM_STEPS):
         value, slope = model.response(mean)
         left = slope @ inverse
         precision = left @ slope
@@ -270,10 +272,7 @@ def shrink(model: Moments, basis: CodedBasis) -> Posterior:
         for g, members in enumerate(groups):
             if len(members):
                 found = float(np.sum((mean[members] ** 2 + np.diag(covariance)[members]) / unit[members]))
-                scale[g] = max((found + _STEADY * model.size) / (len(members) + _STEADY), 0.1 * model.size)
-    # What moments say about scales of the prior is uncertain: errors are never taken to be smaller than by the guess.
-    scale = np.maximum(scale, model.size)
-    covariance = np.linalg.inv(precision + np.diag(1.0 / prior()))
+                scale[g] = max((found + _PSEUDO * model.size) / (len(members) + _PSEUDO), 0.01 * model.size)
     return Posterior(mean, np.asarray(covariance), prior())
 
 
