@@ -1,4 +1,4 @@
-"""What is compiled for engines, run by one in Python that is as strict as any: it raises where a product rounds to zero.
+"""What is compiled for engines, run by one in Python that raises where a product rounds to zero.
 
 PostgreSQL is such an engine; this one needs no server, and shows which row it is that goes wrong.
 """
