@@ -1,5 +1,6 @@
 """Values and edges of admission that mutants showed to be unprotected."""
 
+import inspect
 import math
 import os
 from typing import Any
@@ -10,10 +11,19 @@ import pytest
 from scipy.stats import norm
 
 from discreet import Bounds, Budget, DifferenceInMeans
+from discreet.exceptions import BudgetExceeded, InvalidBudget, InvalidInput
 from discreet.ledger import Cost
 from discreet.ledger.account import _minus, _plus, bar
-from discreet.ledger.charging import _file, wanted_by
-from discreet.ledger.composition import Total, gaussian_limit, plain_limit, pure_mu
+from discreet.ledger.charging import _bytes, _contents, _file, on_ledger, wanted_by
+from discreet.ledger.composition import (
+    MOST_REQUESTS,
+    Total,
+    admits,
+    check_composition,
+    gaussian_limit,
+    plain_limit,
+    pure_mu,
+)
 
 
 def test_a_cap_whose_delta_the_lattice_alone_uses_up_admits_no_gaussian_request():
@@ -101,7 +111,7 @@ def test_totals_add_and_subtract_squares_of_mu():
     assert twice.requests == 2
     assert _minus(twice, once).mu == pytest.approx(0.4)
     unknown = _plus(once, Cost(epsilon=1.0, delta=1e-6))
-    assert _minus(unknown, once).mu == unknown.mu == math.inf
+    assert _minus(unknown, once).mu == _minus(unknown, unknown).mu == unknown.mu == math.inf
 
 
 def test_a_fit_is_charged_to_the_stratum_that_it_names(quick):
@@ -109,3 +119,104 @@ def test_a_fit_is_charged_to_the_stratum_that_it_names(quick):
     means = DifferenceInMeans(epsilon=1.0, bounds=Bounds(outcome=(0, 1)))
     means.fit([0.0, 1.0] * 20, [0, 0, 1, 1] * 10, ledger=quick, dataset="icu", stratum="west")
     assert [request.stratum for request in quick.requests("icu")] == ["west"]
+
+
+def test_a_cost_as_a_budget_keeps_both_numbers():
+    assert Cost(epsilon=0.5, delta=1e-7).budget == Budget(epsilon=0.5, delta=1e-7)
+
+
+class Fits:
+    """Something that can be fitted, and says with what."""
+
+    @on_ledger()
+    def fit(self, Y: Any, T: Any = None, *, where: Any = None, **options: Any) -> Any:
+        """Fit it."""
+        return Y, T, where, options
+
+
+def test_without_a_ledger_a_fit_is_what_it_is_without_the_decorator():
+    assert Fits().fit(1, 2, where=3, query=4) == (1, 2, 3, {"query": 4})
+    assert Fits().fit(1, T=2) == (1, 2, None, {})
+
+
+def test_a_fit_shows_what_it_takes_for_a_ledger_after_its_own_arguments():
+    def fit(self: Any, Y: Any, **options: Any) -> Any:
+        """Fit it."""
+
+    shown = inspect.signature(on_ledger()(fit)).parameters
+    names = list(shown)
+    assert names[:2] == ["self", "Y"]
+    assert names[2] == "ledger"
+    assert names[-1] == "options"
+    paying = [shown[name] for name in names[2:-1]]
+    assert {(each.kind, each.default) for each in paying} == {(inspect.Parameter.KEYWORD_ONLY, None)}
+
+
+def test_texts_and_numbers_are_told_apart_wherever_they_stand():
+    def of(*values: Any) -> bytes:
+        return b"|".join(_bytes(*values))
+
+    words = np.array(["a", "b"], dtype=object)
+    assert of(words) == of(["a", "b"])
+    others = [of(np.array(each, dtype=object)) for each in (["b", "a"], ["a", "c"], ["a", None], ["ab", ""])]
+    assert len({of(words), *others}) == 5
+    frames = [pa.table(columns) for columns in ({"x": ["a"]}, {"z": ["a"]}, {"x": ["b"]}, {"x": [1]}, {"x": [2]})]
+    assert len({of(frame) for frame in frames}) == 5
+    assert of(pa.table({"x": [1, 2]})["x"]) == of(np.array([1, 2]))
+    assert of(np.arange(4.0).reshape(2, 2).T) != of(np.arange(4.0).reshape(2, 2))
+
+
+def test_a_lazy_table_has_no_contents_to_be_recognised_by():
+    import polars as pl
+
+    frame = pl.DataFrame({"y": [0.0], "t": [1]})
+    call = {"outcome": "y", "treatment": "t"}
+    assert _contents(call | {"table": frame.lazy()}, ()) is None
+    assert _contents(call | {"table": object()}, ()) is None
+    assert _contents(call | {"table": frame}, ()) is not None
+
+
+def test_only_a_gaussian_filter_of_a_pure_cap_is_refused():
+    pure, approximate = Budget(epsilon=1.0), Budget(epsilon=1.0, delta=1e-6)
+    assert [check_composition(how, pure) for how in ("plain", "either")] == ["plain", "plain"]
+    assert [check_composition(how, approximate) for how in ("plain", "either", "gaussian")] == [
+        "plain",
+        "either",
+        "gaussian",
+    ]
+    with pytest.raises(InvalidBudget, match="needs a delta"):
+        check_composition("gaussian", pure)
+    with pytest.raises(InvalidInput, match="composition must be one of"):
+        check_composition("loose", pure)
+
+
+def test_a_cap_admits_what_uses_it_up_to_the_last_digit():
+    cap = Budget(epsilon=1.0, delta=1e-6)
+    limit = gaussian_limit(cap, "gaussian")
+    for mu, requests, fits in (
+        (limit, 1, True),
+        (math.nextafter(limit, 9.0), 1, False),
+        (limit, MOST_REQUESTS, True),
+        (limit, MOST_REQUESTS + 1, False),
+    ):
+        assert admits(cap, "gaussian", Total(epsilon=9.0, delta=0.1, mu=mu, requests=requests)) == fits
+    assert admits(cap, "plain", Total(epsilon=1.0, delta=1e-6, mu=math.inf, requests=1))
+    assert not admits(cap, "plain", Total(epsilon=1.001, delta=1e-6, mu=math.inf, requests=1))
+    assert not admits(cap, "plain", Total(epsilon=1.0, delta=1.001e-6, mu=math.inf, requests=1))
+
+
+def test_a_lowered_cap_holds_in_data_sets_with_and_without_strata(quick):
+    for name, strata in (("icu", ()), ("ward", ("east", "west"))):
+        quick.open(name, epsilon=2.0, strata=strata, curator="cy")
+        request = quick.reserve(name, Cost(epsilon=1.5), stratum=strata[0] if strata else None)
+        quick.allow(name, None, epsilon=1.0, curator="cy")
+        with pytest.raises(BudgetExceeded):
+            quick.charge(request)
+
+
+def test_what_a_pure_cap_has_composed_is_at_no_delta(quick):
+    quick.open("icu", epsilon=4.0)
+    for _ in range(3):
+        quick.charge(quick.reserve("icu", Cost(epsilon=0.5)))
+    assert quick.account("icu").composed == pytest.approx(1.5, rel=1e-9)
+    assert quick.account("icu").composed_as_charged == pytest.approx(1.5, rel=1e-9)

@@ -9,6 +9,7 @@ import pytest
 
 from discreet.data._arrays import IntArray
 from discreet.data.expressions import ByCell, Y, number
+from discreet.data.partition import Partition
 from discreet.data.records import Chunk, Unit
 from discreet.exceptions import InvalidInput
 from discreet.privacy import gate as gate_module
@@ -17,7 +18,7 @@ from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import audit_of
 from discreet.privacy.noise import MIN_SCALE
 from discreet.privacy.query import Query
-from discreet.privacy.sensitivity import fixed_point, sets
+from discreet.privacy.sensitivity import fixed_point, sets, table
 from discreet.privacy.sensitivity.fixed_point import (
     LARGEST,
     SMALLEST,
@@ -28,7 +29,7 @@ from discreet.privacy.sensitivity.fixed_point import (
     sd_of,
     size_of,
 )
-from discreet.privacy.sensitivity.sets import Cells, Interval, MeanSquare, Statistic
+from discreet.privacy.sensitivity.sets import Ball, Cells, Interval, MeanSquare, Statistic
 from discreet.privacy.sensitivity.table import MOST_NUMBERS, CellSums, Pairs
 from discreet.testing import frozen_noise
 from tests.privacy import test_gate
@@ -71,9 +72,9 @@ def test_a_sample_is_asked_for_by_its_part_and_its_expected_size(monkeypatch):
 
 
 def test_arms_are_kept_or_added_up_as_a_map_says():
-    table = np.array([[1, 2], [3, 4]])
+    cells = np.array([[1, 2], [3, 4]])
     for arms, sums in ((True, [4, 6]), (False, [10])):
-        np.testing.assert_array_equal(gate_module._by_arm(table, ByCell(None, arms)), sums)
+        np.testing.assert_array_equal(gate_module._by_arm(cells, ByCell(None, arms)), sums)
 
 
 def test_a_statistic_far_from_zero_has_a_coarser_grid_and_states_what_float64_cannot_tell_apart():
@@ -191,3 +192,134 @@ def test_mean_and_square_move_less_under_add_remove():
 def test_an_interval_that_reaches_too_far_below_zero_is_refused_too():
     with pytest.raises(InvalidInput):
         Interval(-2 * LARGEST, 0.0)
+
+
+FREE = ((1 + math.sqrt(5)) / 2) ** 2.5 / 2
+# Of each set: how far sums of neighbours are apart in L2 and in L1, by replacing and by adding a record.
+MOVES = [
+    (Interval(-0.5, 0.75), (1.25, 1.25), (0.75, 0.75)),
+    (Interval(-3.0, 0.75), (3.75, 3.75), (3.0, 3.0)),
+    (Ball(1.5, 4), (3.0, 6.0), (1.5, 3.0)),
+    (Cells((2, 3)), (2.0, 4.0), (math.sqrt(2), 2.0)),
+    (MeanSquare(2.0), (4.0, 2 * (1 + FREE + 1 / (4 * FREE))), (2 * math.hypot(1, FREE), 2 * (1 + FREE))),
+    (CellSums(1.5, 3, 2), (3.0, 3.0), (1.5, 1.5)),
+    (Pairs(3), (math.sqrt(2), 2.0), (1.0, 1.0)),
+]
+
+
+@pytest.mark.parametrize(("geometry", "replaced", "added"), MOVES, ids=lambda value: type(value).__name__)
+def test_sums_move_as_far_as_the_proofs_say_and_grids_round_that_up_by_little(geometry, replaced, added):
+    for neighbours, (l2, l1) in (("replace-one", replaced), ("add-remove", added)):
+        assert (geometry.l2(neighbours), geometry.l1(neighbours)) == pytest.approx((l2, l1), rel=1e-12)
+        grid = geometry.grid(20, neighbours)
+        # In steps of the grid, of which there are about a million to the largest number.
+        steps = np.min(np.asarray(grid.units, dtype=float)) if not isinstance(geometry, MeanSquare) else grid.units[0]
+        assert 2.0**-22 < steps / getattr(geometry, "radius", getattr(geometry, "bound", 1.0)) < 2.0**-17
+        for stated, moved in ((grid.l2, l2), (grid.l1, l1)):
+            assert moved / steps <= stated * (1 + 1e-12)
+            assert stated <= moved / steps + 4.0
+
+
+def test_grids_of_cells_have_two_to_the_bits_steps_to_their_radius():
+    assert CellSums(1.5, 3, 2).grid(20, "add-remove").units == 1.5 * 2.0**-20
+    assert MeanSquare(2.0).grid(20, "add-remove").l2 == 2.0**19 * math.hypot(1, FREE) + 1
+    assert MeanSquare(2.0).grid(20, "replace-one").l2 == 2.0**20 + 2
+
+
+def test_a_statistic_within_twice_its_move_keeps_all_bits_and_a_small_move_needs_more():
+    bits = sets._STATISTIC_BITS
+    assert Statistic(1.0, 1.0, 1, "gate.md").grid(bits, "replace-one").grid_bits == bits
+    assert Statistic(0.001, 2.0, 1, "gate.md").grid(bits, "replace-one").grid_bits == bits - 11
+
+
+@pytest.mark.parametrize("ends", [(math.nan, 1.0), (0.0, True), (0.0, math.nan), (0.0, math.inf)])
+def test_both_ends_of_an_interval_are_numbers(ends):
+    with pytest.raises(InvalidInput, match="must be a finite number"):
+        Interval(*ends)
+
+
+def test_an_interval_may_be_as_short_as_can_be_squared():
+    assert Interval(0, SMALLEST).high == SMALLEST
+    assert isinstance(Interval(0, 1).high, float)
+    with pytest.raises(InvalidInput):
+        Interval(0.0, math.nextafter(SMALLEST, 0.0))
+
+
+def test_rows_beyond_a_ball_end_just_inside_it_and_those_on_it_stay():
+    rows = np.array([[3.0, 4.0], [0.6, 0.8], [1.0, 0.0], [0.0, -1.0], [0.3, 0.1], [1.0, 1.0]])
+    steps = fixed_point.into_ball(rows, 1.0, 20).copy()
+    squares = (steps * steps).sum(axis=1)
+    assert squares.max() <= 2.0**40
+    np.testing.assert_array_equal(steps[2:5], np.rint(rows[2:5] * 2.0**20))
+    # Rounded towards zero, each number loses less than a step.
+    assert (2.0**20 - np.sqrt(squares[[0, 1, 5]]) < 2.0).all()
+    np.testing.assert_allclose(steps[[0, 5]], np.array([[0.6, 0.8], [0.5**0.5, 0.5**0.5]]) * 2.0**20, atol=1.01)
+
+
+def test_rows_beyond_an_octahedron_end_just_inside_it_and_those_on_it_stay():
+    edge = 2.0**20
+    rows = np.array([[0.5, -0.5], [0.75, 0.75], [-2.0, 2.0], [0.25, 0.25], [math.nan, 1.0]])
+    found = table._into_octahedron(rows, 1.0, edge)
+    np.testing.assert_array_equal(found[[0, 3, 4]], np.array([[0.5, -0.5], [0.25, 0.25], [0.0, 1.0]]) * edge)
+    sizes = np.abs(found).sum(axis=1)
+    assert (sizes <= edge).all()
+    assert (edge - sizes[[1, 2]] <= 4.0).all()
+
+
+def test_a_scale_may_be_as_large_as_samplers_take(monkeypatch):
+    facts = Interval(0, 1), 1.0, 1e-3, False, "replace-one", 10, False
+    grid, scale = plan_noise.__wrapped__(*facts)
+    monkeypatch.setattr(fixed_point, "MAX_SCALE", scale)
+    assert plan_noise.__wrapped__(*facts)[0].grid_bits == grid.grid_bits
+    monkeypatch.setattr(fixed_point, "MAX_SCALE", math.nextafter(scale, 0.0))
+    assert plan_noise.__wrapped__(*facts)[0].grid_bits == grid.grid_bits - 1
+
+
+class Asked(Counted):
+    """Records whose engine says what it was asked for, and answers with what a pass would find."""
+
+    def group_sums(self, partition, formulas, on_rows=None):
+        self.asked = partition
+        chunk = SimpleNamespace(y=test_gate.Y, t=test_gate.T, x=test_gate.X, e=None)
+        cells = np.zeros(self.n, dtype=np.int64) if partition is None else partition.cells(test_gate.X)
+        count = 1 if partition is None else partition.count
+        tables = [np.ones(self.n), *(formula(chunk) for formula in formulas)]
+        keys = 2 * cells + test_gate.T
+        return np.stack([np.bincount(keys, each, 2 * count).astype(np.int64).reshape(count, 2) for each in tables])
+
+
+def by(cuts):
+    return Partition.of({0: cuts}, RECORDS.bounds)
+
+
+def cells_of(partition, name="cells"):
+    return Query(name, 0.25, Cells((partition.count,)), ByCell(partition, False))
+
+
+NOT_BY_CELL = {
+    "two partitions": (cells_of(by(2), "first"), cells_of(by(3), "second")),
+    "a function": (cells_of(by(2)), Query("sum", 0.25, Interval(-1.0, 1.0), lambda chunk: chunk.y)),
+    "a set that has no such sums": (Query("sum", 0.25, MeanSquare(1.0), ByCell(None, False, (Y,), alone=True)),),
+}
+
+
+@pytest.mark.parametrize("queries", NOT_BY_CELL.values(), ids=NOT_BY_CELL)
+def test_an_engine_adds_up_by_one_partition_and_what_it_cannot_is_left_to_a_pass(queries):
+    records, plain = Asked(), Counted()
+    with frozen_noise():
+        found = Gate(records, budget=Budget(epsilon=1.0, delta=1e-6)).ask(*queries)
+        expected = Gate(plain, budget=Budget(epsilon=1.0, delta=1e-6)).ask(*queries)
+    assert not hasattr(records, "asked")
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one.value, other.value)
+
+
+def test_an_engine_is_asked_by_the_partition_of_the_maps():
+    records, plain = Asked(), Counted()
+    queries = (cells_of(by(2)), Query("sum", 0.25, Interval(-1.0, 1.0), ByCell(None, False, (Y,), alone=True)))
+    with frozen_noise():
+        found = Gate(records, budget=Budget(epsilon=1.0, delta=1e-6)).ask(*queries)
+        expected = Gate(plain, budget=Budget(epsilon=1.0, delta=1e-6)).ask(*queries)
+    assert records.asked == by(2)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one.value, other.value)
