@@ -220,3 +220,31 @@ def test_what_a_pure_cap_has_composed_is_at_no_delta(quick):
         quick.charge(quick.reserve("icu", Cost(epsilon=0.5)))
     assert quick.account("icu").composed == pytest.approx(1.5, rel=1e-9)
     assert quick.account("icu").composed_as_charged == pytest.approx(1.5, rel=1e-9)
+
+
+def test_what_is_told_of_a_file_is_its_full_name_and_of_an_address_nothing_that_may_be_secret(quick):
+    estimator = DifferenceInMeans(epsilon=0.5, bounds=Bounds(outcome=(0, 1)))
+    call = {"table": "records.csv", "outcome": "y", "treatment": "t"}
+    about = wanted_by(estimator, call, one_gate=True).about
+    assert about["columns"]["file"] == os.path.abspath("records.csv")
+    assert _file("postgresql://ada@host/clinic?via=http://secret") == "postgresql://"
+
+
+def test_records_that_are_no_columns_are_left_to_the_fit_to_refuse(quick):
+    estimator = DifferenceInMeans(epsilon=0.5, bounds=Bounds(outcome=(0, 1)))
+    for table in (3, {"y": [1]}):
+        wanted = wanted_by(estimator, {"table": table, "covariates": 3}, one_gate=True, ledger=quick)
+        assert (wanted.same, wanted.about) == (None, {"method": "DifferenceInMeans"})
+
+
+def test_a_reservation_for_a_stratum_pays_for_the_request_that_it_was_made_for(quick):
+    quick.open("icu", epsilon=2.0, strata=("east", "west"))
+    estimator = DifferenceInMeans(epsilon=0.5, bounds=Bounds(outcome=(0, 1)))
+    Y, T = np.array([0.0, 1.0] * 20), np.array([0, 0, 1, 1] * 10)
+    wanted = wanted_by(estimator, {"Y": Y, "T": T}, one_gate=True, ledger=quick)
+    facts = {"neighbours": wanted.neighbours, "stratum": "west", "same": wanted.same}
+    other, own = (quick.reserve("icu", wanted.cost, **facts) for _ in range(2))
+    with pytest.raises(InvalidInput, match="made for another request"):
+        estimator.fit(1 - Y, T, ledger=quick, reservation=other)
+    estimator.fit(Y, T, ledger=quick, reservation=own)
+    assert quick.request(own).state == "settled"
