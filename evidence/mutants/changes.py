@@ -27,6 +27,10 @@ from mutmut.mutation.mutators import mutation_operators
 _TRIVIAL = {"operator_assignment", "operator_dict_arguments", "operator_string"}
 # Words and pictures: nothing that is released depends on them.
 _UNSEEN = {"__repr__", "__str__", "_repr_html_"}
+_PICTURES = "plot_"
+# How much is kept in memory or read at once, and from where on processes are started: both sides of each give the same
+# integers, and tests of their modules set them so that both are taken.
+_MEASURES = {"KEPT_NUMBERS", "BATCH_ROWS", "MANY_ROWS"}
 # Functions whose calls only say something, and an argument that only checks what holds anyway.
 _SAYING = {"warn", "debug", "info", "cast"}
 _CHECKING = {"strict"}
@@ -133,6 +137,8 @@ class _Finder(cst.CSTVisitor):
                 for changed in changes:
                     if operator.__name__ == "operator_arg_removal" and not _is_shorter(node, changed):
                         continue
+                    if _is_same_number(node, changed):
+                        continue
                     self._note(node, changed)
         return True
 
@@ -177,7 +183,9 @@ class _Finder(cst.CSTVisitor):
             # The signature of a nested function or of a lambda is inside the code of its function, and is rarely more.
             return True
         if isinstance(node, cst.FunctionDef):
-            return node.name.value in _UNSEEN
+            return node.name.value in _UNSEEN or node.name.value.startswith(_PICTURES)
+        if isinstance(node, cst.Assign):
+            return isinstance(node.targets[0].target, cst.Name) and node.targets[0].target.value in _MEASURES
         if isinstance(node, cst.If):
             return isinstance(node.test, cst.Name) and node.test.value == "TYPE_CHECKING"
         if isinstance(node, cst.Arg):
@@ -200,6 +208,11 @@ def _is_shorter(node: Any, changed: Any) -> bool:
         return False
     gone = [each for each in node.args if each not in changed.args]
     return not any(each.keyword is not None and each.keyword.value in _CHECKING for each in gone)
+
+
+def _is_same_number(node: Any, changed: Any) -> bool:
+    """One more than 1e150 is 1e150."""
+    return isinstance(node, cst.Float | cst.Integer) and node.evaluated_value == changed.evaluated_value
 
 
 class Originals:

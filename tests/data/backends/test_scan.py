@@ -224,8 +224,10 @@ def test_parts_that_processes_read_add_up_to_what_one_process_reads(workers: int
     assert (found.rows, found.treated, found.checksum) == (alone.rows, alone.treated, alone.checksum)
     np.testing.assert_array_equal(found.sums, alone.sums)
     assert told == [N] * 4
-    # No more processes than parts, and nothing about records in files.
-    assert (pool.asked["n_jobs"], pool.asked["max_nbytes"]) == (min(workers, 4), None)
+    # No more processes than parts, nothing about records in files, and parts one by one as they come, so that a refusal
+    # ends the pass.
+    how = {"backend": "loky", "return_as": "generator_unordered", "batch_size": 1, "max_nbytes": None}
+    assert pool.asked == how | {"n_jobs": min(workers, 4)}
     assert run_parts(sweep, PARTS, workers, None).rows == 4 * N
 
 

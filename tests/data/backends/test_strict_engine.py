@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.data.backends.cells import part_of
+from discreet.data.backends.cells import equal_steps, part_of, stepped
 from discreet.data.backends.group_by import Named, by_constant, compile_expression, compile_filters, compile_rows
 from discreet.data.backends.scan import Columns
 from discreet.data.bounds import Bounds, Levels, Range
@@ -263,6 +263,18 @@ def test_a_number_is_in_the_part_where_numpy_puts_it_and_in_none_where_it_is_ref
         parts = [found({"x": value}) for value in values]
         assert parts == [numpys(spec, cut, value, kind) for value in values]
         assert all(type(part) in (int, type(None)) for part in parts)
+
+
+def test_two_parts_of_a_range_are_found_by_division_and_what_is_no_number_is_in_the_part_for_that() -> None:
+    bounds = Bounds(outcome=(0, 1), covariates={"x": (0, 10)})
+    (cut,), spec = Partition.of({"x": 2}, bounds).cuts, bounds.columns[0]
+    assert isinstance(spec, Range)
+    assert equal_steps(cut, spec) is not None
+    dialect = Strict()
+    found = stepped(dialect.number("x"), cut, spec, [], dialect.whole(7), dialect)
+    assert found is not None
+    assert [found({"x": value}) for value in (-1.0, 4.9, 5.0, 10.0, 11.0)] == [0, 0, 1, 1, 1]
+    assert [found({"x": value}) for value in (None, math.nan, math.inf, -math.inf)] == [7, 7, 7, 7]
 
 
 @pytest.mark.parametrize("spec", [WARD, Levels(("a", "b", "c")), Levels(("a", "b", "c"), fill="b")], ids=str)
