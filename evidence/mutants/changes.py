@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import gc
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -55,6 +56,18 @@ class Mutant:
     def change(self) -> str:
         """The change in words that do not depend on line numbers."""
         return f"{self.old} -> {self.new}"
+
+    @property
+    def constants(self) -> set[str]:
+        """The names that a changed line outside of functions gives values to."""
+        line = self.source.splitlines()[self.lines[0] - 1]
+        return {each.strip() for each in line.split("=")[0].split(":")[0].split(",")}
+
+    @property
+    def users(self) -> list[int]:
+        """The lines that use these names."""
+        names = re.compile(rf"\b({'|'.join(map(re.escape, self.constants))})\b")
+        return [number for number, line in enumerate(self.source.splitlines(), 1) if names.search(line)]
 
     @property
     def key(self) -> str:
@@ -266,15 +279,13 @@ def _change_constants(mutant: Mutant, module: Any) -> None:
     """Give constants their changed values, wherever they were imported by name."""
     fresh = {"__name__": module.__name__, "__file__": module.__file__}
     exec(compile(mutant.source, module.__file__, "exec", dont_inherit=True), fresh)
-    line = mutant.source.splitlines()[mutant.lines[0] - 1]
-    own = {each.strip() for each in line.split("=")[0].split(":")[0].split(",")}
     # Constants that are computed from it change with it.
     derived = {
         name
         for name, value in vars(module).items()
         if isinstance(value, int | float | str | tuple | frozenset) and value != fresh.get(name, value)
     }
-    for name in own | derived:
+    for name in mutant.constants | derived:
         old = vars(module)[name]
         for place, each in list(sys.modules.items()):
             if place.startswith("discreet") and vars(each).get(name) is old:

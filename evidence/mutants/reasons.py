@@ -89,7 +89,7 @@ REASONS: dict[tuple[str, str, str], str] = {
     (
         "ledger/charging.py",
         "_bytes",
-        "frame = nw.from_native(each, eager_only=True, allow_series=True, pass_through=True) -> frame = nw.from_native(each, eager_only=False, allow_series=True, pass_through=True)",
+        "frame = nw.from_native(each, eager_only=True, pass_through=True) -> frame = nw.from_native(each, eager_only=False, pass_through=True)",
     ): "A lazy frame is no DataFrame either way, and only a DataFrame is read by column.",
     (
         "ledger/account.py",

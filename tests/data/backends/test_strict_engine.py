@@ -203,6 +203,46 @@ def test_no_product_or_quotient_that_rounds_to_zero_reaches_an_engine_that_raise
     assert_as_in_numpy(OUTCOMES, bounds, [*whole(PLAIN + WITH_E + grown), *NEAR], Strict())
 
 
+@dataclass(frozen=True)
+class Counting(Strict):
+    """A dialect that counts comparisons: most of what an engine does for a formula."""
+
+    asked: list[str] = field(default_factory=list)
+
+    def compare(self, sign: str, left: Expression, right: Expression) -> Expression:
+        self.asked.append(sign)
+        return super().compare(sign, left, right)
+
+
+@pytest.mark.parametrize(
+    ("formula", "comparisons"),
+    [
+        (E + E, 0),
+        (E - number(0.5), 0),
+        ((number(1.0) + E) * number(3.0), 0),
+        ((number(1.0) + E) / number(3.0), 0),
+        (E.rint() * E, 0),
+        (E * E.rint(), 0),
+        (E * number(0.3), 2),
+        (number(0.3) * E, 2),
+        (E / number(3.0), 2),
+        (E * number(3.0), 0),
+        (E * E, 2),
+        (E / E.rint(), 6),
+        (E * (E + number(0.5)), 10),
+        ((number(1e-12) + E) * number(0.3), 2),
+        ((number(1.0) + E) * number(1e-10), 2),
+        ((number(1.0) + E) / number(1e10), 2),
+    ],
+    ids=str,
+)
+def test_comparisons_are_made_only_where_a_product_may_vanish(formula: Formula, comparisons: int) -> None:
+    dialect, columns = Counting(), columns_of(Bounds(outcome=(0, 1)), propensity=0.5)
+    half = dialect.constant(0.5)
+    compile_expression(formula, Named(half, half, half, half), dialect, columns)
+    assert len(dialect.asked) == comparisons
+
+
 def test_an_engine_that_goes_on_is_told_the_plain_formulas() -> None:
     dialect, columns = Strict(raises=False), columns_of(Bounds(outcome=(-1, 1)))
     tiny = compile_expression(Y * number(1e-310), compile_rows(columns, None, dialect), dialect, columns)
