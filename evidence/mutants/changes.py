@@ -29,9 +29,9 @@ _TRIVIAL = {"operator_assignment", "operator_dict_arguments", "operator_string"}
 # Words and pictures: nothing that is released depends on them.
 _UNSEEN = {"__repr__", "__str__", "_repr_html_"}
 _PICTURES = "plot_"
-# How much is kept in memory or read at once, and from where on processes are started: both sides of each give the same
-# integers, and tests of their modules set them so that both are taken.
-_MEASURES = {"KEPT_NUMBERS", "BATCH_ROWS", "MANY_ROWS"}
+# How much is kept in memory or read at once, from where on numbers are searched, and from where on processes are
+# started: both sides of each give the same integers, and tests of their modules set them so that both are taken.
+_MEASURES = {"KEPT_NUMBERS", "BATCH_ROWS", "MANY_ROWS", "_MOST_NUMBERS", "_SLICE", "_FEW_LEVELS"}
 # Functions whose calls only say something, and an argument that only checks what holds anyway.
 _SAYING = {"warn", "debug", "info", "cast"}
 _CHECKING = {"strict"}

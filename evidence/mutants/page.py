@@ -103,8 +103,8 @@ def _head(outcomes: list[Outcome], seed: int) -> Iterator[str]:
     yield ""
     yield (
         "Left out, by configuration: docstrings and other words (but not words that are compared, nor the text of SQL), `raise` statements with their messages, warnings, annotations and signatures, decorators, `__repr__`, "
-        "fields of classes, `strict=` of `zip`; functions that draw pictures (`plot_`), from which nothing is released; three constants that say how much is kept in memory or read at once and from where on processes are started "
-        "(`KEPT_NUMBERS`, `BATCH_ROWS`, `MANY_ROWS`: both sides of each give the same integers, and tests take both); numbers so large that one more is the same float; and the replacement of a value by `None`, which fails wherever it is executed and would only flatter the score. "
+        "fields of classes, `strict=` of `zip`; functions that draw pictures (`plot_`), from which nothing is released; six constants that say how much is kept in memory or read at once, and from where on levels are searched or processes started "
+        "(`KEPT_NUMBERS`, `BATCH_ROWS`, `MANY_ROWS`, `_MOST_NUMBERS`, `_SLICE`, `_FEW_LEVELS`: both sides of each give the same integers, and tests take both); numbers so large that one more is the same float; and the replacement of a value by `None`, which fails wherever it is executed and would only flatter the score. "
         f"Tests that need PostgreSQL or Spark are not run, nor, for one mutant, more than the fastest that together take {LONGEST:.0f} seconds. Tests that start Python anew see the original."
     )
     yield ""

@@ -10,8 +10,8 @@ from discreet.data import in_memory
 from discreet.data.bounds import Bounds
 from discreet.data.columns import Levels, Range, decimals
 from discreet.data.in_memory import ArrayRecords
-from discreet.data.records import CHUNK_ROWS, Chunk, Names, Unit, _keys, hold
-from discreet.data.sampling import chosen, part_numbers, sampled, together
+from discreet.data.records import CHUNK_ROWS, Chunk, Names, Unit, _keys, add_up, hold
+from discreet.data.sampling import chosen, nothing, part_numbers, sampled, together
 from discreet.exceptions import InvalidInput
 
 TO_64_BITS = 2**64 - 1
@@ -153,3 +153,39 @@ def test_python_objects_become_an_array_of_one_type_once_for_all_passes():
 def test_a_level_that_was_not_declared_is_refused_by_the_name_of_its_column():
     with pytest.raises(InvalidInput, match="column 'ward'"):
         Levels(("a", "b")).encode(np.array(["c"], dtype=object), "column 'ward'")
+
+
+def test_rows_that_are_missing_from_a_pass_are_noticed_and_so_is_their_absence():
+    def counted(chunk):
+        return np.array([len(chunk.t)])
+
+    assert add_up([numbered(5), numbered(6)], counted, None, n=11) == [11]
+    for chunks, n in (([numbered(5)], 6), ([numbered(7)], 6), ([], 0), ([], 6)):
+        with pytest.raises(InvalidInput, match="changed while they were being read"):
+            add_up(chunks, counted, None, n=n)
+
+
+def test_a_column_without_rows_is_encoded_as_one():
+    for empty in (pa.array([], pa.float64()), np.empty(0)):
+        assert Range(0, 1).encode(empty).shape == (0,)
+
+
+def test_the_short_way_of_encoding_is_taken_exactly_where_both_ends_reach_one():
+    ends = np.sort(np.random.default_rng(4).normal(size=(3_000, 2)) * 1e3, axis=1)
+    low, high = ends.T
+    half, middle = high / 2 - low / 2, np.array([Range(*pair).middle for pair in ends.tolist()])
+    expected = ((high - middle) / half >= 1) & ((low - middle) / half <= -1)
+    found = [Range(*pair)._reaches(pair[1] / 2 - pair[0] / 2) for pair in ends.tolist()]
+    assert found == expected.tolist()
+    assert 0 < sum(found) < len(found)
+
+
+def test_an_empty_sample_is_asked_at_a_probability_that_is_allowed():
+    bounds, seen = Bounds(outcome=(0, 1), propensity=(0.2, 0.3)), []
+
+    def kernel(chunk):
+        seen.append(chunk.e.tolist())
+        return np.array([7, 8])
+
+    np.testing.assert_array_equal(nothing(kernel, bounds), [0, 0])
+    assert seen == [[0.2]]

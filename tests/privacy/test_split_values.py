@@ -4,6 +4,7 @@ from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from discreet.data.bounds import Bounds
@@ -126,3 +127,21 @@ def test_only_the_base_whose_noise_grows_with_weights_folds_them_into_its_score(
     assert {base: Stages(base, BOUNDS, budget, 0.05, 3, None).folds for base in BASES} == {
         base: base == "ebm" for base in BASES
     }
+
+
+@pytest.mark.parametrize("column", ["id", "name"])
+def test_halves_by_hash_share_no_row_and_lose_none_and_progress_is_told(column):
+    n, told = 60, []
+    facts = {"y": np.arange(n) / n, "t": np.arange(n) % 2, "x": np.arange(n) / n}
+    table = pa.table(facts | {"id": np.arange(n), "name": [f"p{place}" for place in range(n)]})
+    spec = {"outcome": "y", "treatment": "t", "bounds": Bounds(outcome=(0, 1), covariates={"x": (0, 1)})}
+    split, public = SampleSplit.by_hash(table, column, 7, lambda *call: told.append(call), **spec)
+    assert public == ()
+    assert told
+    assert 15 < len(split.first.t) < 45
+    np.testing.assert_array_equal(np.sort(split.whole.y), 2 * np.arange(n) / n - 1)
+    filtered, public = SampleSplit.by_hash(table, column, 7, None, where={"x": (0.5, None)}, **spec)
+    assert len(filtered.whole.t) == n / 2
+    assert public == ("the filter that chose the records",)
+    with pytest.raises(InvalidInput, match="no column 'y0'"):
+        SampleSplit.by_hash(table, column, 7, None, **{**spec, "outcome": "y0"})
