@@ -87,7 +87,7 @@ def mutants_of(module: str, path: Path) -> list[Mutant]:
         raise AssertionError(f"{path} is not the sum of its statements: the mutants would be of another text.")
     found, seen = [], Counter[str]()
     for place in finder.places:
-        changed = deep_replace(place.statement, place.node, place.changed)
+        changed: Any = deep_replace(place.statement, place.node, place.changed)
         index = wrapper.module.body.index(place.statement)
         source = header + "".join([*pieces[:index], wrapper.module.code_for_node(changed), *pieces[index + 1 :]])
         old, new = _differing(text, source)

@@ -101,7 +101,7 @@ def test_kept_rows_are_together_in_as_few_chunks_as_they_need(rows):
 
 def test_no_units_are_in_no_part_and_a_key_may_be_negative():
     none = part_numbers(pa.array([], pa.int64()), "id", key=0, parts=2)
-    assert (none.shape, none.dtype) == ((0,), np.int64)
+    assert (none.shape, none.dtype) == ((0,), np.dtype(np.int64))
     found = part_numbers(np.arange(200), "id", key=-3, parts=5)
     assert set(found) == set(range(5))
     assert found.dtype == np.int64

@@ -31,7 +31,7 @@ def composed(parts: Sequence[tuple[Deltas, float]]) -> tuple[Deltas, float]:
 
     def distribution(deltas_at: Deltas, own: float) -> Any:
         last = math.ceil(own / step)
-        at: Float = step * np.arange(last + 1)
+        at: Float = step * np.arange(last + 1, dtype=np.float64)
         above = np.clip(deltas_at(at), 0.0, 1.0)
         # Neighbours are symmetric, and so are these profiles: the other side follows.
         below = -np.expm1(-at) + np.exp(-at) * above

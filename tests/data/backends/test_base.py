@@ -195,7 +195,7 @@ def test_groups_are_whole_numbers_in_the_order_of_the_formulas_and_progress_is_t
     source = Rows(rows(), Groups(np.array([[20, 20]], dtype=np.uint8), (first, second), usable=True), known=N)
     found = TableRecords(columns(), source).group_sums(None, (), told.append)
     assert found is not None
-    assert (found.tolist(), found.dtype) == ([[[20, 20]], [[3, 4]], [[5, 6]]], np.int64)
+    assert (found.tolist(), found.dtype) == ([[[20, 20]], [[3, 4]], [[5, 6]]], np.dtype(np.int64))
     assert told == [N]
     assert unusable().counts.dtype == np.int64
 

@@ -1,5 +1,6 @@
 """One pass over a table: what it notices of its rows, and that no part of them gets lost between processes."""
 
+import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -8,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.data.backends import scan
 from discreet.data.backends.scan import MANY_ROWS, Columns, Sweep, Tally, run_parts, total, workers_for
 from discreet.data.bounds import Bounds
 from discreet.data.filters import Condition
@@ -166,7 +166,7 @@ def test_several_processes_read_what_is_asked_to_be_read_by_them_or_is_long(monk
     assert [workers_for(asked, 10) for asked in (1, 64, None)] == [1, 64, 1]
     assert workers_for(None, MANY_ROWS) == 1
     for cores, used in ((4, 4), (96, 8), (None, 1)):
-        monkeypatch.setattr(scan.os, "cpu_count", lambda cores=cores: cores)
+        monkeypatch.setattr(os, "cpu_count", lambda cores=cores: cores)
         assert workers_for(None, MANY_ROWS + 1) == used
         assert workers_for(3, MANY_ROWS + 1) == 3
 
