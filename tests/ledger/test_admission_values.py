@@ -248,3 +248,71 @@ def test_a_reservation_for_a_stratum_pays_for_the_request_that_it_was_made_for(q
         estimator.fit(1 - Y, T, ledger=quick, reservation=other)
     estimator.fit(Y, T, ledger=quick, reservation=own)
     assert quick.request(own).state == "settled"
+
+
+def test_an_account_tells_what_a_ledger_knows_of_its_data_set(quick):
+    quota = Budget(epsilon=1.5)
+    quick.open("icu", epsilon=2.0, strata=("east", "west"), analysts={"ada": quota}, curator="cy")
+    quick.charge(quick.reserve("icu", Cost(epsilon=0.5), analyst="ada", stratum="east"))
+    quick.reserve("icu", Cost(epsilon=0.25), analyst="ada", stratum="west")
+    quick.charge(quick.reserve("icu", Cost(epsilon=0.125), analyst="ada"))
+    quick.propose("icu", epsilon=3.0, curator="cy")
+    quick.open("ward", epsilon=1.0, curator="cy")
+    quick.propose("ward", epsilon=3.0, curator="cy")
+    account = quick.account("icu")
+    assert [proposal.cap.epsilon for proposal in account.proposals] == [3.0]
+    assert account.to_dict() == {
+        "dataset": "icu",
+        "version": account.version,
+        "neighbours": "replace-one",
+        "unit": account.unit,
+        "frozen": False,
+        "composition": "plain",
+        "cap": {"epsilon": 2.0, "delta": None},
+        "spent": {"epsilon": 0.625, "delta": 0.0},
+        "composed": pytest.approx(0.625),
+        "shares": {"spent": pytest.approx(0.1875), "reserved": pytest.approx(0.125), "left": pytest.approx(0.6875)},
+        "strata": {"east": {"epsilon": 0.625, "delta": 0.0}, "west": {"epsilon": 0.375, "delta": 0.0}},
+        "analysts": {
+            "ada": {"cap": {"epsilon": 1.5, "delta": None}, "spent": {"epsilon": 0.875, "delta": 0.0}},
+        },
+        "requests": {"charged": 2, "reserved": 1},
+        "claimed": 0,
+    }
+    assert account.left == (1.375, 0.0)
+    assert account.largest(analyst="ada") == pytest.approx(0.625)
+    assert account.largest() == 0.0
+    # What one stratum has spent leaves the others theirs, up to the analyst's own cap.
+    assert account.fits(Cost(epsilon=0.625), analyst="ada", stratum="west")
+    assert not account.fits(Cost(epsilon=0.626), analyst="ada", stratum="west")
+    quick.freeze("icu", curator="cy")
+    assert quick.account("icu").frozen
+
+
+def test_a_stratum_has_room_for_what_the_others_do_not_use(quick):
+    quick.open("icu", epsilon=2.0, strata=("east", "west"))
+    quick.charge(quick.reserve("icu", Cost(epsilon=1.5), stratum="east"))
+    account = quick.account("icu")
+    assert account.largest(stratum="west") == 2.0
+    assert account.largest(stratum="east") == account.largest() == pytest.approx(0.5, rel=1e-9)
+    assert account.fits(Cost(epsilon=0.5), stratum="east")
+    assert not account.fits(Cost(epsilon=0.51), stratum="east")
+    assert not account.fits(Cost(epsilon=0.51))
+    quick.charge(quick.reserve("icu", Cost(epsilon=0.5)))
+    assert quick.account("icu").largest() == 0.0
+    assert quick.account("icu").left == (0.0, 0.0)
+    assert quick.account("icu").shares == pytest.approx((1.0, 0.0, 0.0))
+
+
+def test_gaussian_requests_are_shown_by_their_squares_and_may_have_more_than_the_plain_rest(quick):
+    quick.open("icu", epsilon=1.0, delta=1e-6)
+    cost = Cost.of(Budget(epsilon=0.3, delta=1e-7), one_gate=True)
+    for _ in range(2):
+        quick.charge(quick.reserve("icu", cost))
+    account = quick.account("icu")
+    assert account.spent.mu == pytest.approx(cost.mu * math.sqrt(2))
+    squares = 2 * (cost.mu / gaussian_limit(account.cap, account.composition)) ** 2
+    assert account.shares == pytest.approx((min(squares, 0.6), 0.0, 1 - min(squares, 0.6)))
+    assert account.left == pytest.approx((0.4, 8e-7))
+    assert 0.4 < account.largest(1e-7) < 1.0
+    assert account.largest(1e-7, one_gate=False) == pytest.approx(0.4, rel=1e-6)

@@ -297,7 +297,15 @@ def cells_of(partition, name="cells"):
     return Query(name, 0.25, Cells((partition.count,)), ByCell(partition, False))
 
 
+class Drawn:
+    """Cells that no engine knows of: those of something that was released, say."""
+
+    def cells(self, x):
+        return (x[:, 0] > 0.25).astype(np.int64)
+
+
 NOT_BY_CELL = {
+    "cells that no engine knows of": (Query("cells", 0.25, Cells((2,)), ByCell(Drawn(), False)),),
     "two partitions": (cells_of(by(2), "first"), cells_of(by(3), "second")),
     "a function": (cells_of(by(2)), Query("sum", 0.25, Interval(-1.0, 1.0), lambda chunk: chunk.y)),
     "a set that has no such sums": (Query("sum", 0.25, MeanSquare(1.0), ByCell(None, False, (Y,), alone=True)),),
