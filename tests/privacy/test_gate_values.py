@@ -84,7 +84,8 @@ def test_a_statistic_far_from_zero_has_a_coarser_grid_and_states_what_float64_ca
 
 
 THREE_Y = Y * number(3.0)
-CHUNK = SimpleNamespace(y=np.linspace(-1, 1, 501), t=np.arange(501) % 2.0, x=np.zeros((501, 0)), e=None)
+# Not symmetric, lest sums of both arms be zero.
+CHUNK = SimpleNamespace(y=np.linspace(-1, 0.6, 501), t=np.arange(501) % 2.0, x=np.zeros((501, 0)), e=None)
 
 
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
@@ -332,3 +333,14 @@ def test_an_engine_is_asked_by_the_partition_of_the_maps():
     assert records.asked == by(2)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one.value, other.value)
+
+
+def test_a_record_is_added_to_its_own_cell_and_to_the_nearest_where_there_is_none():
+    cells = [-3.0, 0.0, 1.0, 2.0, 9.0, math.nan]
+    numbers, sizes = [1.0, 0.5, 0.25, -0.5, 0.125, 0.25], np.array([3, 1, 2]) * 2**20
+    sums = np.array([1.75, 0.25, -0.375]) * 2**20
+    np.testing.assert_array_equal(CellSums(1.0, 3).grid(20, "add-remove").add(np.column_stack([cells, numbers])), sums)
+    pairs = Pairs(3).grid(20, "add-remove").add(np.column_stack([cells, numbers, np.full(6, 0.5)])).reshape(3, 2)
+    np.testing.assert_array_equal(pairs.sum(axis=1), sizes / 2)
+    np.testing.assert_array_equal(pairs @ [1, -1], sums / 2)
+    np.testing.assert_array_equal(Cells((3,)).grid(20, "add-remove").add(np.array(cells)[:, None]), sizes)
