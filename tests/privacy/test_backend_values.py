@@ -8,7 +8,7 @@ import pytest
 from discreet.data.backends import TableSpec, open_table
 from discreet.data.backends.scan import Tally, in_order
 from discreet.data.backends.sql import Sql, groups, literal
-from discreet.data.bounds import Bounds
+from discreet.data.bounds import Bounds, Range
 from discreet.data.expressions import E, Y, by_arm, ends, is_finite, number, vanishing
 from discreet.data.in_memory import ArrayRecords
 from discreet.data.partition import Partition
@@ -165,3 +165,24 @@ def test_records_in_memory_are_added_up_as_in_an_engine():
     step = (Y * number(2.0**20)).rint()
     found = records.sum(lambda chunk: np.bincount(chunk.t.astype(int), step(chunk)).astype(np.int64))
     np.testing.assert_array_equal(found, sums(relation(), FAR)[1][0])
+
+
+def test_an_engine_fills_what_is_missing_or_nan_as_numpy_does():
+    y = np.where(np.arange(N) % 5 == 0, np.nan, np.arange(N) * 100.0)
+    x = np.where(np.arange(N) % 7 == 0, np.nan, np.arange(N) / N)
+    bounds = Bounds(outcome=(0, 6000), outcome_fill=1500, covariates={"x": Range(0, 1, fill=0.75)})
+    table, t = (
+        pa.table({"y": y, "t": np.arange(N) % 2, "x": pa.array(x, mask=np.arange(N) % 14 == 0)}),
+        np.arange(N) % 2,
+    )
+    halves = Partition.of({"x": 2}, bounds)
+    found = sums(duckdb.from_arrow(table), bounds, halves)
+    filled, cells = np.where(np.isnan(y), 1500, y), np.where(np.isnan(x), 0.75, x) >= 0.5
+    steps = np.rint((filled - 3000) / 3000 * 2.0**20)
+    expected = [np.bincount(2 * cells + t, each, 4).reshape(2, 2) for each in (np.ones(N), steps)]
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_a_clip_has_ends_even_where_what_it_clips_has_none():
+    assert ends((Y * E).clip(-1.0, 2.0)) == (-1.0, 2.0)
+    assert ends(Y * E) is None

@@ -13,7 +13,14 @@ import pyarrow as pa
 import pytest
 
 from discreet.data.backends.cells import equal_steps, part_of, stepped
-from discreet.data.backends.group_by import Named, by_constant, compile_expression, compile_filters, compile_rows
+from discreet.data.backends.group_by import (
+    Named,
+    by_constant,
+    compile_expression,
+    compile_filters,
+    compile_rows,
+    encoded,
+)
 from discreet.data.backends.scan import Columns
 from discreet.data.bounds import Bounds, Levels, Range
 from discreet.data.expressions import E, Formula, Y, is_finite, number
@@ -192,6 +199,8 @@ NEAR = [
     E * Y * (Y * number(1e-160)),
     (Y * number(1e-300)) / (E * number(-1e200)),
     (Y * number(1e-250)) * (E * number(1e250)),
+    (Y * number(1e-300)) / (E * number(1e-200)),
+    (Y * number(1e-300)) / (E * number(-1e-200)),
 ]
 OUTCOMES = [*VALUES, BESIDE, -BESIDE, -1e-300, 1e-9, -1.0 + 2**-53, -1.0 + 2**-52, 2.0**-537, 2.0**-538, 1e-162]
 
@@ -208,6 +217,11 @@ class Counting(Strict):
     """A dialect that counts comparisons: most of what an engine does for a formula."""
 
     asked: list[str] = field(default_factory=list)
+    signs: list[str] = field(default_factory=list)
+
+    def arithmetic(self, sign: str, left: Expression, right: Expression) -> Expression:
+        self.signs.append(sign)
+        return super().arithmetic(sign, left, right)
 
     def compare(self, sign: str, left: Expression, right: Expression) -> Expression:
         self.asked.append(sign)
@@ -241,6 +255,26 @@ def test_comparisons_are_made_only_where_a_product_may_vanish(formula: Formula, 
     half = dialect.constant(0.5)
     compile_expression(formula, Named(half, half, half, half), dialect, columns)
     assert len(dialect.asked) == comparisons
+
+
+@pytest.mark.parametrize(
+    ("outcome", "signs", "comparisons"),
+    [
+        ((-1.0, 1.0), ["*"], 0),
+        ((-0.25, 0.25), ["*"], 0),
+        ((0.0, 4.0), ["-", "*"], 0),
+        ((-100.0, 100.0), ["/"], 2),
+        ((1.0, 201.0), ["-", "/"], 0),
+        ((-(2.0**-1073), 2.0**-1073), ["/"], 0),
+    ],
+    ids=str,
+)
+def test_an_outcome_is_encoded_with_as_little_as_gives_the_same_bits(
+    outcome: Any, signs: list[str], comparisons: int
+) -> None:
+    dialect = Counting()
+    encoded(dialect.number("y"), Range(*outcome), dialect)
+    assert (dialect.signs, len(dialect.asked)) == (signs, comparisons)
 
 
 def test_an_engine_that_goes_on_is_told_the_plain_formulas() -> None:

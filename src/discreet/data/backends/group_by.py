@@ -40,7 +40,7 @@ def compile_rows(columns: Columns, partition: Partition | None, dialect: Dialect
         given = dialect.number(columns.propensity)
         low, high = (dialect.constant(end) for end in bounds.propensity)
         inside = [dialect.finite(given), dialect.compare(">=", given, low), dialect.compare("<=", given, high)]
-        checks += inside
+        checks.extend(inside)
         # NULL elsewhere: some engines refuse to divide by zero, in words that say nothing of probabilities.
         e = dialect.choose([(dialect.every(inside), given)])
     if (check := dialect.usable(columns.outcome)) is not None:
