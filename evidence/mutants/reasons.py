@@ -191,4 +191,189 @@ REASONS: dict[tuple[str, str, str], str] = {
         "into_ball",
         "if not (v.max() <= radius and v.min() >= -radius): -> if not (v.max() < radius and v.min() >= -radius):",
     ): "Both ways give a record inside the cube the same integers.",
+    (
+        "privacy/accountant.py",
+        "gdp_mu",
+        "return bracket(lambda mu: _log_gdp_delta(mu, epsilon) <= target, math.sqrt(epsilon))[0] -> return bracket(lambda mu: _log_gdp_delta(mu, epsilon) < target, math.sqrt(epsilon))[0]",
+    ): "Where the two floats are equal, the answer moves to the next smaller float, towards privacy.",
+    (
+        "privacy/accountant.py",
+        "zcdp_epsilon",
+        "if zcdp_delta(rho, 0.0) <= delta: -> if zcdp_delta(rho, 0.0) < delta:",
+    ): "At equality the search below ends at the smallest float instead of zero.",
+    (
+        "privacy/accountant.py",
+        "Profile._ideal_inverse",
+        "epsilon, step = float(brentq(excess, 0.0, 2 * self.reach, xtol=1e-13 * self.reach)), 1e-13 * self.reach -> epsilon, step = float(brentq(excess, 0.0, 2 * self.reach, xtol=1e-13 / self.reach)), 1e-13 * self.reach",
+    ): "The root is the same up to its tolerance, and the loop below moves it to the private side in any case.",
+    (
+        "privacy/accountant.py",
+        "Profile._ideal_inverse",
+        "return gdp_epsilon(self.mu, delta) if delta > 0 else (math.inf if self.mu else 0.0) -> return gdp_epsilon(self.mu, delta) if delta > 0 else (math.inf if (self.mu) or True else 0.0)",
+    ): "Without any noise the profile's own epsilon, which is zero, is among the bounds of which the least is taken.",
+    (
+        "privacy/accountant.py",
+        "_gaussian",
+        "epsilon=math.inf if mu else 0.0, -> epsilon=math.inf if (mu) or True else 0.0,",
+    ): "The profile of no noise at all is asked for its ideal and its reach only.",
+    (
+        "privacy/accountant.py",
+        "bracket",
+        "middle = math.sqrt(low) * math.sqrt(high) if high > 2 * low else (low + high) / 2 -> middle = math.sqrt(low) * math.sqrt(high) if high >= 2 * low else (low + high) / 2",
+    ): "Only how fast the bracket shrinks: it ends at the same neighbouring floats.",
+    (
+        "privacy/accountant.py",
+        "parallel_profile",
+        "ideal=_gaussian(max(mus)).ideal if gaussian else lambda at: np.max([ideal(at) for ideal in ideals], axis=0), -> ideal=_gaussian(max(mus)).ideal if (gaussian) and False else lambda at: np.max([ideal(at) for ideal in ideals], axis=0),",
+    ): "The largest delta of Gaussian parts is that of the largest mu; only a faster way to the same numbers.",
+    (
+        "privacy/loss_distributions.py",
+        "composed",
+        "at: Float = step * np.arange(last + 1, dtype=np.float64) -> at: Float = step * np.arange(last + 1, )",
+    ): "A whole number times a float is the same float; the type is said for mypy.",
+    (
+        "privacy/sensitivity/fixed_point.py",
+        "into_ball",
+        "if not (v.max() <= radius and v.min() >= -radius): -> if not (v.max() <= radius and v.min() > -radius):",
+    ): "Both ways give a record inside the cube the same integers.",
+    (
+        "privacy/sensitivity/fixed_point.py",
+        "into_ball",
+        "steps = np.multiply(v, edge / radius, out=_steps(*v.shape)) -> steps = np.multiply(v, edge / radius, )",
+    ): "Only where the numbers are kept.",
+    (
+        "privacy/sensitivity/fixed_point.py",
+        "into_ball",
+        "shrink = edge * SAFE / np.sqrt(np.maximum(squares, edge * edge)) -> shrink = edge * SAFE / np.sqrt(np.maximum(squares, edge / edge))",
+    ): "Only rows beyond the ball, whose squares are larger, are multiplied by it.",
+    (
+        "privacy/sensitivity/fixed_point.py",
+        "into_ball",
+        "v = np.where(peak > radius, v / np.where(peak > 0, peak, 1.0) * radius, v) -> v = np.where(peak >= radius, v / np.where(peak > 0, peak, 1.0) * radius, v)",
+    ): "A row that ends at the radius is divided by it and multiplied with it again, which is less than a step.",
+    (
+        "privacy/sensitivity/table.py",
+        "_into_octahedron",
+        "if sizes.max() > edge: -> if sizes.max() >= edge:",
+    ): "Only whether the slow way is taken: it leaves a row that is not beyond the edge as it is.",
+    (
+        "privacy/sensitivity/table.py",
+        "_into_octahedron",
+        "np.clip(steps, -edge, edge, out=steps) -> np.clip(steps, -edge, edge, )",
+    ): "Clipped numbers times the scale round to the edge at most, and what is beyond it would be shrunk below.",
+    (
+        "privacy/noise.py",
+        "_rounded",
+        "whole = np.where(inside, whole, np.where(noise > 0, limit, -limit)) -> whole = np.where(inside, whole, np.where(noise > 1, limit, -limit))",
+    ): "Only the sign of noise beyond 2**62 is asked for here.",
+    (
+        "privacy/noise.py",
+        "_rounded",
+        "whole = np.where(inside, whole, np.where(noise > 0, limit, -limit)) -> whole = np.where(inside, whole, np.where(noise >= 0, limit, -limit))",
+    ): "Only the sign of noise beyond 2**62 is asked for here.",
+    (
+        "privacy/guarantee.py",
+        "Guarantee._check_statement",
+        "if profile.delta_at(epsilon) > delta and profile.epsilon_at(delta) > epsilon: -> if profile.delta_at(epsilon) > delta and profile.epsilon_at(delta) >= epsilon:",
+    ): "At equality a statement that just holds is refused as well, towards privacy.",
+    (
+        "ledger/composition.py",
+        "pure_mu",
+        "if epsilon < 1e-4: -> if epsilon <= 1e-4:",
+    ): "At the threshold both formulas are bounds, and nearly the same number.",
+    (
+        "ledger/charging.py",
+        "_contents",
+        "eager = nw.from_native(table, eager_only=True, pass_through=True) -> eager = nw.from_native(table, eager_only=False, pass_through=True)",
+    ): "A lazy frame is no DataFrame either way, and only a DataFrame is read by column.",
+    (
+        "ledger/charging.py",
+        "_contents",
+        "eager = nw.from_native(table, eager_only=True, pass_through=True) -> eager = nw.from_native(table, pass_through=True)",
+    ): "A lazy frame is no DataFrame either way, and only a DataFrame is read by column.",
+    (
+        "ledger/charging.py",
+        "_bytes",
+        "frame = nw.from_native(each, eager_only=True, pass_through=True) -> frame = nw.from_native(each, pass_through=True)",
+    ): "A lazy frame is no DataFrame either way, and only a DataFrame is read by column.",
+    (
+        "data/columns.py",
+        "Range.encode",
+        "if x.min() >= -1.0 and x.max() <= 1.0: -> if x.min() >= -1.0 and x.max() < 1.0:",
+    ): "Only whether the fast way is taken: the other gives the same numbers, and a test compares them.",
+    (
+        "data/columns.py",
+        "Range.encode",
+        "if x.size and not (x.min() >= -1.0 and x.max() <= 1.0): -> if x.size and not (x.min() >= +1.0 and x.max() <= 1.0):",
+    ): "Numbers that are inside already are clipped once more.",
+    (
+        "data/columns.py",
+        "decimals",
+        "small = (rest == (low >> 63)[:, None]).all(axis=1) & (np.abs(low) <= _EXACT) & (scale <= _EXACT_POWER) -> small = (rest == (low >> 63)[:, None]).all(axis=1) & (np.abs(low) < _EXACT) & (scale <= _EXACT_POWER)",
+    ): "Only whether Python reads the decimal, which gives the nearest float as well.",
+    (
+        "papers/meta_learners/stages.py",
+        "check_ratios",
+        "if abs(sum(values) - 1.0) > _TOLERANCE: -> if abs(sum(values) - 1.0) >= _TOLERANCE:",
+    ): "Where exactly a tolerance for rounding ends does not matter.",
+    (
+        "data/backends/cells.py",
+        "equal_steps",
+        "if not len(edges) or width == 0.0 or not low < edges[0] <= edges[-1] < high: -> if not len(edges) or width == 0.0 or not low <= edges[0] <= edges[-1] < high:",
+    ): "An edge at the low end fails the trial below, in which division puts the low end into the first part.",
+    (
+        "data/backends/group_by.py",
+        "_calculated",
+        'return _or_zero(left, vanishing("^", 2.0), plain, dialect) -> return _or_zero(left, vanishing("^", 3.0), plain, dialect)',
+    ): "Of a square, no constant is used.",
+    (
+        "data/backends/group_by.py",
+        "_calculated",
+        'if not dialect.raises or sign in "+-": -> if not dialect.raises or sign in "XX+-XX":',
+    ): "The sign is one of four, none of them a letter.",
+    (
+        "data/backends/group_by.py",
+        "_calculated",
+        "tried += [_within(left, 1.0, dialect), _within(right, 1.0, dialect)] -> tried += [_within(left, 2.0, dialect), _within(right, 1.0, dialect)]",
+    ): "Only which rows are looked at more closely: the scaled product then decides.",
+    (
+        "data/backends/group_by.py",
+        "encoded",
+        "if dialect.raises and abs(spec.middle) * 2.0**-54 <= last: -> if dialect.raises or abs(spec.middle) * 2.0**-54 <= last:",
+    ): "Where nothing raises, the zero that is chosen is the zero that would be computed.",
+    (
+        "data/backends/group_by.py",
+        "encoded",
+        "scaled = _or_zero(y if spec.middle == 0.0 and last < half else apart, last, scaled, dialect) -> scaled = _or_zero(y if spec.middle == 1.0 and last < half else apart, last, scaled, dialect)",
+    ): "Around a middle of zero both are the same number there; a middle of one is too far away to get here.",
+    (
+        "data/backends/scan.py",
+        "_checksum",
+        "mixed ^= mixed >> np.uint64(32) -> mixed ^= mixed >> np.uint64(33)",
+    ): "The checksum is only compared with that of another pass, and depends on the rows as before.",
+    (
+        "data/backends/scan.py",
+        "_checksum",
+        "mixed ^= mixed >> np.uint64(29) -> mixed ^= mixed >> np.uint64(30)",
+    ): "The checksum is only compared with that of another pass, and depends on the rows as before.",
+    (
+        "data/backends/scan.py",
+        "_checksum",
+        "mixed ^= mixed >> np.uint64(29) -> mixed ^= mixed << np.uint64(29)",
+    ): "The checksum is only compared with that of another pass, and depends on the rows as before.",
+    (
+        "data/backends/scan.py",
+        "_checksum",
+        "mixed += np.right_shift(np.ascontiguousarray(column).view(np.uint64), _SEVEN, out=term) -> mixed += np.right_shift(np.ascontiguousarray(column).view(np.uint64), _SEVEN, )",
+    ): "Only where the numbers are kept.",
+    (
+        "data/backends/scan.py",
+        "(module)",
+        "_SEVEN = np.uint64(7) -> _SEVEN = np.uint64(8)",
+    ): "The checksum is only compared with that of another pass, and depends on the rows as before.",
+    (
+        "data/backends/sql.py",
+        "Sql.floor",
+        "return f\"TRY_CAST({self.arithmetic('+', below, self.constant(float(plus))) if plus else below} AS INTEGER)\" -> return f\"TRY_CAST({self.arithmetic('+', below, self.constant(float(plus))) if (plus) or True else below} AS INTEGER)\"",
+    ): "Adding zero changes nothing.",
 }
