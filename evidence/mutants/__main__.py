@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "discreet"
 KEPT = ROOT / ".evidence-cache" / "mutants"
 PAGE = ROOT / "docs" / "evidence" / "mutants.md"
-SEED = 20261118
+SEED = 20261119
 
 
 def digest(*paths: Path) -> str:

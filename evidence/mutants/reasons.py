@@ -147,11 +147,6 @@ REASONS: dict[tuple[str, str, str], str] = {
         "if squares.max() > edge * edge: -> if squares.max() > edge / edge:",
     ): "Only whether the slow way is taken: it leaves a row inside the ball as it is.",
     (
-        "data/expressions.py",
-        "_folded",
-        "nobody = SimpleNamespace(y=np.zeros(1), t=np.zeros(1), x=np.zeros((1, 0)), e=None) -> nobody = SimpleNamespace(y=np.zeros(1), t=np.zeros(1), x=np.zeros((2, 0)), e=None)",
-    ): "A formula of numbers alone looks at no covariate.",
-    (
         "privacy/guarantee.py",
         "parallel",
         "epsilon = max((guarantee.epsilon for guarantee in guarantees), default=0.0) -> epsilon = max((guarantee.epsilon for guarantee in guarantees), default=1.0)",
@@ -166,16 +161,6 @@ REASONS: dict[tuple[str, str, str], str] = {
         "_charge",
         "return GaussianEvent(name=name, diameter=cost.mu, sigma=1.0, dimension=1, lattice=False) -> return GaussianEvent(name=name, diameter=cost.mu, sigma=1.0, dimension=2, lattice=False)",
     ): "Without a lattice no slack is computed, and nothing else depends on the dimension.",
-    (
-        "privacy/noise.py",
-        "discrete_laplace",
-        "return _rounded(sums, generator.laplace(0.0, scale, sums.shape)) -> return _rounded(sums, generator.laplace(1.0, scale, sums.shape))",
-    ): "One grid step beside a scale of at least 2**24 steps, and in seeded noise only, which is never private.",
-    (
-        "privacy/noise.py",
-        "published_gamma",
-        "direction = generator.normal(0.0, 1.0, size) -> direction = generator.normal(0.0, 2.0, size)",
-    ): "Only the direction of the vector is used.",
     (
         "privacy/accountant.py",
         "Profile._ideal_inverse",
@@ -336,16 +321,6 @@ REASONS: dict[tuple[str, str, str], str] = {
         "_calculated",
         "tried += [_within(left, 1.0, dialect), _within(right, 1.0, dialect)] -> tried += [_within(left, 2.0, dialect), _within(right, 1.0, dialect)]",
     ): "Only which rows are looked at more closely: the scaled product then decides.",
-    (
-        "data/backends/group_by.py",
-        "encoded",
-        "if dialect.raises and abs(spec.middle) * 2.0**-54 <= last: -> if dialect.raises or abs(spec.middle) * 2.0**-54 <= last:",
-    ): "Where nothing raises, the zero that is chosen is the zero that would be computed.",
-    (
-        "data/backends/group_by.py",
-        "encoded",
-        "scaled = _or_zero(y if spec.middle == 0.0 and last < half else apart, last, scaled, dialect) -> scaled = _or_zero(y if spec.middle == 1.0 and last < half else apart, last, scaled, dialect)",
-    ): "Around a middle of zero both are the same number there; a middle of one is too far away to get here.",
     (
         "data/backends/scan.py",
         "_checksum",

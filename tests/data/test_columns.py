@@ -295,10 +295,21 @@ def test_no_values_at_all_are_no_numbers_and_no_refusal() -> None:
     assert numbers(np.array([], dtype=np.int64), "x").shape == (0,)
 
 
-DECIMALS = ["0.1", "-0.1", "123456789012345678.5", "9007199254740.993", "-9007199254740.9935", "1e-25", "0", "7"]
+# (2**64 + 5) / 10**20: only the second word of its whole number shows how large that is.
+SECOND_WORD = "0.18446744073709551621"
+DECIMALS = [
+    "0.1",
+    "-0.1",
+    SECOND_WORD,
+    "123456789012345678.5",
+    "9007199254740.993",
+    "-9007199254740.9935",
+    "1e-25",
+    "7",
+]
 
 
-@pytest.mark.parametrize("scale", [1, 3, 10, 22, 23, 25])
+@pytest.mark.parametrize("scale", [1, 3, 10, 20, 22, 23, 25])
 @pytest.mark.parametrize("chunked", [False, True])
 def test_decimals_of_every_scale_become_the_nearest_float64_wherever_they_stand(scale: int, chunked: bool) -> None:
     step = Decimal(1).scaleb(-scale)
@@ -312,9 +323,9 @@ def test_decimals_of_every_scale_become_the_nearest_float64_wherever_they_stand(
     np.testing.assert_array_equal(found, values)
 
 
-def test_decimals_may_count_in_thousands() -> None:
-    column = pa.array([Decimal("5e3"), None], pa.decimal128(5, -3))
-    np.testing.assert_array_equal(numbers(column, "x"), [5000.0, np.nan])
+def test_decimals_may_count_in_hundreds_of_thousands() -> None:
+    column = pa.array([Decimal("1e5"), Decimal("7e5"), None], pa.decimal128(5, -5))
+    np.testing.assert_array_equal(numbers(column, "x"), [100_000.0, 700_000.0, np.nan])
 
 
 @pytest.mark.parametrize("levels", [(3, 1, 2), tuple(range(100, 0, -1))])

@@ -24,6 +24,7 @@ from discreet.ledger.composition import (
     plain_limit,
     pure_mu,
 )
+from discreet.privacy.accountant import RESERVE, SLACK, gdp_mu
 
 
 def test_a_cap_whose_delta_the_lattice_alone_uses_up_admits_no_gaussian_request():
@@ -64,6 +65,7 @@ def test_many_gaussian_requests_are_composed_tightly_and_many_others_are_added_u
 
 def test_a_bar_shows_spent_reserved_and_left():
     assert bar(0.5, 0.25, 8) == "████▒▒··"
+    assert bar(0.0, 0.0) == "·" * 32
 
 
 def test_the_mu_of_a_pure_request_is_rounded_up():
@@ -112,6 +114,7 @@ def test_totals_add_and_subtract_squares_of_mu():
     assert _minus(twice, once).mu == pytest.approx(0.4)
     unknown = _plus(once, Cost(epsilon=1.0, delta=1e-6))
     assert _minus(unknown, once).mu == _minus(unknown, unknown).mu == unknown.mu == math.inf
+    assert _minus(once, unknown).mu == math.inf
 
 
 def test_a_fit_is_charged_to_the_stratum_that_it_names(quick):
@@ -316,3 +319,11 @@ def test_gaussian_requests_are_shown_by_their_squares_and_may_have_more_than_the
     assert account.left == pytest.approx((0.4, 8e-7))
     assert 0.4 < account.largest(1e-7) < 1.0
     assert account.largest(1e-7, one_gate=False) == pytest.approx(0.4, rel=1e-6)
+
+
+def test_a_cap_of_a_large_epsilon_holds_a_smaller_one_at_which_the_lattice_costs_a_quarter_of_delta():
+    delta = 1e-6 / 2 * (1 - RESERVE)
+    slack = MOST_REQUESTS * SLACK
+    epsilon = math.log(delta / (4 * slack))
+    expected = gdp_mu(epsilon, delta - slack * (1 + math.exp(epsilon)))
+    assert gaussian_limit(Budget(epsilon=50.0, delta=1e-6), "either") == pytest.approx(expected, rel=1e-12)

@@ -95,6 +95,7 @@ CHUNK = SimpleNamespace(y=np.linspace(-1, 0.6, 501), t=np.arange(501) % 2.0, x=n
         (Interval(-0.5, 0.75), (Y,), CHUNK.y),
         (CellSums(0.7, 2), (Y,), np.column_stack([CHUNK.t, CHUNK.y])),
         (Pairs(2), (THREE_Y, Y), np.column_stack([CHUNK.t, 3 * CHUNK.y, CHUNK.y])),
+        (Pairs(2), (Y, THREE_Y), np.column_stack([CHUNK.t, CHUNK.y, 3 * CHUNK.y])),
         (Cells((2,)), (), CHUNK.t),
     ],
     ids=lambda value: type(value).__name__,
@@ -344,3 +345,22 @@ def test_a_record_is_added_to_its_own_cell_and_to_the_nearest_where_there_is_non
     np.testing.assert_array_equal(pairs.sum(axis=1), sizes / 2)
     np.testing.assert_array_equal(pairs @ [1, -1], sums / 2)
     np.testing.assert_array_equal(Cells((3,)).grid(20, "add-remove").add(np.array(cells)[:, None]), sizes)
+
+
+# Of each set: how many numbers are released with noise of their own, and how many are published.
+NUMBERS = [
+    (Interval(0, 1), 1, 1),
+    (Ball(1.0, 4), 4, 4),
+    (Cells((2, 3)), 5, 5),
+    (MeanSquare(1.0), 2, 2),
+    (CellSums(1.0, 3, 2), 6, 6),
+    (Pairs(3), 6, 6),
+    (Statistic(1.0, 2.0, 3, "gate.md"), 3, 3),
+]
+
+
+@pytest.mark.parametrize(("geometry", "drawn", "published"), NUMBERS, ids=lambda value: type(value).__name__)
+def test_the_lattice_is_paid_for_in_every_number_that_is_released(geometry, drawn, published):
+    grid = geometry.grid(20, "replace-one")
+    assert (grid.numbers, grid.full, geometry.dimension) == (drawn, published, drawn)
+    assert grid.grid_bits <= 20

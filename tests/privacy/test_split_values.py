@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 from typing import ClassVar
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -145,3 +146,14 @@ def test_halves_by_hash_share_no_row_and_lose_none_and_progress_is_told(column):
     assert public == ("the filter that chose the records",)
     with pytest.raises(InvalidInput, match="no column 'y0'"):
         SampleSplit.by_hash(table, column, 7, None, **{**spec, "outcome": "y0"})
+
+
+def test_halves_by_hash_of_a_connection_are_those_of_the_relation_that_is_named():
+    n, opened = 60, duckdb.connect()
+    facts = {"y": np.arange(n) / n, "t": np.arange(n) % 2, "id": np.arange(n)}
+    opened.from_arrow(pa.table(facts)).create("records")
+    spec = {"outcome": "y", "treatment": "t", "bounds": Bounds(outcome=(0, 1))}
+    split, _ = SampleSplit.by_hash(opened, "id", 7, None, relation="records", **spec)
+    expected, _ = SampleSplit.by_hash(pa.table(facts), "id", 7, None, **spec)
+    np.testing.assert_array_equal(np.sort(split.first.y), expected.first.y)
+    np.testing.assert_array_equal(np.sort(split.second.y), expected.second.y)

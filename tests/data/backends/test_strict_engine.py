@@ -343,7 +343,9 @@ def test_two_parts_of_a_range_are_found_by_division_and_what_is_no_number_is_in_
     bounds = Bounds(outcome=(0, 1), covariates={"x": (0, 10)})
     (cut,), spec = Partition.of({"x": 2}, bounds).cuts, bounds.columns[0]
     assert isinstance(spec, Range)
-    assert equal_steps(cut, spec) is not None
+    assert equal_steps(cut, spec) == (0.0, 10.0 - 5.0 / 2**40, 0.0, 5.0, 0)
+    (beside,), own = Partition.of({0: 4}, Bounds(outcome=(0, 1), covariates=[(-3, 5)])).cuts, Range(-3, 5)
+    assert equal_steps(beside, own) == (-3.0, 5.0 - 2.0 / 2**40, 1.0, 2.0, 2)
     dialect = Strict()
     found = stepped(dialect.number("x"), cut, spec, [], dialect.whole(7), dialect)
     assert found is not None
