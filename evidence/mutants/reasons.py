@@ -351,4 +351,99 @@ REASONS: dict[tuple[str, str, str], str] = {
         "Sql.floor",
         "return f\"TRY_CAST({self.arithmetic('+', below, self.constant(float(plus))) if plus else below} AS INTEGER)\" -> return f\"TRY_CAST({self.arithmetic('+', below, self.constant(float(plus))) if (plus) or True else below} AS INTEGER)\"",
     ): "Adding zero changes nothing.",
+    (
+        "privacy/accountant.py",
+        "_log_gdp_delta",
+        "return log_density + math.log(min(mu / (1 + a * a), 1 / a)) -> return log_density + math.log(min(mu / (1 + a * a), 2 / a))",
+    ): "Beyond a = 40 the density alone is below the smallest float, so that no delta can be told from another one.",
+    (
+        "privacy/budget.py",
+        "Shares.__init__",
+        "if total > 1 + _ROUNDING: -> if total >= 1 + _ROUNDING:",
+    ): "Where exactly a tolerance for rounding ends does not matter.",
+    (
+        "privacy/gate.py",
+        "_rows",
+        'if values.dtype.kind not in "biuf": -> if values.dtype.kind not in "XXbiufXX":',
+    ): "NumPy has no kind of numbers that is called X.",
+    (
+        "privacy/sensitivity/fixed_point.py",
+        "into_ball",
+        "if not (v.max() <= radius and v.min() >= -radius): -> if not (v.max() <= radius and v.min() >= +radius):",
+    ): "Both ways give a record inside the cube the same integers.",
+    (
+        "privacy/sensitivity/fixed_point.py",
+        "into_ball",
+        "v = np.where(peak > radius, v / np.where(peak > 0, peak, 1.0) * radius, v) -> v = np.where(peak > radius, v / np.where(peak > 0, peak, 2.0) * radius, v)",
+    ): "Only rows whose peak is beyond the radius take that value, and their peak is not zero.",
+    (
+        "privacy/sensitivity/sets.py",
+        "Cells.grid",
+        "cells = np.asarray(values).reshape(-1, len(self.sizes)) -> cells = np.asarray(values).reshape(-2, len(self.sizes))",
+    ): "NumPy takes any negative number for the length that is left.",
+    (
+        "ledger/state.py",
+        "Book._check_charge",
+        "quota = data.quotas.get(request.analyst) if request.analyst is not None else None -> quota = data.quotas.get(request.analyst) if (request.analyst is not None) or True else None",
+    ): "Nobody's quota is looked up under None, so that none is found.",
+    (
+        "ledger/state.py",
+        "_exceeded",
+        "spent = max(0.0, total.epsilon - cost.epsilon), max(0.0, total.delta - cost.delta) -> spent = max(0.0, total.epsilon - cost.epsilon), max(0.0, total.delta + cost.delta)",
+    ): "Only a number in the words of a refusal.",
+    (
+        "privacy/noise.py",
+        "_rounded",
+        "whole = np.where(inside, noise, 0.0).astype(np.int64) -> whole = np.where(inside, noise, 1.0).astype(np.int64)",
+    ): "What is not inside is replaced on the next line.",
+    (
+        "privacy/noise.py",
+        "_exact",
+        "return np.asarray(measurement(np.ascontiguousarray(sums)), dtype=np.int64) -> return np.asarray(measurement(np.ascontiguousarray(sums)), )",
+    ): "Whole numbers of Python become int64 by themselves.",
+    (
+        "data/columns.py",
+        "_places",
+        "if len(levels) <= _FEW_LEVELS: -> if len(levels) < _FEW_LEVELS:",
+    ): "Only how levels are searched: both ways give the same codes, and a test compares them.",
+    (
+        "data/columns.py",
+        "decimals",
+        "small = (rest == (low >> 63)[:, None]).all(axis=1) & (np.abs(low) <= _EXACT) & (scale <= _EXACT_POWER) -> small = (rest == (low >> 64)[:, None]).all(axis=1) & (np.abs(low) <= _EXACT) & (scale <= _EXACT_POWER)",
+    ): "NumPy shifts the sign in, however far: 0 or -1 as before.",
+    (
+        "data/columns.py",
+        "arrow",
+        'values = pa.array(values.astype(object) if values.dtype.kind == "T" else values, from_pandas=True) -> values = pa.array(values.astype(object) if (values.dtype.kind == "T") or True else values, from_pandas=True)',
+    ): "Python objects become the same Arrow array, only more slowly.",
+    (
+        "data/columns.py",
+        "arrow",
+        'values = pa.array(values.astype(object) if values.dtype.kind == "T" else values, from_pandas=True) -> values = pa.array(values.astype(object) if values.dtype.kind == "XXTXX" else values, from_pandas=True)',
+    ): "This PyArrow reads NumPy's strings by itself; older ones need them as objects.",
+    (
+        "data/sampling.py",
+        "chosen",
+        "return np.asarray(mixed < np.uint64(min(int(part * 2.0**64), 2**64 - 1))) -> return np.asarray(mixed < np.uint64(min(int(part * 2.0**64), 2**64 - 2)))",
+    ): "One number in 2**64 is chosen more or less, still by that number alone.",
+    (
+        "data/sampling.py",
+        "chosen",
+        "return np.asarray(mixed < np.uint64(min(int(part * 2.0**64), 2**64 - 1))) -> return np.asarray(mixed <= np.uint64(min(int(part * 2.0**64), 2**64 - 1)))",
+    ): "One number in 2**64 is chosen more or less, still by that number alone.",
+    (
+        "data/backends/cells.py",
+        "thresholds",
+        "edges = spec.encode(np.array(cut.edges, dtype=np.float64)) -> edges = spec.encode(np.array(cut.edges, ))",
+    ): "Edges are floats already.",
+    (
+        "data/backends/cells.py",
+        "_float",
+        "return np.where(ordered < 0, -size, size) -> return np.where(ordered < 1, -size, size)",
+    ): "A threshold of minus zero is compared like zero.",
+    (
+        "data/backends/cells.py",
+        "_float",
+        "return np.where(ordered < 0, -size, size) -> return np.where(ordered <= 0, -size, size)",
+    ): "A threshold of minus zero is compared like zero.",
 }
