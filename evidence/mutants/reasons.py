@@ -78,11 +78,6 @@ REASONS: dict[tuple[str, str, str], str] = {
     ): "Without it the field is infinite, its default; the profile of no noise at all is asked for its ideal and its reach only.",
     (
         "privacy/guarantee.py",
-        "parallel",
-        "epsilon = max((guarantee.epsilon for guarantee in guarantees), default=0.0) -> epsilon = max((guarantee.epsilon for guarantee in guarantees), )",
-    ): "Without any guarantee the event of no parts is refused on the line above.",
-    (
-        "privacy/guarantee.py",
         "(module)",
         "AUDIT_VERSION = 1 -> AUDIT_VERSION = 2",
     ): "The number of the audit's page, which tests of the evidence compare with that page; privacy does not depend on it.",
@@ -146,11 +141,6 @@ REASONS: dict[tuple[str, str, str], str] = {
         "into_ball",
         "if squares.max() > edge * edge: -> if squares.max() > edge / edge:",
     ): "Only whether the slow way is taken: it leaves a row inside the ball as it is.",
-    (
-        "privacy/guarantee.py",
-        "parallel",
-        "epsilon = max((guarantee.epsilon for guarantee in guarantees), default=0.0) -> epsilon = max((guarantee.epsilon for guarantee in guarantees), default=1.0)",
-    ): "Without any guarantee the event of no parts is refused on the line above.",
     (
         "ledger/account.py",
         "(module)",

@@ -366,3 +366,12 @@ def test_scratch_memory_is_used_again_unless_it_is_large(monkeypatch: pytest.Mon
     assert np.shares_memory(scratch(4, 5), exactly)
     assert (beyond.shape, beyond.T.flags.c_contiguous) == ((3, 7), True)
     assert not np.shares_memory(scratch(3, 7), beyond)
+
+
+def test_a_decimal_of_all_words_is_refused_whatever_its_last_word_is() -> None:
+    whole = 2**192 + 2**128 + 2**64 + 5
+    with localcontext() as context:
+        context.prec = 76
+        column = pa.array([Decimal(whole).scaleb(-22)], pa.decimal256(76, 22))
+    with pytest.raises(InvalidInput, match="beyond"):
+        numbers(column, "x")

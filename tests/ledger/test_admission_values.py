@@ -3,6 +3,7 @@
 import inspect
 import math
 import os
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from scipy.stats import norm
 from discreet import Bounds, Budget, DifferenceInMeans
 from discreet.exceptions import BudgetExceeded, InvalidBudget, InvalidInput
 from discreet.ledger import Cost
-from discreet.ledger.account import _minus, _plus, bar
+from discreet.ledger.account import _charge, _minus, _plus, bar
 from discreet.ledger.charging import _bytes, _contents, _file, on_ledger, wanted_by
 from discreet.ledger.composition import (
     MOST_REQUESTS,
@@ -25,6 +26,7 @@ from discreet.ledger.composition import (
     pure_mu,
 )
 from discreet.privacy.accountant import RESERVE, SLACK, gdp_mu
+from discreet.privacy.budget import ClaimedEvent, GaussianEvent
 
 
 def test_a_cap_whose_delta_the_lattice_alone_uses_up_admits_no_gaussian_request():
@@ -65,6 +67,7 @@ def test_many_gaussian_requests_are_composed_tightly_and_many_others_are_added_u
 
 def test_a_bar_shows_spent_reserved_and_left():
     assert bar(0.5, 0.25, 8) == "████▒▒··"
+    assert bar(0.75, 0.5, 8) == "██████▒▒"
     assert bar(0.0, 0.0) == "·" * 32
 
 
@@ -110,7 +113,9 @@ def test_totals_add_and_subtract_squares_of_mu():
     once = _plus(none, Cost(epsilon=1.0, delta=1e-6, mu=0.3))
     twice = _plus(once, Cost(epsilon=1.0, delta=1e-6, mu=0.4))
     assert [once.mu, twice.mu] == pytest.approx([0.3, 0.5])
-    assert twice.requests == 2
+    assert (twice.epsilon, twice.delta, twice.requests) == (2.0, 2e-6, 2)
+    rest = _minus(twice, once)
+    assert (rest.epsilon, rest.delta, rest.requests) == (1.0, 1e-6, 1)
     assert _minus(twice, once).mu == pytest.approx(0.4)
     unknown = _plus(once, Cost(epsilon=1.0, delta=1e-6))
     assert _minus(unknown, once).mu == _minus(unknown, unknown).mu == unknown.mu == math.inf
@@ -122,6 +127,7 @@ def test_a_fit_is_charged_to_the_stratum_that_it_names(quick):
     means = DifferenceInMeans(epsilon=1.0, bounds=Bounds(outcome=(0, 1)))
     means.fit([0.0, 1.0] * 20, [0, 0, 1, 1] * 10, ledger=quick, dataset="icu", stratum="west")
     assert [request.stratum for request in quick.requests("icu")] == ["west"]
+    assert [request.about["method"] for request in quick.requests("icu")] == ["DifferenceInMeans"]
 
 
 def test_a_cost_as_a_budget_keeps_both_numbers():
@@ -151,6 +157,7 @@ def test_a_fit_shows_what_it_takes_for_a_ledger_after_its_own_arguments():
     assert names[:2] == ["self", "Y"]
     assert names[2] == "ledger"
     assert names[-1] == "options"
+    assert (on_ledger()(fit).__doc__ or "").startswith("Fit it.")
     paying = [shown[name] for name in names[2:-1]]
     assert {(each.kind, each.default) for each in paying} == {(inspect.Parameter.KEYWORD_ONLY, None)}
 
@@ -238,6 +245,8 @@ def test_records_that_are_no_columns_are_left_to_the_fit_to_refuse(quick):
     for table in (3, {"y": [1]}):
         wanted = wanted_by(estimator, {"table": table, "covariates": 3}, one_gate=True, ledger=quick)
         assert (wanted.same, wanted.about) == (None, {"method": "DifferenceInMeans"})
+    ragged = wanted_by(estimator, {"Y": [[1.0], [1.0, 2.0]], "T": [0, 1]}, one_gate=True, ledger=quick)
+    assert ragged.same is None
 
 
 def test_a_reservation_for_a_stratum_pays_for_the_request_that_it_was_made_for(quick):
@@ -327,3 +336,39 @@ def test_a_cap_of_a_large_epsilon_holds_a_smaller_one_at_which_the_lattice_costs
     epsilon = math.log(delta / (4 * slack))
     expected = gdp_mu(epsilon, delta - slack * (1 + math.exp(epsilon)))
     assert gaussian_limit(Budget(epsilon=50.0, delta=1e-6), "either") == pytest.approx(expected, rel=1e-12)
+
+
+def test_only_the_first_request_on_a_cap_with_a_delta_chooses_how_costs_add_up(quick):
+    quick.open("either", epsilon=1.0, delta=1e-6)
+    quick.open("plain", epsilon=1.0, delta=1e-6, composition="plain")
+    ways = {name: quick.account(name)._compositions for name in ("either", "plain")}
+    assert ways == {"either": ("either", "plain"), "plain": ("plain",)}
+    for name in ways:
+        quick.reserve(name, Cost(epsilon=0.25))
+    assert {name: quick.account(name)._compositions for name in ways} == {"either": ("either",), "plain": ("plain",)}
+
+
+def test_a_proposal_for_an_analyst_is_measured_by_the_analysts_own_cap(quick):
+    quick.open("icu", epsilon=2.0, analysts={"ada": Budget(epsilon=0.5)}, curator="cy")
+    quick.approve(quick.propose("icu", epsilon=1.0, analyst="ada", curator="cy"), curator="di")
+    assert quick.account("icu").quotas["ada"].cap == Budget(epsilon=1.0)
+    with pytest.raises(InvalidInput, match="raises a cap"):
+        quick.propose("icu", epsilon=0.75, analyst="ada", curator="cy")
+
+
+def test_a_stratum_that_nobody_asked_about_has_composed_nothing(quick):
+    quick.open("icu", epsilon=1.0, delta=1e-6, composition="gaussian", strata=("east", "west"))
+    cost = Cost.of(Budget(epsilon=0.1, delta=6e-7), one_gate=True)
+    for _ in range(2):
+        quick.charge(quick.reserve("icu", cost, stratum="east"))
+    account = quick.account("icu")
+    assert account.spent.delta > 1e-6
+    assert 0.0 < account.composed < 0.2
+
+
+def test_what_a_gaussian_request_may_spend_is_one_number_without_a_lattice():
+    request: Any = SimpleNamespace(id=7, cost=Cost(epsilon=1.0, delta=1e-6, mu=0.5))
+    event = GaussianEvent(name="request 7", diameter=0.5, sigma=1.0, dimension=1, lattice=False)
+    assert _charge(request) == event
+    plain: Any = SimpleNamespace(id=7, cost=Cost(epsilon=1.0, delta=1e-6))
+    assert _charge(plain) == ClaimedEvent(name="request 7", epsilon=1.0, delta=1e-6)

@@ -171,6 +171,7 @@ def test_the_lattice_of_laplace_noise_costs_an_eighth_of_the_inverse_square_of_i
 def test_so_large_an_epsilon_that_its_exponential_overflows_has_a_lattice_of_infinite_cost():
     assert lattice_delta(1e-18, 699.0) == 1e-18 * (1 + math.exp(699.0))
     assert lattice_delta(1e-18, 700.0) == math.inf
+    assert lattice_delta(0.0, 700.0) == 0.0
 
 
 @pytest.mark.parametrize(("mu", "epsilon"), [(0.01, 0.5), (0.05, 2.5), (1.0, 45.0), (3.0, 140.0), (50.0, 4000.0)])
@@ -186,3 +187,9 @@ def test_noise_without_any_gaussian_part_composes_as_it_is():
     alone = profile_of([event])
     assert alone.ideal is not None
     np.testing.assert_array_equal(alone.ideal(np.array([0.0, 0.25])), -np.expm1((np.array([0.0, 0.25]) - 0.5) / 2))
+
+
+@pytest.mark.parametrize("delta", [1.0, 1.5, -1e-9, math.nan])
+def test_no_epsilon_is_stated_at_a_delta_that_promises_nothing(delta):
+    with pytest.raises(InvalidInput, match="delta"):
+        profile_of([GaussianEvent(name="sum", diameter=1.0, sigma=2.0, dimension=1)]).epsilon_at(delta)

@@ -124,6 +124,7 @@ def test_rows_of_an_answer_are_put_where_their_keys_say_and_one_without_a_key_sp
         (Y - E, (-1.75, 0.9)),
         (Y / E, (-10.0, 10.0)),
         (by_arm(Y, Y * number(3.0)), (-3.0, 3.0)),
+        (by_arm(Y * number(3.0), Y), (-3.0, 3.0)),
         ((Y * number(4.0)).clip(-1.0, 2.0), (-1.0, 2.0)),
         (number(1.0) / (Y + number(2.0)), (1 / 3, 1.0)),
         (number(1.0) / (Y + number(1.0)), None),
@@ -186,3 +187,10 @@ def test_an_engine_fills_what_is_missing_or_nan_as_numpy_does():
 def test_a_clip_has_ends_even_where_what_it_clips_has_none():
     assert ends((Y * E).clip(-1.0, 2.0)) == (-1.0, 2.0)
     assert ends(Y * E) is None
+
+
+def test_dividing_by_a_power_of_two_is_multiplying_only_where_its_inverse_is_a_number():
+    for power in (-1074, -1024):
+        assert (Y / number(2.0**power)).op == "over"
+    for power in (-1022, 1000, 1023):
+        assert (Y / number(2.0**power)).op == "times"

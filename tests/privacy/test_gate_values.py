@@ -364,3 +364,37 @@ def test_the_lattice_is_paid_for_in_every_number_that_is_released(geometry, draw
     grid = geometry.grid(20, "replace-one")
     assert (grid.numbers, grid.full, geometry.dimension) == (drawn, published, drawn)
     assert grid.grid_bits <= 20
+
+
+def test_a_gate_adds_up_what_it_has_released():
+    gate = Gate(RECORDS, budget=Budget(epsilon=1.0, delta=1e-6))
+    with frozen_noise():
+        for name, share in (("first", 0.25), ("second", 0.5)):
+            gate.ask(Query(name, share, Interval(-1.0, 1.0), lambda chunk: chunk.y))
+    assert [event.name for event in gate.events] == ["first", "second"]
+    assert gate.spent == pytest.approx(0.75)
+
+
+def test_bits_of_grids_are_those_of_the_proof():
+    assert (fixed_point.GRID_BITS, fixed_point.CAPACITY_BITS, fixed_point.SUM_BITS) == (40, 27, 61)
+    assert fixed_point.ROUNDING == 1e-9
+    assert sets._STATISTIC_BITS == 61
+
+
+def test_an_interval_states_how_far_replacing_moves_it_only_where_it_is_not_centred():
+    assert Interval(-0.5, 0.75).grid(20, "replace-one").replaced is None
+    assert Interval(-0.5, 0.75).grid(20, "add-remove").replaced == 2.0**20 - np.rint(-0.5 / 0.75 * 2.0**20)
+
+
+def test_only_cells_of_one_factor_are_those_of_a_partition():
+    assert Cells((2,)).grid(20, "replace-one").by_cell is not None
+    assert Cells((2, 3)).grid(20, "replace-one").by_cell is None
+    assert CellSums(1.0, 3, 2).grid(20, "replace-one").by_cell is None
+
+
+def test_a_statistic_states_a_move_and_a_radius_that_are_numbers():
+    made = Statistic(1, 2, 3, "gate.md")
+    assert (type(made.move), type(made.radius)) == (float, float)
+    for move, radius in ((0.0, 1.0), (1.0, 0.0), (math.inf, 1.0), (1.0, math.nan)):
+        with pytest.raises(InvalidInput):
+            Statistic(move, radius, 3, "gate.md")

@@ -20,8 +20,10 @@ TO_64_BITS = 2**64 - 1
 def test_rounding_never_carries_the_end_of_a_range_beyond_one():
     ends = np.sort(np.random.default_rng(3).normal(size=(3_000, 2)) * 1e3, axis=1)
     for low, high in ends.tolist():
-        encoded = Range(low, high).encode(pa.array([low, high]))
-        assert -1.0 <= encoded.min() <= encoded.max() <= 1.0
+        spec, values = Range(low, high), np.array([low, high, (low + high) / 2, low - 1.0])
+        encoded = spec.encode(pa.array(values))
+        steps = (np.clip(values, low, high) - spec.middle) / (high / 2 - low / 2)
+        np.testing.assert_array_equal(encoded, np.clip(steps, -1.0, 1.0))
 
 
 def test_long_decimals_become_the_nearest_float():
@@ -43,6 +45,9 @@ def test_there_is_a_number_to_choose_by_for_every_record():
 
 def test_numbers_to_choose_by_may_be_as_large_as_float64_can_tell_apart():
     np.testing.assert_array_equal(_keys(np.array([2.0**53, -(2.0**53)]), slice(None), "id"), [2.0**53, -(2.0**53)])
+    for beyond in (2.0**53 + 2, -(2.0**53) - 2):
+        with pytest.raises(InvalidInput, match="id has whole numbers"):
+            _keys(np.array([beyond]), slice(None), "id")
 
 
 def splitmix(key: int) -> int:

@@ -197,7 +197,7 @@ def test_groups_are_whole_numbers_in_the_order_of_the_formulas_and_progress_is_t
     assert found is not None
     assert (found.tolist(), found.dtype) == ([[[20, 20]], [[3, 4]], [[5, 6]]], np.dtype(np.int64))
     assert told == [N]
-    assert unusable().counts.dtype == np.int64
+    assert (unusable().counts.dtype, unusable().usable) == (np.dtype(np.int64), False)
 
 
 @pytest.mark.parametrize("snapshot", [True, False])

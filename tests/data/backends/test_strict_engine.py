@@ -201,6 +201,7 @@ NEAR = [
     (Y * number(1e-250)) * (E * number(1e250)),
     (Y * number(1e-300)) / (E * number(1e-200)),
     (Y * number(1e-300)) / (E * number(-1e-200)),
+    (Y * number(1e-20)) / (E * number(1e306)),
 ]
 OUTCOMES = [*VALUES, BESIDE, -BESIDE, -1e-300, 1e-9, -1.0 + 2**-53, -1.0 + 2**-52, 2.0**-537, 2.0**-538, 1e-162]
 
