@@ -436,4 +436,164 @@ REASONS: dict[tuple[str, str, str], str] = {
         "_float",
         "return np.where(ordered < 0, -size, size) -> return np.where(ordered <= 0, -size, size)",
     ): "A threshold of minus zero is compared like zero.",
+    (
+        "privacy/accountant.py",
+        "_log_gdp_delta",
+        "if a > 40: -> if a >= 40:",
+    ): "At 40 itself both are bounds of a delta below the smallest float.",
+    (
+        "privacy/accountant.py",
+        "Profile._ideal_epsilon",
+        "if aside >= delta > 0: -> if aside >= delta > 1:",
+    ): "Nothing is left for the ideal part then, and the answer is infinite by the way below as well.",
+    (
+        "ledger/state.py",
+        "_exceeded",
+        'used = f"epsilon = {spent[0]:.6g}" + (f", delta = {spent[1]:.3g}" if cap.delta else "") -> used = f"epsilon = {spent[0]:.6g}" + (f", delta = {spent[1]:.3g}" if (cap.delta) and False else "")',
+    ): "Only a number in the words of a refusal.",
+    (
+        "ledger/account.py",
+        "(module)",
+        "_BAR = 32 -> _BAR = 33",
+    ): "It is an argument's default, which a function has from the beginning; only how long a bar of text is.",
+    (
+        "ledger/account.py",
+        "Account.largest",
+        "low, high = (middle, high) if middle > 0 and fits(middle) else (low, middle) -> low, high = (middle, high) if middle >= 0 and fits(middle) else (low, middle)",
+    ): "Forty halves of a cap are not zero.",
+    (
+        "ledger/account.py",
+        "_minus",
+        "known = total.mu < math.inf and part.mu < math.inf -> known = total.mu <= math.inf and part.mu < math.inf",
+    ): "Infinity less a number is infinite by itself.",
+    (
+        "data/columns.py",
+        "Range.encode",
+        "if x.size and not (x.min() >= -1.0 and x.max() <= 1.0): -> if x.size and not (x.min() > -1.0 and x.max() <= 1.0):",
+    ): "Numbers that are inside already are clipped once more.",
+    (
+        "data/columns.py",
+        "Levels.is_text",
+        "return isinstance(self.levels[0], str) -> return isinstance(self.levels[1], str)",
+    ): "Levels are all text or all numbers, and two at least.",
+    (
+        "data/columns.py",
+        "numbers",
+        "_check_whole(_numpy(pc.fill_null(column, 0)), name) -> _check_whole(_numpy(pc.fill_null(column, 1)), name)",
+    ): "Only whether it is too large is asked of what stands for a missing value.",
+    (
+        "data/backends/cells.py",
+        "stepped",
+        'apart = x if steps.origin == 0.0 else dialect.arithmetic("-", x, dialect.constant(steps.origin)) -> apart = x if (steps.origin == 0.0) and False else dialect.arithmetic("-", x, dialect.constant(steps.origin))',
+    ): "Zero taken away changes nothing.",
+    (
+        "data/backends/group_by.py",
+        "_calculated",
+        "if beside and abs(beside) > 1e-9 < abs(second) < 1e9: -> if beside and abs(beside) > 1e-9 <= abs(second) < 1e9:",
+    ): "Only where the short way ends, far from where a product could vanish.",
+    (
+        "data/backends/group_by.py",
+        "_calculated",
+        'large = [dialect.compare(side, right, dialect.constant(end)) for side, end in ((">=", 1.0), ("<=", -1.0))] -> large = [dialect.compare(side, right, dialect.constant(end)) for side, end in ((">=", 1.0), ("<=", -2.0))]',
+    ): "Over less than two in size, the smallest number is rounded to itself and not to zero.",
+    (
+        "papers/meta_learners/stages.py",
+        "check_ratios",
+        "if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) <= 1: -> if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) <= 2:",
+    ): "A ratio above one makes the sum of positive ratios larger than one, which is refused below.",
+    (
+        "privacy/accountant.py",
+        "Profile._ideal_inverse",
+        "while self._ideal(epsilon) > delta: -> while self._ideal(epsilon) >= delta:",
+    ): "At equality one more step is taken, towards privacy.",
+    (
+        "privacy/sensitivity/sets.py",
+        "Interval.grid",
+        "return whole(np.clip(steps, -edge, edge, out=steps).sum(keepdims=True)) -> return whole(np.clip(steps, -edge, edge, ).sum(keepdims=True))",
+    ): "Only where the numbers are kept.",
+    (
+        "privacy/sensitivity/sets.py",
+        "Gram.grid",
+        "bits = min(grid_bits // 2, norm_bits(d)) -> bits = min(grid_bits / 2, norm_bits(d))",
+    ): "Not harmless: `test_a_gram_matrix_has_half_of_the_bits_rounded_down`, written after this sample, notices it.",
+    (
+        "privacy/sensitivity/sets.py",
+        "Statistic.__post_init__",
+        'freeze(self, dimension=count_of("dimension", self.dimension)) -> freeze(self, )',
+    ): "Not harmless: `test_a_statistic_has_a_whole_number_of_numbers`, written after this sample, notices it.",
+    (
+        "privacy/sensitivity/table.py",
+        "_into_octahedron",
+        "shrink = edge * SAFE / np.maximum(sizes, edge) -> shrink = edge / SAFE / np.maximum(sizes, edge)",
+    ): "Not harmless: `test_rows_beyond_an_octahedron_of_the_finest_grid_end_inside_it_too`, written after this sample, notices it.",
+    (
+        "ledger/composition.py",
+        "Cost.__post_init__",
+        "if self.mu is not None and not (0 < self.mu < math.inf and self.delta > 0): -> if self.mu is not None and not (0 < self.mu < math.inf and self.delta >= 0):",
+    ): "Not harmless: `test_a_gaussian_cost_needs_a_delta`, written after this sample, notices it.",
+    (
+        "ledger/charging.py",
+        "on_ledger",
+        "return charged_fit(self, call, made, payment=payment, kinds=kinds, one_gate=one_gate) -> return charged_fit(self, call, made, payment=payment, kinds=kinds, )",
+    ): "Not harmless: `test_a_fit_of_one_gate_is_charged_by_its_mu`, written after this sample, notices it.",
+    (
+        "ledger/charging.py",
+        "_stored",
+        'if kept is None or kept.get("format") not in known: -> if kept is None and kept.get("format") not in known:',
+    ): "Not harmless: `test_no_request_is_answered_from_a_release_that_cannot_be_read_back`, written after this sample, notices it.",
+    (
+        "ledger/charging.py",
+        "_bytes",
+        'plain = part.dtype.kind in "biuf" -> plain = part.dtype.kind in "XXbiufXX"',
+    ): "NumPy has no kind of numbers that is called X.",
+    (
+        "ledger/account.py",
+        "Account._tight",
+        "return min(tight, plain) if self.spent.delta <= delta else tight -> return min(tight, plain) if (self.spent.delta <= delta) or True else tight",
+    ): "Not harmless: `test_an_epsilon_of_a_larger_delta_is_not_stated_at_a_smaller_one`, written after this sample, notices it.",
+    (
+        "ledger/account.py",
+        "Account._share",
+        "return min(1.0, plain, _ratio(total.mu, limit) ** 2) -> return min(2.0, plain, _ratio(total.mu, limit) ** 2)",
+    ): "Only the bar on a page: admission has refused whatever exceeds the cap by more than rounding.",
+    (
+        "ledger/account.py",
+        "_events",
+        "return tuple(event_from_dict(event) for event in recorded) if recorded else (_charge(request),) -> return tuple(event_from_dict(event) for event in recorded) if (recorded) and False else (_charge(request),)",
+    ): "Only a number for people, and towards privacy: the most that a request may spend stands for what it spent.",
+    (
+        "data/records.py",
+        "hold",
+        "e=None if e is None else _settled(e, names.e), -> e=None if (e is None) and False else _settled(e, names.e),",
+    ): "What is neither an array nor a column of Arrow's stays as it is.",
+    (
+        "data/columns.py",
+        "Range.encode",
+        "if x.size and not (self.low <= x.min() and x.max() <= self.high): -> if x.size and not (self.low < x.min() and x.max() <= self.high):",
+    ): "Numbers that are inside already are clipped once more.",
+    (
+        "data/backends/cells.py",
+        "tree",
+        "half = len(edges) // 2 -> half = len(edges) // 3",
+    ): "Only how deep the tree of comparisons is.",
+    (
+        "data/backends/cells.py",
+        "level_of",
+        "None if spec.is_text else dialect.usable(name), -> None if (spec.is_text) and False else dialect.usable(name),",
+    ): "A column of text has no type of wide numbers, so that nothing is to be checked.",
+    (
+        "data/backends/group_by.py",
+        "_calculated",
+        "tried, powers = [dialect.some([_within(each, 2.0**-537, dialect) for each in (left, right)])], (537, 537) -> tried, powers = [dialect.some([_within(each, 2.0**-538, dialect) for each in (left, right)])], (537, 537)",
+    ): "Not harmless: `test_no_product_or_quotient_that_rounds_to_zero_reaches_an_engine_that_raises`, with numbers added after this sample, notices it.",
+    (
+        "data/backends/group_by.py",
+        "_calculated",
+        "tried, powers = [_within(left, 2.0**-51, dialect), dialect.some(large)], (562, -512) -> tried, powers = [_within(left, 2.0**-51, dialect), dialect.some(large)], (563, -512)",
+    ): "Not harmless: `test_no_product_or_quotient_that_rounds_to_zero_reaches_an_engine_that_raises`, with numbers added after this sample, notices it.",
+    (
+        "data/backends/group_by.py",
+        "encoded",
+        "if (spec.high - spec.middle) / half <= 1.0 and (spec.low - spec.middle) / half >= -1.0: -> if (spec.high - spec.middle) / half <= 1.0 and (spec.low - spec.middle) / half > -1.0:",
+    ): "Numbers that are inside already are clipped once more.",
 }
