@@ -15,7 +15,7 @@ from discreet import Bounds, Budget, DifferenceInMeans
 from discreet.exceptions import BudgetExceeded, InvalidBudget, InvalidInput
 from discreet.ledger import Cost
 from discreet.ledger.account import _charge, _minus, _plus, bar
-from discreet.ledger.charging import _bytes, _contents, _file, on_ledger, wanted_by
+from discreet.ledger.charging import _bytes, _contents, _file, _stored, on_ledger, wanted_by
 from discreet.ledger.composition import (
     MOST_REQUESTS,
     Total,
@@ -372,3 +372,36 @@ def test_what_a_gaussian_request_may_spend_is_one_number_without_a_lattice():
     assert _charge(request) == event
     plain: Any = SimpleNamespace(id=7, cost=Cost(epsilon=1.0, delta=1e-6))
     assert _charge(plain) == ClaimedEvent(name="request 7", epsilon=1.0, delta=1e-6)
+
+
+def test_a_gaussian_cost_needs_a_delta():
+    assert Cost(epsilon=1.0, delta=1e-300, mu=0.5).mu == 0.5
+    with pytest.raises(InvalidInput):
+        Cost(epsilon=1.0, delta=0.0, mu=0.5)
+
+
+def test_a_fit_of_one_gate_is_charged_by_its_mu(quick):
+    quick.open("icu", epsilon=2.0, delta=1e-5)
+    means = DifferenceInMeans(epsilon=0.5, delta=1e-6, bounds=Bounds(outcome=(0, 1)))
+    means.fit([0.0, 1.0] * 20, [0, 0, 1, 1] * 10, ledger=quick, dataset="icu")
+    (request,) = quick.requests("icu")
+    assert request.cost == Cost.of(Budget(epsilon=0.5, delta=1e-6), one_gate=True)
+    assert request.cost.mu is not None
+
+
+UNREADABLE = {"format": "unheard of", "bounds": {"covariates": {}}}
+
+
+def test_no_request_is_answered_from_a_release_that_cannot_be_read_back():
+    budget = Budget(epsilon=0.5)
+    kept = SimpleNamespace(id=1, cost=SimpleNamespace(budget=budget))
+    wanted: Any = SimpleNamespace(same="x", legacy=None, cost=SimpleNamespace(budget=budget), covariates=())
+    ledger: Any = SimpleNamespace(stored=lambda *_, **__: kept, release=lambda _: UNREADABLE)
+    payment: Any = {"dataset": "icu"}
+    assert _stored(ledger, wanted, {}, payment) is None
+
+
+def test_an_epsilon_of_a_larger_delta_is_not_stated_at_a_smaller_one(quick):
+    quick.open("icu", epsilon=2.0, delta=1e-6, composition="gaussian")
+    quick.charge(quick.reserve("icu", Cost.of(Budget(epsilon=0.1, delta=1e-4), one_gate=True)))
+    assert quick.account("icu").composed > 0.1

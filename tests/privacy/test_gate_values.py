@@ -29,7 +29,7 @@ from discreet.privacy.sensitivity.fixed_point import (
     sd_of,
     size_of,
 )
-from discreet.privacy.sensitivity.sets import Ball, Cells, Interval, MeanSquare, Statistic
+from discreet.privacy.sensitivity.sets import Ball, Cells, Gram, Interval, MeanSquare, Statistic
 from discreet.privacy.sensitivity.table import MOST_NUMBERS, CellSums, Pairs
 from discreet.testing import frozen_noise
 from tests.privacy import test_gate
@@ -398,3 +398,21 @@ def test_a_statistic_states_a_move_and_a_radius_that_are_numbers():
     for move, radius in ((0.0, 1.0), (1.0, 0.0), (math.inf, 1.0), (1.0, math.nan)):
         with pytest.raises(InvalidInput):
             Statistic(move, radius, 3, "gate.md")
+
+
+def test_a_gram_matrix_has_half_of_the_bits_rounded_down():
+    odd, even = (Gram(1.5, 3).grid(bits, "add-remove") for bits in (21, 20))
+    np.testing.assert_array_equal(odd.units, even.units)
+    assert odd.l2 == even.l2
+
+
+@pytest.mark.parametrize("dimension", [0, 2.5, True])
+def test_a_statistic_has_a_whole_number_of_numbers(dimension):
+    with pytest.raises(InvalidInput, match="dimension"):
+        Statistic(1.0, 2.0, dimension, "gate.md")
+
+
+def test_rows_beyond_an_octahedron_of_the_finest_grid_end_inside_it_too():
+    edge = 2.0**40
+    found = table._into_octahedron(np.array([[1.0, 2.0**-40], [1.0, 2.0**-39]]), 1.0, edge)
+    assert (np.abs(found).sum(axis=1) <= edge).all()

@@ -202,8 +202,23 @@ NEAR = [
     (Y * number(1e-300)) / (E * number(1e-200)),
     (Y * number(1e-300)) / (E * number(-1e-200)),
     (Y * number(1e-20)) / (E * number(1e306)),
+    Y * (Y - number(0.0)),
+    Y / (E * number(0.0) + number(8.0)),
 ]
-OUTCOMES = [*VALUES, BESIDE, -BESIDE, -1e-300, 1e-9, -1.0 + 2**-53, -1.0 + 2**-52, 2.0**-537, 2.0**-538, 1e-162]
+OUTCOMES = [
+    *VALUES,
+    BESIDE,
+    -BESIDE,
+    -1e-300,
+    1e-9,
+    -1.0 + 2**-53,
+    -1.0 + 2**-52,
+    2.0**-537,
+    2.0**-538,
+    1e-162,
+    2.0**-537.6,
+    1.5e-323,
+]
 
 
 @pytest.mark.parametrize("outcome", RANGES, ids=str)
