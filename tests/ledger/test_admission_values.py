@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 from discreet import Bounds, Budget, DifferenceInMeans
 from discreet.exceptions import BudgetExceeded, InvalidBudget, InvalidInput
-from discreet.ledger import Cost
+from discreet.ledger import Cost, charging
 from discreet.ledger.account import _charge, _minus, _plus, bar
 from discreet.ledger.charging import _bytes, _contents, _file, _stored, on_ledger, wanted_by
 from discreet.ledger.composition import (
@@ -380,7 +380,13 @@ def test_a_gaussian_cost_needs_a_delta():
         Cost(epsilon=1.0, delta=0.0, mu=0.5)
 
 
-def test_a_fit_of_one_gate_is_charged_by_its_mu(quick):
+def test_a_fit_of_one_gate_is_charged_by_its_mu(quick, monkeypatch):
+    charged: list[Any] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(charging, "charged_fit", lambda *_, **how: charged.append(how["one_gate"]))
+        for one_gate in (True, False):
+            on_ledger(one_gate=one_gate)(lambda self, Y: Y)(None, 1, ledger=quick)
+    assert charged == [True, False]
     quick.open("icu", epsilon=2.0, delta=1e-5)
     means = DifferenceInMeans(epsilon=0.5, delta=1e-6, bounds=Bounds(outcome=(0, 1)))
     means.fit([0.0, 1.0] * 20, [0, 0, 1, 1] * 10, ledger=quick, dataset="icu")
