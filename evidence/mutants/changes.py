@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import gc
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -27,6 +28,10 @@ from mutmut.mutation.mutators import mutation_operators
 _TRIVIAL = {"operator_assignment", "operator_dict_arguments", "operator_string"}
 # Words and pictures: nothing that is released depends on them.
 _UNSEEN = {"__repr__", "__str__", "_repr_html_"}
+_PICTURES = "plot_"
+# How much is kept in memory or read at once, from where on numbers are searched, and from where on processes are
+# started: both sides of each give the same integers, and tests of their modules set them so that both are taken.
+_MEASURES = {"KEPT_NUMBERS", "BATCH_ROWS", "MANY_ROWS", "_MOST_NUMBERS", "_SLICE", "_FEW_LEVELS"}
 # Functions whose calls only say something, and an argument that only checks what holds anyway.
 _SAYING = {"warn", "debug", "info", "cast"}
 _CHECKING = {"strict"}
@@ -53,6 +58,18 @@ class Mutant:
         return f"{self.old} -> {self.new}"
 
     @property
+    def constants(self) -> set[str]:
+        """The names that a changed line outside of functions gives values to."""
+        line = self.source.splitlines()[self.lines[0] - 1]
+        return {each.strip() for each in line.split("=")[0].split(":")[0].split(",")}
+
+    @property
+    def users(self) -> list[int]:
+        """The lines that use these names."""
+        names = re.compile(rf"\b({'|'.join(map(re.escape, self.constants))})\b")
+        return [number for number, line in enumerate(self.source.splitlines(), 1) if names.search(line)]
+
+    @property
     def key(self) -> str:
         """What identifies it in the cache: equal changes of equal lines of one function are counted through."""
         return f"{self.function} | {self.change} | {self.occurrence}"
@@ -70,7 +87,7 @@ def mutants_of(module: str, path: Path) -> list[Mutant]:
         raise AssertionError(f"{path} is not the sum of its statements: the mutants would be of another text.")
     found, seen = [], Counter[str]()
     for place in finder.places:
-        changed = deep_replace(place.statement, place.node, place.changed)
+        changed: Any = deep_replace(place.statement, place.node, place.changed)
         index = wrapper.module.body.index(place.statement)
         source = header + "".join([*pieces[:index], wrapper.module.code_for_node(changed), *pieces[index + 1 :]])
         old, new = _differing(text, source)
@@ -133,6 +150,8 @@ class _Finder(cst.CSTVisitor):
                 for changed in changes:
                     if operator.__name__ == "operator_arg_removal" and not _is_shorter(node, changed):
                         continue
+                    if _is_same_number(node, changed):
+                        continue
                     self._note(node, changed)
         return True
 
@@ -177,7 +196,9 @@ class _Finder(cst.CSTVisitor):
             # The signature of a nested function or of a lambda is inside the code of its function, and is rarely more.
             return True
         if isinstance(node, cst.FunctionDef):
-            return node.name.value in _UNSEEN
+            return node.name.value in _UNSEEN or node.name.value.startswith(_PICTURES)
+        if isinstance(node, cst.Assign):
+            return isinstance(node.targets[0].target, cst.Name) and node.targets[0].target.value in _MEASURES
         if isinstance(node, cst.If):
             return isinstance(node.test, cst.Name) and node.test.value == "TYPE_CHECKING"
         if isinstance(node, cst.Arg):
@@ -200,6 +221,11 @@ def _is_shorter(node: Any, changed: Any) -> bool:
         return False
     gone = [each for each in node.args if each not in changed.args]
     return not any(each.keyword is not None and each.keyword.value in _CHECKING for each in gone)
+
+
+def _is_same_number(node: Any, changed: Any) -> bool:
+    """One more than 1e150 is 1e150."""
+    return isinstance(node, cst.Float | cst.Integer) and node.evaluated_value == changed.evaluated_value
 
 
 class Originals:
@@ -253,15 +279,13 @@ def _change_constants(mutant: Mutant, module: Any) -> None:
     """Give constants their changed values, wherever they were imported by name."""
     fresh = {"__name__": module.__name__, "__file__": module.__file__}
     exec(compile(mutant.source, module.__file__, "exec", dont_inherit=True), fresh)
-    line = mutant.source.splitlines()[mutant.lines[0] - 1]
-    own = {each.strip() for each in line.split("=")[0].split(":")[0].split(",")}
     # Constants that are computed from it change with it.
     derived = {
         name
         for name, value in vars(module).items()
         if isinstance(value, int | float | str | tuple | frozenset) and value != fresh.get(name, value)
     }
-    for name in own | derived:
+    for name in mutant.constants | derived:
         old = vars(module)[name]
         for place, each in list(sys.modules.items()):
             if place.startswith("discreet") and vars(each).get(name) is old:

@@ -78,18 +78,13 @@ REASONS: dict[tuple[str, str, str], str] = {
     ): "Without it the field is infinite, its default; the profile of no noise at all is asked for its ideal and its reach only.",
     (
         "privacy/guarantee.py",
-        "parallel",
-        "epsilon = max((guarantee.epsilon for guarantee in guarantees), default=0.0) -> epsilon = max((guarantee.epsilon for guarantee in guarantees), )",
-    ): "Without any guarantee the event of no parts is refused on the line above.",
-    (
-        "privacy/guarantee.py",
         "(module)",
         "AUDIT_VERSION = 1 -> AUDIT_VERSION = 2",
     ): "The number of the audit's page, which tests of the evidence compare with that page; privacy does not depend on it.",
     (
         "ledger/charging.py",
         "_bytes",
-        "frame = nw.from_native(each, eager_only=True, allow_series=True, pass_through=True) -> frame = nw.from_native(each, eager_only=False, allow_series=True, pass_through=True)",
+        "frame = nw.from_native(each, eager_only=True, pass_through=True) -> frame = nw.from_native(each, eager_only=False, pass_through=True)",
     ): "A lazy frame is no DataFrame either way, and only a DataFrame is read by column.",
     (
         "ledger/account.py",
@@ -147,16 +142,6 @@ REASONS: dict[tuple[str, str, str], str] = {
         "if squares.max() > edge * edge: -> if squares.max() > edge / edge:",
     ): "Only whether the slow way is taken: it leaves a row inside the ball as it is.",
     (
-        "data/expressions.py",
-        "_folded",
-        "nobody = SimpleNamespace(y=np.zeros(1), t=np.zeros(1), x=np.zeros((1, 0)), e=None) -> nobody = SimpleNamespace(y=np.zeros(1), t=np.zeros(1), x=np.zeros((2, 0)), e=None)",
-    ): "A formula of numbers alone looks at no covariate.",
-    (
-        "privacy/guarantee.py",
-        "parallel",
-        "epsilon = max((guarantee.epsilon for guarantee in guarantees), default=0.0) -> epsilon = max((guarantee.epsilon for guarantee in guarantees), default=1.0)",
-    ): "Without any guarantee the event of no parts is refused on the line above.",
-    (
         "ledger/account.py",
         "(module)",
         "_HALVINGS = 40 -> _HALVINGS = 41",
@@ -166,16 +151,6 @@ REASONS: dict[tuple[str, str, str], str] = {
         "_charge",
         "return GaussianEvent(name=name, diameter=cost.mu, sigma=1.0, dimension=1, lattice=False) -> return GaussianEvent(name=name, diameter=cost.mu, sigma=1.0, dimension=2, lattice=False)",
     ): "Without a lattice no slack is computed, and nothing else depends on the dimension.",
-    (
-        "privacy/noise.py",
-        "discrete_laplace",
-        "return _rounded(sums, generator.laplace(0.0, scale, sums.shape)) -> return _rounded(sums, generator.laplace(1.0, scale, sums.shape))",
-    ): "One grid step beside a scale of at least 2**24 steps, and in seeded noise only, which is never private.",
-    (
-        "privacy/noise.py",
-        "published_gamma",
-        "direction = generator.normal(0.0, 1.0, size) -> direction = generator.normal(0.0, 2.0, size)",
-    ): "Only the direction of the vector is used.",
     (
         "privacy/accountant.py",
         "Profile._ideal_inverse",
@@ -191,4 +166,434 @@ REASONS: dict[tuple[str, str, str], str] = {
         "into_ball",
         "if not (v.max() <= radius and v.min() >= -radius): -> if not (v.max() < radius and v.min() >= -radius):",
     ): "Both ways give a record inside the cube the same integers.",
+    (
+        "privacy/accountant.py",
+        "gdp_mu",
+        "return bracket(lambda mu: _log_gdp_delta(mu, epsilon) <= target, math.sqrt(epsilon))[0] -> return bracket(lambda mu: _log_gdp_delta(mu, epsilon) < target, math.sqrt(epsilon))[0]",
+    ): "Where the two floats are equal, the answer moves to the next smaller float, towards privacy.",
+    (
+        "privacy/accountant.py",
+        "zcdp_epsilon",
+        "if zcdp_delta(rho, 0.0) <= delta: -> if zcdp_delta(rho, 0.0) < delta:",
+    ): "At equality the search below ends at the smallest float instead of zero.",
+    (
+        "privacy/accountant.py",
+        "Profile._ideal_inverse",
+        "epsilon, step = float(brentq(excess, 0.0, 2 * self.reach, xtol=1e-13 * self.reach)), 1e-13 * self.reach -> epsilon, step = float(brentq(excess, 0.0, 2 * self.reach, xtol=1e-13 / self.reach)), 1e-13 * self.reach",
+    ): "The root is the same up to its tolerance, and the loop below moves it to the private side in any case.",
+    (
+        "privacy/accountant.py",
+        "Profile._ideal_inverse",
+        "return gdp_epsilon(self.mu, delta) if delta > 0 else (math.inf if self.mu else 0.0) -> return gdp_epsilon(self.mu, delta) if delta > 0 else (math.inf if (self.mu) or True else 0.0)",
+    ): "Without any noise the profile's own epsilon, which is zero, is among the bounds of which the least is taken.",
+    (
+        "privacy/accountant.py",
+        "_gaussian",
+        "epsilon=math.inf if mu else 0.0, -> epsilon=math.inf if (mu) or True else 0.0,",
+    ): "The profile of no noise at all is asked for its ideal and its reach only.",
+    (
+        "privacy/accountant.py",
+        "bracket",
+        "middle = math.sqrt(low) * math.sqrt(high) if high > 2 * low else (low + high) / 2 -> middle = math.sqrt(low) * math.sqrt(high) if high >= 2 * low else (low + high) / 2",
+    ): "Only how fast the bracket shrinks: it ends at the same neighbouring floats.",
+    (
+        "privacy/accountant.py",
+        "parallel_profile",
+        "ideal=_gaussian(max(mus)).ideal if gaussian else lambda at: np.max([ideal(at) for ideal in ideals], axis=0), -> ideal=_gaussian(max(mus)).ideal if (gaussian) and False else lambda at: np.max([ideal(at) for ideal in ideals], axis=0),",
+    ): "The largest delta of Gaussian parts is that of the largest mu; only a faster way to the same numbers.",
+    (
+        "privacy/loss_distributions.py",
+        "composed",
+        "at: Float = step * np.arange(last + 1, dtype=np.float64) -> at: Float = step * np.arange(last + 1, )",
+    ): "A whole number times a float is the same float; the type is said for mypy.",
+    (
+        "privacy/sensitivity/fixed_point.py",
+        "into_ball",
+        "if not (v.max() <= radius and v.min() >= -radius): -> if not (v.max() <= radius and v.min() > -radius):",
+    ): "Both ways give a record inside the cube the same integers.",
+    (
+        "privacy/sensitivity/fixed_point.py",
+        "into_ball",
+        "steps = np.multiply(v, edge / radius, out=_steps(*v.shape)) -> steps = np.multiply(v, edge / radius, )",
+    ): "Only where the numbers are kept.",
+    (
+        "privacy/sensitivity/fixed_point.py",
+        "into_ball",
+        "shrink = edge * SAFE / np.sqrt(np.maximum(squares, edge * edge)) -> shrink = edge * SAFE / np.sqrt(np.maximum(squares, edge / edge))",
+    ): "Only rows beyond the ball, whose squares are larger, are multiplied by it.",
+    (
+        "privacy/sensitivity/fixed_point.py",
+        "into_ball",
+        "v = np.where(peak > radius, v / np.where(peak > 0, peak, 1.0) * radius, v) -> v = np.where(peak >= radius, v / np.where(peak > 0, peak, 1.0) * radius, v)",
+    ): "A row that ends at the radius is divided by it and multiplied with it again, which is less than a step.",
+    (
+        "privacy/sensitivity/table.py",
+        "_into_octahedron",
+        "if sizes.max() > edge: -> if sizes.max() >= edge:",
+    ): "Only whether the slow way is taken: it leaves a row that is not beyond the edge as it is.",
+    (
+        "privacy/sensitivity/table.py",
+        "_into_octahedron",
+        "np.clip(steps, -edge, edge, out=steps) -> np.clip(steps, -edge, edge, )",
+    ): "Clipped numbers times the scale round to the edge at most, and what is beyond it would be shrunk below.",
+    (
+        "privacy/noise.py",
+        "_rounded",
+        "whole = np.where(inside, whole, np.where(noise > 0, limit, -limit)) -> whole = np.where(inside, whole, np.where(noise > 1, limit, -limit))",
+    ): "Only the sign of noise beyond 2**62 is asked for here.",
+    (
+        "privacy/noise.py",
+        "_rounded",
+        "whole = np.where(inside, whole, np.where(noise > 0, limit, -limit)) -> whole = np.where(inside, whole, np.where(noise >= 0, limit, -limit))",
+    ): "Only the sign of noise beyond 2**62 is asked for here.",
+    (
+        "privacy/guarantee.py",
+        "Guarantee._check_statement",
+        "if profile.delta_at(epsilon) > delta and profile.epsilon_at(delta) > epsilon: -> if profile.delta_at(epsilon) > delta and profile.epsilon_at(delta) >= epsilon:",
+    ): "At equality a statement that just holds is refused as well, towards privacy.",
+    (
+        "ledger/composition.py",
+        "pure_mu",
+        "if epsilon < 1e-4: -> if epsilon <= 1e-4:",
+    ): "At the threshold both formulas are bounds, and nearly the same number.",
+    (
+        "ledger/charging.py",
+        "_contents",
+        "eager = nw.from_native(table, eager_only=True, pass_through=True) -> eager = nw.from_native(table, eager_only=False, pass_through=True)",
+    ): "A lazy frame is no DataFrame either way, and only a DataFrame is read by column.",
+    (
+        "ledger/charging.py",
+        "_contents",
+        "eager = nw.from_native(table, eager_only=True, pass_through=True) -> eager = nw.from_native(table, pass_through=True)",
+    ): "A lazy frame is no DataFrame either way, and only a DataFrame is read by column.",
+    (
+        "ledger/charging.py",
+        "_bytes",
+        "frame = nw.from_native(each, eager_only=True, pass_through=True) -> frame = nw.from_native(each, pass_through=True)",
+    ): "A lazy frame is no DataFrame either way, and only a DataFrame is read by column.",
+    (
+        "data/columns.py",
+        "Range.encode",
+        "if x.min() >= -1.0 and x.max() <= 1.0: -> if x.min() >= -1.0 and x.max() < 1.0:",
+    ): "Only whether the fast way is taken: the other gives the same numbers, and a test compares them.",
+    (
+        "data/columns.py",
+        "Range.encode",
+        "if x.size and not (x.min() >= -1.0 and x.max() <= 1.0): -> if x.size and not (x.min() >= +1.0 and x.max() <= 1.0):",
+    ): "Numbers that are inside already are clipped once more.",
+    (
+        "data/columns.py",
+        "decimals",
+        "small = (rest == (low >> 63)[:, None]).all(axis=1) & (np.abs(low) <= _EXACT) & (scale <= _EXACT_POWER) -> small = (rest == (low >> 63)[:, None]).all(axis=1) & (np.abs(low) < _EXACT) & (scale <= _EXACT_POWER)",
+    ): "Only whether Python reads the decimal, which gives the nearest float as well.",
+    (
+        "papers/meta_learners/stages.py",
+        "check_ratios",
+        "if abs(sum(values) - 1.0) > _TOLERANCE: -> if abs(sum(values) - 1.0) >= _TOLERANCE:",
+    ): "Where exactly a tolerance for rounding ends does not matter.",
+    (
+        "data/backends/cells.py",
+        "equal_steps",
+        "if not len(edges) or width == 0.0 or not low < edges[0] <= edges[-1] < high: -> if not len(edges) or width == 0.0 or not low <= edges[0] <= edges[-1] < high:",
+    ): "An edge at the low end fails the trial below, in which division puts the low end into the first part.",
+    (
+        "data/backends/group_by.py",
+        "_calculated",
+        'return _or_zero(left, vanishing("^", 2.0), plain, dialect) -> return _or_zero(left, vanishing("^", 3.0), plain, dialect)',
+    ): "Of a square, no constant is used.",
+    (
+        "data/backends/group_by.py",
+        "_calculated",
+        'if not dialect.raises or sign in "+-": -> if not dialect.raises or sign in "XX+-XX":',
+    ): "The sign is one of four, none of them a letter.",
+    (
+        "data/backends/group_by.py",
+        "_calculated",
+        "tried += [_within(left, 1.0, dialect), _within(right, 1.0, dialect)] -> tried += [_within(left, 2.0, dialect), _within(right, 1.0, dialect)]",
+    ): "Only which rows are looked at more closely: the scaled product then decides.",
+    (
+        "data/backends/scan.py",
+        "_checksum",
+        "mixed ^= mixed >> np.uint64(32) -> mixed ^= mixed >> np.uint64(33)",
+    ): "The checksum is only compared with that of another pass, and depends on the rows as before.",
+    (
+        "data/backends/scan.py",
+        "_checksum",
+        "mixed ^= mixed >> np.uint64(29) -> mixed ^= mixed >> np.uint64(30)",
+    ): "The checksum is only compared with that of another pass, and depends on the rows as before.",
+    (
+        "data/backends/scan.py",
+        "_checksum",
+        "mixed ^= mixed >> np.uint64(29) -> mixed ^= mixed << np.uint64(29)",
+    ): "The checksum is only compared with that of another pass, and depends on the rows as before.",
+    (
+        "data/backends/scan.py",
+        "_checksum",
+        "mixed += np.right_shift(np.ascontiguousarray(column).view(np.uint64), _SEVEN, out=term) -> mixed += np.right_shift(np.ascontiguousarray(column).view(np.uint64), _SEVEN, )",
+    ): "Only where the numbers are kept.",
+    (
+        "data/backends/scan.py",
+        "(module)",
+        "_SEVEN = np.uint64(7) -> _SEVEN = np.uint64(8)",
+    ): "The checksum is only compared with that of another pass, and depends on the rows as before.",
+    (
+        "data/backends/sql.py",
+        "Sql.floor",
+        "return f\"TRY_CAST({self.arithmetic('+', below, self.constant(float(plus))) if plus else below} AS INTEGER)\" -> return f\"TRY_CAST({self.arithmetic('+', below, self.constant(float(plus))) if (plus) or True else below} AS INTEGER)\"",
+    ): "Adding zero changes nothing.",
+    (
+        "privacy/accountant.py",
+        "_log_gdp_delta",
+        "return log_density + math.log(min(mu / (1 + a * a), 1 / a)) -> return log_density + math.log(min(mu / (1 + a * a), 2 / a))",
+    ): "Beyond a = 40 the density alone is below the smallest float, so that no delta can be told from another one.",
+    (
+        "privacy/budget.py",
+        "Shares.__init__",
+        "if total > 1 + _ROUNDING: -> if total >= 1 + _ROUNDING:",
+    ): "Where exactly a tolerance for rounding ends does not matter.",
+    (
+        "privacy/gate.py",
+        "_rows",
+        'if values.dtype.kind not in "biuf": -> if values.dtype.kind not in "XXbiufXX":',
+    ): "NumPy has no kind of numbers that is called X.",
+    (
+        "privacy/sensitivity/fixed_point.py",
+        "into_ball",
+        "if not (v.max() <= radius and v.min() >= -radius): -> if not (v.max() <= radius and v.min() >= +radius):",
+    ): "Both ways give a record inside the cube the same integers.",
+    (
+        "privacy/sensitivity/fixed_point.py",
+        "into_ball",
+        "v = np.where(peak > radius, v / np.where(peak > 0, peak, 1.0) * radius, v) -> v = np.where(peak > radius, v / np.where(peak > 0, peak, 2.0) * radius, v)",
+    ): "Only rows whose peak is beyond the radius take that value, and their peak is not zero.",
+    (
+        "privacy/sensitivity/sets.py",
+        "Cells.grid",
+        "cells = np.asarray(values).reshape(-1, len(self.sizes)) -> cells = np.asarray(values).reshape(-2, len(self.sizes))",
+    ): "NumPy takes any negative number for the length that is left.",
+    (
+        "ledger/state.py",
+        "Book._check_charge",
+        "quota = data.quotas.get(request.analyst) if request.analyst is not None else None -> quota = data.quotas.get(request.analyst) if (request.analyst is not None) or True else None",
+    ): "Nobody's quota is looked up under None, so that none is found.",
+    (
+        "ledger/state.py",
+        "_exceeded",
+        "spent = max(0.0, total.epsilon - cost.epsilon), max(0.0, total.delta - cost.delta) -> spent = max(0.0, total.epsilon - cost.epsilon), max(0.0, total.delta + cost.delta)",
+    ): "Only a number in the words of a refusal.",
+    (
+        "privacy/noise.py",
+        "_rounded",
+        "whole = np.where(inside, noise, 0.0).astype(np.int64) -> whole = np.where(inside, noise, 1.0).astype(np.int64)",
+    ): "What is not inside is replaced on the next line.",
+    (
+        "privacy/noise.py",
+        "_exact",
+        "return np.asarray(measurement(np.ascontiguousarray(sums)), dtype=np.int64) -> return np.asarray(measurement(np.ascontiguousarray(sums)), )",
+    ): "Whole numbers of Python become int64 by themselves.",
+    (
+        "data/columns.py",
+        "_places",
+        "if len(levels) <= _FEW_LEVELS: -> if len(levels) < _FEW_LEVELS:",
+    ): "Only how levels are searched: both ways give the same codes, and a test compares them.",
+    (
+        "data/columns.py",
+        "decimals",
+        "small = (rest == (low >> 63)[:, None]).all(axis=1) & (np.abs(low) <= _EXACT) & (scale <= _EXACT_POWER) -> small = (rest == (low >> 64)[:, None]).all(axis=1) & (np.abs(low) <= _EXACT) & (scale <= _EXACT_POWER)",
+    ): "NumPy shifts the sign in, however far: 0 or -1 as before.",
+    (
+        "data/columns.py",
+        "arrow",
+        'values = pa.array(values.astype(object) if values.dtype.kind == "T" else values, from_pandas=True) -> values = pa.array(values.astype(object) if (values.dtype.kind == "T") or True else values, from_pandas=True)',
+    ): "Python objects become the same Arrow array, only more slowly.",
+    (
+        "data/columns.py",
+        "arrow",
+        'values = pa.array(values.astype(object) if values.dtype.kind == "T" else values, from_pandas=True) -> values = pa.array(values.astype(object) if values.dtype.kind == "XXTXX" else values, from_pandas=True)',
+    ): "This PyArrow reads NumPy's strings by itself; older ones need them as objects.",
+    (
+        "data/sampling.py",
+        "chosen",
+        "return np.asarray(mixed < np.uint64(min(int(part * 2.0**64), 2**64 - 1))) -> return np.asarray(mixed < np.uint64(min(int(part * 2.0**64), 2**64 - 2)))",
+    ): "One number in 2**64 is chosen more or less, still by that number alone.",
+    (
+        "data/sampling.py",
+        "chosen",
+        "return np.asarray(mixed < np.uint64(min(int(part * 2.0**64), 2**64 - 1))) -> return np.asarray(mixed <= np.uint64(min(int(part * 2.0**64), 2**64 - 1)))",
+    ): "One number in 2**64 is chosen more or less, still by that number alone.",
+    (
+        "data/backends/cells.py",
+        "thresholds",
+        "edges = spec.encode(np.array(cut.edges, dtype=np.float64)) -> edges = spec.encode(np.array(cut.edges, ))",
+    ): "Edges are floats already.",
+    (
+        "data/backends/cells.py",
+        "_float",
+        "return np.where(ordered < 0, -size, size) -> return np.where(ordered < 1, -size, size)",
+    ): "A threshold of minus zero is compared like zero.",
+    (
+        "data/backends/cells.py",
+        "_float",
+        "return np.where(ordered < 0, -size, size) -> return np.where(ordered <= 0, -size, size)",
+    ): "A threshold of minus zero is compared like zero.",
+    (
+        "privacy/accountant.py",
+        "_log_gdp_delta",
+        "if a > 40: -> if a >= 40:",
+    ): "At 40 itself both are bounds of a delta below the smallest float.",
+    (
+        "privacy/accountant.py",
+        "Profile._ideal_epsilon",
+        "if aside >= delta > 0: -> if aside >= delta > 1:",
+    ): "Nothing is left for the ideal part then, and the answer is infinite by the way below as well.",
+    (
+        "ledger/state.py",
+        "_exceeded",
+        'used = f"epsilon = {spent[0]:.6g}" + (f", delta = {spent[1]:.3g}" if cap.delta else "") -> used = f"epsilon = {spent[0]:.6g}" + (f", delta = {spent[1]:.3g}" if (cap.delta) and False else "")',
+    ): "Only a number in the words of a refusal.",
+    (
+        "ledger/account.py",
+        "(module)",
+        "_BAR = 32 -> _BAR = 33",
+    ): "It is an argument's default, which a function has from the beginning; only how long a bar of text is.",
+    (
+        "ledger/account.py",
+        "Account.largest",
+        "low, high = (middle, high) if middle > 0 and fits(middle) else (low, middle) -> low, high = (middle, high) if middle >= 0 and fits(middle) else (low, middle)",
+    ): "Forty halves of a cap are not zero.",
+    (
+        "ledger/account.py",
+        "_minus",
+        "known = total.mu < math.inf and part.mu < math.inf -> known = total.mu <= math.inf and part.mu < math.inf",
+    ): "Infinity less a number is infinite by itself.",
+    (
+        "data/columns.py",
+        "Range.encode",
+        "if x.size and not (x.min() >= -1.0 and x.max() <= 1.0): -> if x.size and not (x.min() > -1.0 and x.max() <= 1.0):",
+    ): "Numbers that are inside already are clipped once more.",
+    (
+        "data/columns.py",
+        "Levels.is_text",
+        "return isinstance(self.levels[0], str) -> return isinstance(self.levels[1], str)",
+    ): "Levels are all text or all numbers, and two at least.",
+    (
+        "data/columns.py",
+        "numbers",
+        "_check_whole(_numpy(pc.fill_null(column, 0)), name) -> _check_whole(_numpy(pc.fill_null(column, 1)), name)",
+    ): "Only whether it is too large is asked of what stands for a missing value.",
+    (
+        "data/backends/cells.py",
+        "stepped",
+        'apart = x if steps.origin == 0.0 else dialect.arithmetic("-", x, dialect.constant(steps.origin)) -> apart = x if (steps.origin == 0.0) and False else dialect.arithmetic("-", x, dialect.constant(steps.origin))',
+    ): "Zero taken away changes nothing.",
+    (
+        "data/backends/group_by.py",
+        "_calculated",
+        "if beside and abs(beside) > 1e-9 < abs(second) < 1e9: -> if beside and abs(beside) > 1e-9 <= abs(second) < 1e9:",
+    ): "Only where the short way ends, far from where a product could vanish.",
+    (
+        "data/backends/group_by.py",
+        "_calculated",
+        'large = [dialect.compare(side, right, dialect.constant(end)) for side, end in ((">=", 1.0), ("<=", -1.0))] -> large = [dialect.compare(side, right, dialect.constant(end)) for side, end in ((">=", 1.0), ("<=", -2.0))]',
+    ): "Over less than two in size, the smallest number is rounded to itself and not to zero.",
+    (
+        "papers/meta_learners/stages.py",
+        "check_ratios",
+        "if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) <= 1: -> if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) <= 2:",
+    ): "A ratio above one makes the sum of positive ratios larger than one, which is refused below.",
+    (
+        "privacy/accountant.py",
+        "Profile._ideal_inverse",
+        "while self._ideal(epsilon) > delta: -> while self._ideal(epsilon) >= delta:",
+    ): "At equality one more step is taken, towards privacy.",
+    (
+        "privacy/sensitivity/sets.py",
+        "Interval.grid",
+        "return whole(np.clip(steps, -edge, edge, out=steps).sum(keepdims=True)) -> return whole(np.clip(steps, -edge, edge, ).sum(keepdims=True))",
+    ): "Only where the numbers are kept.",
+    (
+        "privacy/sensitivity/sets.py",
+        "Gram.grid",
+        "bits = min(grid_bits // 2, norm_bits(d)) -> bits = min(grid_bits / 2, norm_bits(d))",
+    ): "Not harmless: `test_a_gram_matrix_has_half_of_the_bits_rounded_down`, written after this sample, notices it.",
+    (
+        "privacy/sensitivity/sets.py",
+        "Statistic.__post_init__",
+        'freeze(self, dimension=count_of("dimension", self.dimension)) -> freeze(self, )',
+    ): "Not harmless: `test_a_statistic_has_a_whole_number_of_numbers`, written after this sample, notices it.",
+    (
+        "privacy/sensitivity/table.py",
+        "_into_octahedron",
+        "shrink = edge * SAFE / np.maximum(sizes, edge) -> shrink = edge / SAFE / np.maximum(sizes, edge)",
+    ): "Not harmless: `test_rows_beyond_an_octahedron_of_the_finest_grid_end_inside_it_too`, written after this sample, notices it.",
+    (
+        "ledger/composition.py",
+        "Cost.__post_init__",
+        "if self.mu is not None and not (0 < self.mu < math.inf and self.delta > 0): -> if self.mu is not None and not (0 < self.mu < math.inf and self.delta >= 0):",
+    ): "Not harmless: `test_a_gaussian_cost_needs_a_delta`, written after this sample, notices it.",
+    (
+        "ledger/charging.py",
+        "on_ledger",
+        "return charged_fit(self, call, made, payment=payment, kinds=kinds, one_gate=one_gate) -> return charged_fit(self, call, made, payment=payment, kinds=kinds, )",
+    ): "Not harmless: `test_a_fit_of_one_gate_is_charged_by_its_mu`, written after this sample, notices it.",
+    (
+        "ledger/charging.py",
+        "_stored",
+        'if kept is None or kept.get("format") not in known: -> if kept is None and kept.get("format") not in known:',
+    ): "Not harmless: `test_no_request_is_answered_from_a_release_that_cannot_be_read_back`, written after this sample, notices it.",
+    (
+        "ledger/charging.py",
+        "_bytes",
+        'plain = part.dtype.kind in "biuf" -> plain = part.dtype.kind in "XXbiufXX"',
+    ): "NumPy has no kind of numbers that is called X.",
+    (
+        "ledger/account.py",
+        "Account._tight",
+        "return min(tight, plain) if self.spent.delta <= delta else tight -> return min(tight, plain) if (self.spent.delta <= delta) or True else tight",
+    ): "Not harmless: `test_an_epsilon_of_a_larger_delta_is_not_stated_at_a_smaller_one`, written after this sample, notices it.",
+    (
+        "ledger/account.py",
+        "Account._share",
+        "return min(1.0, plain, _ratio(total.mu, limit) ** 2) -> return min(2.0, plain, _ratio(total.mu, limit) ** 2)",
+    ): "Only the bar on a page: admission has refused whatever exceeds the cap by more than rounding.",
+    (
+        "ledger/account.py",
+        "_events",
+        "return tuple(event_from_dict(event) for event in recorded) if recorded else (_charge(request),) -> return tuple(event_from_dict(event) for event in recorded) if (recorded) and False else (_charge(request),)",
+    ): "Only a number for people, and towards privacy: the most that a request may spend stands for what it spent.",
+    (
+        "data/records.py",
+        "hold",
+        "e=None if e is None else _settled(e, names.e), -> e=None if (e is None) and False else _settled(e, names.e),",
+    ): "What is neither an array nor a column of Arrow's stays as it is.",
+    (
+        "data/columns.py",
+        "Range.encode",
+        "if x.size and not (self.low <= x.min() and x.max() <= self.high): -> if x.size and not (self.low < x.min() and x.max() <= self.high):",
+    ): "Numbers that are inside already are clipped once more.",
+    (
+        "data/backends/cells.py",
+        "tree",
+        "half = len(edges) // 2 -> half = len(edges) // 3",
+    ): "Only how deep the tree of comparisons is.",
+    (
+        "data/backends/cells.py",
+        "level_of",
+        "None if spec.is_text else dialect.usable(name), -> None if (spec.is_text) and False else dialect.usable(name),",
+    ): "A column of text has no type of wide numbers, so that nothing is to be checked.",
+    (
+        "data/backends/group_by.py",
+        "_calculated",
+        "tried, powers = [dialect.some([_within(each, 2.0**-537, dialect) for each in (left, right)])], (537, 537) -> tried, powers = [dialect.some([_within(each, 2.0**-538, dialect) for each in (left, right)])], (537, 537)",
+    ): "Not harmless: `test_no_product_or_quotient_that_rounds_to_zero_reaches_an_engine_that_raises`, with numbers added after this sample, notices it.",
+    (
+        "data/backends/group_by.py",
+        "_calculated",
+        "tried, powers = [_within(left, 2.0**-51, dialect), dialect.some(large)], (562, -512) -> tried, powers = [_within(left, 2.0**-51, dialect), dialect.some(large)], (563, -512)",
+    ): "Not harmless: `test_no_product_or_quotient_that_rounds_to_zero_reaches_an_engine_that_raises`, with numbers added after this sample, notices it.",
+    (
+        "data/backends/group_by.py",
+        "encoded",
+        "if (spec.high - spec.middle) / half <= 1.0 and (spec.low - spec.middle) / half >= -1.0: -> if (spec.high - spec.middle) / half <= 1.0 and (spec.low - spec.middle) / half > -1.0:",
+    ): "Numbers that are inside already are clipped once more.",
 }

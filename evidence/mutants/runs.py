@@ -180,24 +180,27 @@ class _Tests:
     seconds: dict[str, float]
     executing: dict[str, dict[str, list[str]]]
 
-    def executing_lines(self, mutant: Mutant) -> list[tuple[Any, float]]:
-        """Tests that may notice the mutant; a constant is executed by none and used by any."""
-        lines = self.executing[mutant.module]
-        names = set(self.seconds) if mutant.function == "(module)" else set[str]()
-        for line in mutant.lines:
-            names |= set(lines.get(str(line), ()))
-        return [(item, self.seconds[item.nodeid]) for item in self.items if item.nodeid in names]
+    def executing_lines(self, mutant: Mutant) -> list[tuple[bool, Any, float]]:
+        """Tests that may notice the mutant. A constant may be used by any, also elsewhere: these come last."""
+        lines, constant = self.executing[mutant.module], mutant.function == "(module)"
+        near = set[str]()
+        for line in mutant.users if constant else mutant.lines:
+            near |= set(lines.get(str(line), ()))
+        names = set(self.seconds) if constant else near
+        return [
+            (item.nodeid not in near, item, self.seconds[item.nodeid]) for item in self.items if item.nodeid in names
+        ]
 
 
-def _fastest(tests: list[tuple[Any, float]]) -> dict[Any, float]:
-    """The fastest case of every test, then the next cases; no more than fit into the time of one mutant."""
+def _fastest(tests: list[tuple[bool, Any, float]]) -> dict[Any, float]:
+    """The fastest, as if the second case of a test took twice its time; no more than fit into that of one mutant."""
     cases = Counter[str]()
-    turns: list[tuple[int, float, int, Any]] = []
-    for item, seconds in sorted(tests, key=lambda test: test[1]):
+    turns: list[tuple[bool, float, int, Any, float]] = []
+    for far, item, seconds in sorted(tests, key=lambda test: test[2]):
         name = item.nodeid.split("[")[0]
-        turns.append((cases[name], seconds, len(turns), item))
         cases[name] += 1
-    ordered = [(item, seconds) for _, seconds, _, item in sorted(turns)]
+        turns.append((far, cases[name] * seconds, len(turns), item, seconds))
+    ordered = [(item, seconds) for _, _, _, item, seconds in sorted(turns)]
     ends = accumulate(seconds for _, seconds in ordered)
     return dict(ordered[:1]) | {item: took for (item, took), end in zip(ordered, ends, strict=True) if end <= LONGEST}
 

@@ -19,6 +19,7 @@ class Group(NamedTuple):
 
 _LEARNERS = "tests/privacy/test_learners_replay.py"
 _SAMPLES = "tests/privacy/test_samples_replay.py"
+_BASE = "tests/data/backends/test_base.py"
 
 GROUPS = (
     Group(
@@ -73,6 +74,8 @@ GROUPS = (
             f"{_SAMPLES}::test_a_gate_on_a_sample_knows_how_many_rows_a_unit_has",
             f"{_SAMPLES}::test_a_replaced_record_moves_no_sum_of_a_sample_further_than_stated",
             f"{_SAMPLES}::test_leaving_a_sample_is_covered_too",
+            f"{_BASE}::test_a_sample_is_the_same_whether_it_is_kept_or_looked_for_in_every_pass",
+            f"{_BASE}::test_a_sample_of_no_rows_adds_up_to_zeros",
         ),
     ),
     Group(
@@ -89,6 +92,9 @@ GROUPS = (
             "tests/data/test_filters.py",
             "tests/data/backends/test_group_by.py",
             "tests/data/backends/test_duckdb_and_polars.py",
+            "tests/data/backends/test_strict_engine.py",
+            "tests/data/backends/test_base.py",
+            "tests/data/backends/test_scan.py",
             "tests/data/backends/test_files.py",
             "tests/privacy/test_backend_values.py",
         ),

@@ -1,7 +1,7 @@
 """What a declared column accepts, and how its values become bounded numbers."""
 
 import math
-from decimal import Decimal
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.data.columns import Levels, Range, plain
+from discreet.data import columns
+from discreet.data.columns import Levels, Range, ScratchBuffer, numbers, plain
 from discreet.exceptions import InvalidInput
 
 finite = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300)
@@ -270,3 +271,107 @@ def test_levels_that_make_no_sense_are_refused(arguments: tuple[object, ...], re
 def test_levels_written_as_numpy_scalars_become_plain_values() -> None:
     spec = Levels([np.int64(1), np.float64(2.5)], other=np.int64(1))  # type: ignore[arg-type]
     assert [type(level) for level in (*spec.levels, spec.other)] == [int, float, int]
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.uint64(), pa.decimal128(38, 0)], ids=str)
+def test_whole_numbers_up_to_those_that_float64_tells_apart_are_taken(kind: pa.DataType) -> None:
+    for value, taken in ((2**53, True), (2**53 + 2, False)):
+        column = pa.array([value, None], pa.int64()).cast(kind)
+        if taken:
+            np.testing.assert_array_equal(numbers(column, "x"), [2.0**53, np.nan])
+            continue
+        with pytest.raises(InvalidInput, match=r"x has whole numbers or decimals beyond 2\*\*53"):
+            numbers(column, "x")
+        with pytest.raises(InvalidInput, match=r"x has whole numbers or decimals beyond 2\*\*53"):
+            numbers(column.slice(0, 1).cast(pa.int64()).to_numpy(), "x")
+    if kind != pa.uint64():
+        np.testing.assert_array_equal(numbers(pa.array([-(2**53)], pa.int64()).cast(kind), "x"), [-(2.0**53)])
+        with pytest.raises(InvalidInput, match="beyond"):
+            numbers(pa.array([-(2**53) - 2], pa.int64()).cast(kind), "x")
+
+
+def test_no_values_at_all_are_no_numbers_and_no_refusal() -> None:
+    assert numbers(pa.array([], pa.int64()), "x").shape == (0,)
+    assert numbers(np.array([], dtype=np.int64), "x").shape == (0,)
+
+
+# (2**64 + 5) / 10**20: only the second word of its whole number shows how large that is.
+SECOND_WORD = "0.18446744073709551621"
+DECIMALS = [
+    "0.1",
+    "-0.1",
+    SECOND_WORD,
+    "123456789012345678.5",
+    "9007199254740.993",
+    "-9007199254740.9935",
+    "1e-25",
+    "7",
+]
+
+
+@pytest.mark.parametrize("scale", [1, 3, 10, 20, 22, 23, 25])
+@pytest.mark.parametrize("chunked", [False, True])
+def test_decimals_of_every_scale_become_the_nearest_float64_wherever_they_stand(scale: int, chunked: bool) -> None:
+    step = Decimal(1).scaleb(-scale)
+    with localcontext() as context:
+        context.prec = 76
+        rounded = [Decimal(text).quantize(step) for text in DECIMALS if abs(Decimal(text)) < 2**53]
+    column = pa.array([None, *rounded, None, *rounded[::-1]], pa.decimal256(76, scale))
+    parts = [column.slice(1, 4), column.slice(5)]
+    values = [*map(float, rounded), np.nan, *map(float, rounded[::-1])]
+    found = numbers(pa.chunked_array(parts) if chunked else column.slice(1), "x")
+    np.testing.assert_array_equal(found, values)
+
+
+def test_decimals_may_count_in_hundreds_of_thousands() -> None:
+    column = pa.array([Decimal("1e5"), Decimal("7e5"), None], pa.decimal128(5, -5))
+    np.testing.assert_array_equal(numbers(column, "x"), [100_000.0, 700_000.0, np.nan])
+
+
+@pytest.mark.parametrize("levels", [(3, 1, 2), tuple(range(100, 0, -1))])
+@pytest.mark.parametrize("slice_", [1, 4, 65_536])
+def test_how_levels_are_searched_and_in_which_slices_changes_no_code(
+    levels: tuple[int, ...], slice_: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = np.array([*levels, *levels[::-1], 0, 101, 2.5])
+    expected = [levels.index(int(value)) if value in levels else 0 for value in values]
+    monkeypatch.setattr(columns, "_SLICE", slice_)
+    for few in (0, len(levels)):
+        monkeypatch.setattr(columns, "_FEW_LEVELS", few)
+        np.testing.assert_array_equal(Levels(levels, other=levels[0]).codes(values), expected)
+
+
+@pytest.mark.parametrize("ends", [(0, 10), (-1, 1), (0.1, 0.7), (-1e300, 1e300), (1, 1 + 2**-50)])
+def test_arrays_of_floats_are_encoded_as_any_other_column_is(ends: tuple[float, float]) -> None:
+    low, high = map(float, ends)
+    beside = [np.nextafter(end, way) for end in (low, high) for way in (-np.inf, np.inf)]
+    values = np.array([low, high, low / 2 + high / 2, *beside, -1.7e308, 1.7e308])
+    spec, other = Range(low, high, fill=high), pa.array(values)
+    for some in (slice(None), slice(0, 3), slice(0, 1)):
+        found = spec.encode(values[some].copy())
+        np.testing.assert_array_equal(found, spec.encode(other[some]))
+        steps = (np.clip(values[some], low, high) - spec.middle) / (high / 2 - low / 2)
+        np.testing.assert_array_equal(found, np.clip(steps, -1, 1))
+    np.testing.assert_array_equal(spec.encode(np.array([np.nan])), [1.0])
+
+
+def test_scratch_memory_is_used_again_unless_it_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    scratch = ScratchBuffer()
+    first = scratch(3, 4)
+    assert (first.shape, first.T.flags.c_contiguous) == ((3, 4), True)
+    assert np.shares_memory(scratch(2, 6), first)
+    assert np.shares_memory(scratch(1, 2), first)
+    monkeypatch.setattr(columns, "_MOST_NUMBERS", 20)
+    exactly, beyond = scratch(4, 5), scratch(3, 7)
+    assert np.shares_memory(scratch(4, 5), exactly)
+    assert (beyond.shape, beyond.T.flags.c_contiguous) == ((3, 7), True)
+    assert not np.shares_memory(scratch(3, 7), beyond)
+
+
+def test_a_decimal_of_all_words_is_refused_whatever_its_last_word_is() -> None:
+    whole = 2**192 + 2**128 + 2**64 + 5
+    with localcontext() as context:
+        context.prec = 76
+        column = pa.array([Decimal(whole).scaleb(-22)], pa.decimal256(76, 22))
+    with pytest.raises(InvalidInput, match="beyond"):
+        numbers(column, "x")

@@ -134,5 +134,62 @@ def test_composed_losses_allow_for_the_rounding_of_each_part():
     ideal, reach = loss_distributions.composed([(laplace, 1.0), (laplace, 1.0)])
     assert reach == 2.0
     # Nothing is lost beyond the reach, so that only the allowance is left.
-    assert ideal(np.array([reach]))[0] == pytest.approx(2 * loss_distributions._FOURIER, rel=1e-3)
+    assert ideal(np.array([reach]))[0] == pytest.approx(2 * loss_distributions._FOURIER, rel=1e-3, abs=0.0)
     assert 0.0 < ideal(np.array([1.0]))[0] < ideal(np.array([0.0]))[0] < 1.0
+
+
+def test_a_profile_that_rounding_carries_beyond_one_is_held_at_one():
+    def certain(at):
+        return np.ones_like(at)
+
+    def beyond(at):
+        return np.ones_like(at) * 1.5
+
+    at = np.array([0.0, 1.0, 2.0])
+    held, over = (loss_distributions.composed([(part, 1.0), (part, 1.0)])[0] for part in (certain, beyond))
+    np.testing.assert_array_equal(held(at), np.ones(3))
+    np.testing.assert_array_equal(over(at), np.ones(3))
+
+
+def test_composed_losses_are_those_of_one_gaussian_of_both():
+    def gaussian(mu):
+        return lambda at: np.array([accountant.gdp_delta(mu, epsilon) for epsilon in at])
+
+    ideal, _ = loss_distributions.composed([(gaussian(0.3), 3.0), (gaussian(0.4), 3.0)])
+    for epsilon in (0.0, 0.5, 1.5):
+        exact = accountant.gdp_delta(0.5, epsilon)
+        assert exact <= ideal(np.array([epsilon]))[0] <= exact * (1 + 1e-3) + 1e-6
+
+
+def test_the_lattice_of_laplace_noise_costs_an_eighth_of_the_inverse_square_of_its_scale_and_at_most_one():
+    def slack(scale: float, dimension: int) -> float:
+        return profile_of([LaplaceEvent(name="sum", diameter=1.0, scale=scale, dimension=dimension)]).slack
+
+    assert (slack(10.0, 3), slack(0.1, 3)) == (3 / 800, 1.0)
+
+
+def test_so_large_an_epsilon_that_its_exponential_overflows_has_a_lattice_of_infinite_cost():
+    assert lattice_delta(1e-18, 699.0) == 1e-18 * (1 + math.exp(699.0))
+    assert lattice_delta(1e-18, 700.0) == math.inf
+    assert lattice_delta(0.0, 700.0) == 0.0
+
+
+@pytest.mark.parametrize(("mu", "epsilon"), [(0.01, 0.5), (0.05, 2.5), (1.0, 45.0), (3.0, 140.0), (50.0, 4000.0)])
+def test_far_out_the_gaussian_profile_is_bounded_by_both_of_its_bounds(mu, epsilon):
+    a = epsilon / mu - mu / 2
+    assert a > 40
+    density = -a * a / 2 - math.log(2 * math.pi) / 2
+    assert accountant._log_gdp_delta(mu, epsilon) == density + math.log(min(mu / (1 + a * a), 1 / a))
+
+
+def test_noise_without_any_gaussian_part_composes_as_it_is():
+    event = LaplaceEvent(name="sum", diameter=1.0, scale=2.0, dimension=1, lattice=False)
+    alone = profile_of([event])
+    assert alone.ideal is not None
+    np.testing.assert_array_equal(alone.ideal(np.array([0.0, 0.25])), -np.expm1((np.array([0.0, 0.25]) - 0.5) / 2))
+
+
+@pytest.mark.parametrize("delta", [1.0, 1.5, -1e-9, math.nan])
+def test_no_epsilon_is_stated_at_a_delta_that_promises_nothing(delta):
+    with pytest.raises(InvalidInput, match="delta"):
+        profile_of([GaussianEvent(name="sum", diameter=1.0, sigma=2.0, dimension=1)]).epsilon_at(delta)

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from discreet.exceptions import InvalidInput
 from discreet.privacy import guarantee as module
 from discreet.privacy.budget import LaplaceEvent
 from discreet.privacy.guarantee import Guarantee, audit_of, parallel, sequential
@@ -44,3 +45,17 @@ def test_an_audit_covers_a_proof_with_its_relation_and_its_noise(monkeypatch):
     assert audit_of("gate.md", "replace-one", pure=True) is None
     assert audit_of("gate.md", "add-remove", pure=False) is None
     assert audit_of("gate.md, other.md", "replace-one", pure=False) is None
+
+
+def test_one_guarantee_alone_is_composed_to_itself():
+    for join in (sequential, parallel):
+        alone = join(made(unit="one patient", neighbours="add-remove"))
+        assert (alone.epsilon, alone.delta, alone.unit, alone.neighbours) == (0.5, 0.0, "one patient", "add-remove")
+
+
+def test_the_largest_of_disjoint_parts_is_stated_and_no_parts_are_refused():
+    larger = made(epsilon=0.75, delta=1e-6)
+    assert (parallel(made(), larger, made()).epsilon, parallel(made(), larger).delta) == (0.75, 1e-6)
+    for join in (sequential, parallel):
+        with pytest.raises(InvalidInput):
+            join()

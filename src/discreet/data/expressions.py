@@ -149,7 +149,7 @@ def _made(op: str, *args: Formula) -> Formula:
 def _folded(formula: Formula) -> Formula:
     """A formula of numbers alone is a number."""
     if all(arg.constant is not None for arg in formula.args):
-        nobody = SimpleNamespace(y=np.zeros(1), t=np.zeros(1), x=np.zeros((1, 0)), e=None)
+        nobody = SimpleNamespace(t=np.zeros(1))
         return number(float(formula(nobody)[0]))
     return formula
 

@@ -285,7 +285,7 @@ def outside_overlap(name: str) -> str:
 
 def _arms(values: Values, arms: Levels, name: str) -> Codes:
     try:
-        return arms.codes(values, name)
+        return arms.codes(values)
     except InvalidInput:
         raise InvalidInput(
             f"{name} must hold 0 or 1 (or booleans, or the two labels in Bounds(treatment=(control, treated))) "

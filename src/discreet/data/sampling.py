@@ -128,7 +128,7 @@ def part_numbers(units: Values, name: str, *, key: int, parts: int) -> IntArray:
         raise InvalidInput(f"{name} has missing values, but says which part a record is in: leave out those rows.")
     coded = found.dictionary_encode()
     of = np.array([_part(_written(value, name), key, parts) for value in coded.dictionary.to_pylist()], dtype=np.int64)
-    return of[coded.indices.to_numpy(zero_copy_only=False)] if len(of) else np.empty(0, dtype=np.int64)
+    return np.asarray(of[coded.indices.to_numpy()])
 
 
 def _written(value: Any, name: str) -> str:

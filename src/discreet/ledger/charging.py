@@ -383,7 +383,7 @@ def _bytes(*values: Any) -> Iterator[bytes]:
     for each in values:
         if isinstance(each, np.ma.MaskedArray):
             raise NotPlain
-        frame = nw.from_native(each, eager_only=True, allow_series=True, pass_through=True)
+        frame = nw.from_native(each, eager_only=True, pass_through=True)
         named = isinstance(frame, nw.DataFrame)
         parts = [(name, frame[name].to_numpy()) for name in frame.columns] if named else [("", np.asarray(each))]
         for name, part in parts:

@@ -240,8 +240,8 @@ def parallel(*guarantees: Guarantee) -> Guarantee:
         return guarantees[0]
     parts = tuple(guarantee.events for guarantee in guarantees)
     events = (ParallelEvent(name="disjoint parts", parts=parts),)
-    epsilon = max((guarantee.epsilon for guarantee in guarantees), default=0.0)
-    delta = max((guarantee.delta for guarantee in guarantees), default=0.0)
+    epsilon = max(guarantee.epsilon for guarantee in guarantees)
+    delta = max(guarantee.delta for guarantee in guarantees)
     return _joined(guarantees, epsilon, delta, events)
 
 

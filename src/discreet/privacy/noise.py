@@ -66,7 +66,7 @@ def discrete_gaussian(sums: IntArray, sigma: float) -> IntArray:
     charge_first()
     generator = _generator.get()
     if generator is not None:
-        return _rounded(sums, generator.normal(0.0, scale, sums.shape))
+        return _rounded(sums, generator.normal(scale=scale, size=sums.shape))
     return _exact("gaussian", sums, scale)
 
 
@@ -88,7 +88,7 @@ def discrete_laplace(sums: IntArray, scale: float) -> IntArray:
     charge_first()
     generator = _generator.get()
     if generator is not None:
-        return _rounded(sums, generator.laplace(0.0, scale, sums.shape))
+        return _rounded(sums, generator.laplace(scale=scale, size=sums.shape))
     return _exact("laplace", sums, scale)
 
 
@@ -111,7 +111,7 @@ def published_gaussian(size: int | tuple[int, ...], sd: float) -> NDArray[np.flo
     charge_first()
     generator = _generator.get()
     # Fresh entropy of the operating system: nobody can ask for these numbers again.
-    return (generator if generator is not None else np.random.default_rng()).normal(0.0, sd, size)
+    return (generator if generator is not None else np.random.default_rng()).normal(scale=sd, size=size)
 
 
 def published_laplace(size: int | tuple[int, ...], scale: float) -> NDArray[np.float64]:
@@ -128,7 +128,7 @@ def published_laplace(size: int | tuple[int, ...], scale: float) -> NDArray[np.f
     -------
     None that is proved, as with `published_gaussian`.
     """
-    return _published(scale).laplace(0.0, scale, size)
+    return _published(scale).laplace(scale=scale, size=size)
 
 
 def published_gamma(size: int, scale: float) -> NDArray[np.float64]:
@@ -139,7 +139,7 @@ def published_gamma(size: int, scale: float) -> NDArray[np.float64]:
     None that is proved, as with `published_gaussian`.
     """
     generator = _published(scale)
-    direction = generator.normal(0.0, 1.0, size)
+    direction = generator.normal(size=size)
     length = float(np.sqrt(direction @ direction))
     return direction * (generator.gamma(size, scale) / length) if length else direction
 

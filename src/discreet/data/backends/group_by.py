@@ -40,7 +40,7 @@ def compile_rows(columns: Columns, partition: Partition | None, dialect: Dialect
         given = dialect.number(columns.propensity)
         low, high = (dialect.constant(end) for end in bounds.propensity)
         inside = [dialect.finite(given), dialect.compare(">=", given, low), dialect.compare("<=", given, high)]
-        checks += inside
+        checks.extend(inside)
         # NULL elsewhere: some engines refuse to divide by zero, in words that say nothing of probabilities.
         e = dialect.choose([(dialect.every(inside), given)])
     if (check := dialect.usable(columns.outcome)) is not None:
@@ -160,11 +160,11 @@ def encoded(y: T, spec: Range, dialect: Dialect[T]) -> T:
     apart = inside if spec.middle == 0.0 else dialect.arithmetic("-", inside, dialect.constant(spec.middle))
     # A power of two: the same bits, and most engines divide slowly.
     sign, by = ("*", 1.0 / half) if math.frexp(half)[0] == 0.5 and math.isfinite(1.0 / half) else ("/", half)
-    # No number is nearer to the middle than this without being it.
-    scaled, last = dialect.arithmetic(sign, apart, dialect.constant(by)), vanishing(sign, by)
-    if dialect.raises and abs(spec.middle) * 2.0**-54 <= last:
-        # Clipping changes nothing that near to a middle of zero: the outcome as it is takes less time to compare.
-        scaled = _or_zero(y if spec.middle == 0.0 and last < half else apart, last, scaled, dialect)
+    scaled = dialect.arithmetic(sign, apart, dialect.constant(by))
+    if dialect.raises and spec.middle == 0.0:
+        # Around any other middle floats are too far apart for a difference to vanish. Clipping changes nothing that
+        # near to zero: the outcome as it is takes less time to compare.
+        scaled = _or_zero(y, vanishing(sign, by), scaled, dialect)
     # Rounding keeps order: if the ends stay inside, so does everything between them.
     if (spec.high - spec.middle) / half <= 1.0 and (spec.low - spec.middle) / half >= -1.0:
         return scaled

@@ -205,6 +205,9 @@ def _checksum(chunk: Chunk) -> int:
         # Wraps around, on purpose; rows are mixed one by one, so that it matters what stands beside what.
         mixed += np.right_shift(np.ascontiguousarray(column).view(np.uint64), _SEVEN, out=term)
         mixed *= _ODD
+    # Twice: after one step the signs of two rows, which are their first bits, would change sums that may cancel.
+    mixed ^= mixed >> np.uint64(32)
+    mixed *= _ODD
     mixed ^= mixed >> np.uint64(29)
     return int(mixed.sum(dtype=np.uint64))
 

@@ -28,7 +28,7 @@ class SampleSplit(NamedTuple):
             return rows
         assert isinstance(rows, Chunk)
         middle = len(rows.t) // 2
-        return cls(take(rows, slice(0, middle)), take(rows, slice(middle, None)))
+        return cls(take(rows, slice(middle)), take(rows, slice(middle, None)))
 
     @classmethod
     def by_hash(
