@@ -19,6 +19,10 @@ Kind = Literal["arms", "signed"]
 # and the fewest and the most parts that it makes.
 _NOISE = 0.04
 FEWEST, MOST = 3, 12
+# Released moments may be wrong by this many standard deviations of their noise, in the direction that widens intervals.
+_ALLOWED = 1.0
+# Events that are counted in where variances are worked out, as Agresti and Coull (1998) do for 95 % intervals: z^2 / 2.
+_UNSEEN = 2.0
 
 
 class OutcomeMoments(NamedTuple):
@@ -31,16 +35,21 @@ class OutcomeMoments(NamedTuple):
 
     @property
     def variance(self) -> float:
-        """Variance of the outcome; never less than the noise leaves open."""
+        """Variance of all outcomes; never less than the noise leaves open."""
         return float(np.clip(self.square - self.mean**2, max(self.noise, 1e-6), 1.0))
 
 
 class Means(NamedTuple):
-    """Means of arms, or effects, by segment (rows) with their variances, and numbers of records."""
+    """Means of arms, or effects, by segment (rows) with their variances, and numbers of records.
+
+    ``peaked`` is the part of each segment's variance that is one Laplace variable's, if all noise that is Laplace noise
+    is written as one such variable and a normal one with the same variance and kurtosis.
+    """
 
     value: Float
     variance: Float
     counts: Float
+    peaked: Float
 
 
 def parts_for(n: float, noise_sd: float) -> int:
@@ -109,23 +118,54 @@ class Table(NamedTuple):
         return np.asarray((self.sum_sd**2 + (self.means * self.count_sd) ** 2) / self.known**2)
 
     @property
+    def ends(self) -> Float:
+        """How far the means are from the nearer end of the outcome's range: 1 in its middle, 0 at its ends."""
+        return np.asarray(1.0 - np.abs(self.means))
+
+    @property
     def _least(self) -> float:
         return max(1.0, 2 * self.count_sd)
 
 
-def arm_means(table: Table, moments: OutcomeMoments, bounds: Bounds, weighted: bool) -> Means:
+def arm_means(table: Table, moments: OutcomeMoments, bounds: Bounds, weighted: bool, pure: bool) -> Means:
     """Means of both arms."""
     value = table.means
     # Weights are at most one, so that their squares add up to no more than they do.
-    variance = table.variance + np.minimum(moments.variance, 1.0 - np.minimum(value**2, 0.99)) / table.known
+    variance = table.variance + _outcome_variance(table, moments) / table.known
     low, high = bounds.propensity
     counts = (table.known / [1 - high, low]).mean(axis=1) if weighted else table.known.sum(axis=1)
-    return Means(value, np.where(table.lost, np.maximum(variance, 1.0), variance), counts)
+    # Of the two numbers of a pair, one moves a mean by (1 - mean) / count, the other by (1 + mean) / count.
+    each = (1.0 + np.stack([value, -value])) ** 2 * table.count_sd**2 / 2 / table.known**2
+    peaked = pure * np.sqrt((each**2).sum(axis=(0, 2)))
+    return Means(value, np.where(table.lost, np.maximum(variance, 1.0), variance), counts, peaked)
 
 
-def signed_effects(table: Table, moments: OutcomeMoments, propensity: float) -> Means:
+def signed_effects(table: Table, moments: OutcomeMoments, propensity: float, pure: bool) -> Means:
     """Effects of segments whose arms share a sum."""
     scale = min(propensity, 1 - propensity)
-    sampling = max(moments.square, moments.variance) / (propensity * (1 - propensity) * table.known)
-    variance = table.variance / scale**2 + sampling
-    return Means(table.means / scale, np.where(table.lost, np.maximum(variance, 4.0), variance), table.known[:, 0])
+    square = min(moments.square + _ALLOWED * moments.noise, 1.0)
+    variance = table.variance / scale**2 + square / (propensity * (1 - propensity) * table.known)
+    each = np.stack([np.full_like(table.means, table.sum_sd), table.means * table.count_sd]) / table.known / scale
+    peaked = pure * np.sqrt((each**4).sum(axis=(0, 2)))
+    return Means(table.means / scale, np.where(table.lost, np.maximum(variance, 4.0), variance), table.known[:, 0], peaked)
+
+
+def _outcome_variance(table: Table, moments: OutcomeMoments) -> Float:
+    """Variance of the outcome in each segment and arm: no less than that of all, and larger where its mean makes it so.
+
+    A mean m of outcomes between -1 and 1 allows a variance of 1 - m^2, which those at the ends have. The share of it
+    that all records have is taken for that of each segment, as quasi-likelihoods do: with events that are ten times
+    as frequent, a segment has about ten times the variance.
+    """
+    weight = table.known / table.known.sum()
+    # Noise and sampling make squares of means larger than they are; of the latter, no more is subtracted than is sure.
+    squares = float((weight * np.maximum(table.means**2 - table.variance, 0.0)).sum())
+    unsure = 2 * float(np.sqrt((weight**2 * table.means**2 * table.variance).sum()))
+    squares = max(squares - _ALLOWED * unsure, 0.0)
+    all_ = float(np.clip(moments.square + _ALLOWED * moments.noise - squares, 1e-6, 1.0 - squares))
+    share = all_ / (1.0 - squares)
+    # In numbers of events: as many as noise leaves, and a few that nobody has seen.
+    unseen = 2 * share * _UNSEEN / table.known
+    end = np.minimum(table.ends + unseen, 1.0)
+    most = end * (2.0 - end)
+    return np.asarray(np.minimum(np.maximum(all_, share * most), most))

@@ -17,6 +17,7 @@ from discreet.data.clusters import Clusters, partition_from
 from discreet.data.frames import encoded
 from discreet.data.partition import Partition
 from discreet.exceptions import InvalidInput
+from discreet.postprocessing.segment_intervals import Own, assisted, each_level
 from discreet.postprocessing.segment_means import Kind, Means, OutcomeMoments, Table, arm_means, signed_effects
 from discreet.postprocessing.segment_smoothing import Factor, Posterior, posterior
 from discreet.privacy.guarantee import Guarantee
@@ -117,11 +118,12 @@ class UpliftRelease:
             Factor(len(ends) - 1, ends) if ends is not None else Factor(count)
             for ends, count in zip(self.partition.ends(), _counts(self.partition), strict=True)
         )
+        pure = self.guarantee.delta == 0
         if self.kind == "arms":
-            means = arm_means(self.noisy, self.outcome_moments, self.bounds, self.weighted)
+            means = arm_means(self.noisy, self.outcome_moments, self.bounds, self.weighted, pure)
         else:
             assert self.propensity is not None
-            means = signed_effects(self.noisy, self.outcome_moments, self.propensity)
+            means = signed_effects(self.noisy, self.outcome_moments, self.propensity, pure)
         object.__setattr__(self, "_factors", factors)
         object.__setattr__(self, "_means", means)
         object.__setattr__(self, "_smoothed", [])
@@ -159,9 +161,18 @@ class UpliftRelease:
         """About how many records each segment has, no fewer than noise allows to say."""
         return self._means.counts
 
-    def interval(self, alpha: float = 0.05) -> tuple[Float, Float]:
-        """Intervals for the effects of the segments."""
-        return self._around(self.effects, np.sqrt(np.diag(self._posterior.covariance)), alpha)
+    def interval(self, alpha: float = 0.05, simultaneous: bool = False) -> tuple[Float, Float]:
+        """Intervals for the effects of the segments: for each of them, or for all at once."""
+        check_alpha(alpha)
+        if not isinstance(simultaneous, bool):
+            raise InvalidInput("simultaneous must be True or False: whether intervals cover all segments at once.")
+        each = each_level(alpha, self.partition.count) if simultaneous else alpha
+        value, variance = self._means.value, self._means.variance
+        own = Own(value[:, -1] - (value[:, 0] if self.kind == "arms" else 0.0), variance.sum(axis=1), self._means.peaked)
+        ends = assisted(own, self._posterior.mean, np.diag(self._posterior.covariance), each)
+        # An interval that does not hold the effect beside it would puzzle; and no effect can exceed the outcome's range.
+        low, high = np.minimum(ends[0], self._posterior.mean), np.maximum(ends[1], self._posterior.mean)
+        return self._unit * np.maximum(low, -2.0), self._unit * np.minimum(high, 2.0)
 
     def difference_sd(self, one: int, other: int) -> float:
         """Standard deviation of the difference of two segments' effects."""
@@ -177,9 +188,13 @@ class UpliftRelease:
         return np.asarray(self._unit * (smooth + self._posterior.rough.ravel()[self.partition.cells(x)]))
 
     def effect_interval(self, X: Any, alpha: float = 0.05) -> tuple[Float, Float]:
-        """Intervals for the effects of any records."""
-        sd = np.sqrt(self._interpolated(encoded(X, self.bounds), self._posterior.variance))
-        return self._around(self.effect(X), sd, alpha)
+        """Intervals for the effects of any records: that of their segment, wider where the effect is less well known."""
+        x, effect = encoded(X, self.bounds), self.effect(X)
+        cells, (low, high) = self.partition.cells(x), self.interval(alpha)
+        sd = np.sqrt(self._interpolated(x, self._posterior.variance) / np.diag(self._posterior.covariance)[cells])
+        most = self.bounds.outcome_width
+        below, above = sd * (self.effects - low)[cells], sd * (high - self.effects)[cells]
+        return np.maximum(effect - below, -most), np.minimum(effect + above, most)
 
     def effect_with_interval(self, X: Any, alpha: float = 0.05) -> tuple[Float, Float, Float]:
         """Effect and interval for each row of X."""
@@ -344,8 +359,7 @@ class UpliftRelease:
         return np.asarray(self.counts / self.counts.sum())
 
     def _around(self, centre: Float, sd: Float, alpha: float) -> tuple[Float, Float]:
-        if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < 1:
-            raise InvalidInput("alpha must lie between 0 and 1; 0.05 asks for a 95 % interval.")
+        check_alpha(alpha)
         half = -float(ndtri(alpha / 2)) * _WIDER * self._unit * sd
         # No effect can exceed the outcome's range.
         most = self.bounds.outcome_width
@@ -373,6 +387,12 @@ class UpliftRelease:
 
 def _table(counts: Any, sums: Any, count_sd: Any, sum_sd: Any) -> Table:
     return Table(np.array(counts, dtype=float), np.array(sums, dtype=float), float(count_sd), float(sum_sd))
+
+
+def check_alpha(alpha: float) -> None:
+    """Refuse what is no probability."""
+    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < 1:
+        raise InvalidInput("alpha must lie between 0 and 1; 0.05 asks for a 95 % interval.")
 
 
 def _level(alpha: float) -> str:
