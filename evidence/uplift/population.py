@@ -112,7 +112,7 @@ def random_trial(number: int) -> RandomTrial:
     if design in ("by segment", "weighted"):
         chance = np.clip(overall + rng.uniform(-0.15, 0.15, segments), 0.08, 0.92)
     segment = rng.choice(segments, n, p=share)
-    t = (rng.random(n) < chance[segment]) * 1.0
+    t = (rng.random(n) < chance[segment]).astype(np.float64)
     y = outcome.draw(rng, control[segment] + t * gain[segment])
     means, variances = zip(*(moments(outcome, eta) for eta in (control, control + gain)), strict=True)
     numbers = np.maximum(np.stack([np.bincount(segment[t == arm], minlength=segments) for arm in (0, 1)]), 1)

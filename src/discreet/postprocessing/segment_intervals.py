@@ -19,43 +19,63 @@ from discreet.data._arrays import Float
 _STEPS = 60
 # A part of the variance that is smaller than this, and of Laplace noise, changes no quantile that anybody prints.
 _LEAST_PEAKED = 1e-3
-# What other segments say is never taken to be surer than this, in own standard deviations: ends of intervals would
-# stretch further towards it than narrower ones are worth.
-_SUREST = 0.25
+# Other segments are never surer than this part of a segment's own variance: rounding.
+_SUREST = 1e-6
 
 
 class Own(NamedTuple):
-    """What each segment says by itself: its effect, the variance of that, and which part of it is a Laplace variable's.
+    """What each segment says by itself. Errors of different segments are independent.
 
-    Errors of different segments are independent.
+    Parameters
+    ----------
+    value
+        The segment's effect, not smoothed.
+    variance
+        That of its error.
+    peaked
+        How much of the variance is one Laplace variable's, if all Laplace noise is written as one such variable and a
+        normal one, with its variance and its kurtosis.
+    unseen
+        What one event more, at the rarer end of the outcome, would add to the variance.
     """
 
     value: Float
     variance: Float
     peaked: Float
+    unseen: Float
 
 
 def assisted(own: Own, mean: Float, variance: Float, alpha: float) -> tuple[Float, Float]:
-    """An interval at level ``1 - alpha`` for each segment.
+    """An interval at level ``1 - alpha`` for each segment, by its own effect and what all others say of it."""
+    normal = -float(ndtri(alpha / 2))
+    # As many events more as Agresti and Coull (1998) add at this level.
+    sd = np.sqrt(own.variance + normal**2 / 2 * own.unseen) * quantile(own, alpha) / normal
+    # In units of the standard deviation: how sure the others are, and how strongly they pull.
+    weight = sd**2 / np.maximum(variance, _SUREST * own.variance)
+    pull = weight * (mean - own.value) / sd
+    return own.value - sd * _reach(-pull, weight, alpha), own.value + sd * _reach(pull, weight, alpha)
+
+
+def without_own(value: Float, variance: Float, means: Float, variances: Float, evidence: Float) -> tuple[Float, Float]:
+    """Mean and variance of each segment's effect if its own observation is left out.
 
     Parameters
     ----------
-    own
-        Effects that are not smoothed.
-    mean, variance
-        Of the same effects, given the whole table.
-    alpha
-        Probability not to cover.
+    value, variance
+        The segments' own effects.
+    means, variances
+        Of the effects given all observations, a row for each process.
+    evidence
+        Logarithm of each process's weight. A segment must not choose among processes by which it is judged.
     """
-    # What is left of the posterior when the segment itself is taken out: exact for one Gaussian process.
-    precision = np.maximum(1.0 / variance - 1.0 / own.variance, 0.0)
-    lean = np.where(precision > 0, (mean - own.value) / variance, 0.0)
-    limit = 1.0 / (_SUREST**2 * own.variance)
-    shrunk = np.minimum(1.0, limit / np.maximum(precision, 1e-300))
-    sd = np.sqrt(own.variance) * quantile(own, alpha) / -ndtri(alpha / 2)
-    # In units of the standard deviation: how strongly the prior pulls, and its precision.
-    pull, weight = lean * shrunk * sd, precision * shrunk * sd**2
-    return own.value - sd * _reach(-pull, weight, alpha), own.value + sd * _reach(pull, weight, alpha)
+    precision = np.maximum(1.0 / np.maximum(variances, 1e-300) - 1.0 / variance, 1e-6 / variance)
+    away = (means - value) / variances / precision
+    predicted = 1.0 / precision + variance
+    logs = evidence[:, None] + (np.log(predicted) + away**2 / predicted) / 2
+    share = np.exp(logs - logs.max(axis=0))
+    share /= share.sum(axis=0)
+    mean = (share * away).sum(axis=0)
+    return value + mean, (share * (1.0 / precision + (away - mean) ** 2)).sum(axis=0)
 
 
 def each_level(alpha: float, segments: int) -> float:
@@ -72,7 +92,7 @@ def quantile(own: Own, alpha: float) -> Float:
         middle = (low + high) / 2
         more = _beyond(middle, normal, rate) > alpha / 2
         low, high = np.where(more, middle, low), np.where(more, high, middle)
-    return np.where(part > _LEAST_PEAKED, high, -ndtri(alpha / 2))
+    return np.asarray(np.where(part > _LEAST_PEAKED, high, -ndtri(alpha / 2)))
 
 
 def _reach(pull: Float, weight: Float, alpha: float) -> Float:
@@ -88,7 +108,7 @@ def _reach(pull: Float, weight: Float, alpha: float) -> Float:
         middle = (-w - ndtri(np.maximum(alpha - ndtr(-w), 0.0))) / 2
         more = middle > weight * w - pull
         low, high = np.where(more, w, low), np.where(more, high, w)
-    return high
+    return np.asarray(high)
 
 
 def _beyond(x: Float, normal: Float, rate: Float) -> Float:
