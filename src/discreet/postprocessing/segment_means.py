@@ -21,6 +21,7 @@ Kind = Literal["arms", "signed"]
 _NOISE = 0.04
 FEWEST, MOST = 3, 12
 # Released moments may be wrong by this many standard deviations of their noise, in the direction that widens intervals.
+# Searched from 0 to 2 on trials 0 to 440 of evidence.uplift.population, where it moved coverage by 0.002.
 _ALLOWED = 1.0
 
 

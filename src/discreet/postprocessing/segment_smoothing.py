@@ -156,7 +156,7 @@ def posterior(factors: tuple[Factor, ...], means: Float, variances: Float) -> Po
     weight = np.exp(np.array([fit.evidence for fit in fits]) - max(fit.evidence for fit in fits))
     smooth, rough, second = np.zeros(len(cell)), np.zeros(len(means)), np.zeros(len(cell))
     mean, square, varies = np.zeros(len(means)), np.zeros((len(means), len(means))), 0.0
-    each = []
+    every: tuple[list[Float], list[Float]] = [], []
     for share, fit in zip(weight / weight.sum(), fits, strict=True):
         found, covariance, at_nodes, node_variance = fit.everywhere()
         if fit.kernel.smooth:
@@ -168,9 +168,10 @@ def posterior(factors: tuple[Factor, ...], means: Float, variances: Float) -> Po
         mean += share * found
         square += share * (covariance + np.outer(found, found))
         varies += share * fit.size
-        each.append((found, np.diag(covariance)))
-    value = means[:, -1] - (means[:, 0] if means.shape[1] == 2 else 0.0)
-    others_mean, others_variance = without_own(value, variances.sum(axis=1), *np.stack(each, axis=1), np.log(weight))
+        every[0].append(found)
+        every[1].append(np.diag(covariance))
+    own = means[:, -1] - (means[:, 0] if means.shape[1] == 2 else 0.0), variances.sum(axis=1)
+    others_mean, others_variance = without_own(*own, np.stack(every[0]), np.stack(every[1]), np.log(weight))
     return Posterior(
         smooth=smooth.reshape(node_shape),
         rough=rough.reshape(shape),
