@@ -75,7 +75,7 @@ def test_intervals_of_an_estimate_that_is_right_cover_and_of_a_wrong_one_do_not(
 
 
 def test_the_segment_that_differs_is_covered_and_so_are_all_at_once():
-    # Posterior intervals held this segment in four of ten replications, and all eight at once in as many.
+    # Posterior intervals hold this segment in fewer than six of ten replications, and all eight at once in as many.
     drawn = [designs.drawn("5 % events, one segment differs, 15 % treated", 9_000 + k) for k in range(40)]
     held = np.mean([one.held for one in drawn], axis=0)
     assert held.mean() > 0.92
