@@ -184,22 +184,21 @@ class UpliftRelease:
 
     def difference_sd(self, one: int, other: int) -> float:
         """Standard deviation of the difference of two segments' effects."""
-        apart = np.zeros(self.partition.count)
-        apart[one] += 1.0
-        apart[other] -= 1.0
+        apart = np.eye(self.partition.count)[one] - np.eye(self.partition.count)[other]
         return self._unit * float(np.sqrt(max(float(apart @ self._covariance @ apart), 0.0)))
 
     def effect(self, X: Any) -> Float:
         """Effects of any records by their covariates, as often as you like."""
         x = encoded(X, self.bounds)
-        smooth = self._interpolated(x, self._posterior.smooth)
+        smooth = interpolated(self._factors, self.partition.places(x), self._posterior.smooth)
         return np.asarray(self._unit * (smooth + self._posterior.rough.ravel()[self.partition.cells(x)]))
 
     def effect_interval(self, X: Any, alpha: float = 0.05) -> tuple[Float, Float]:
         """Intervals for the effects of any records: their segment's, wider where the effect is less well known."""
         x, effect = encoded(X, self.bounds), self.effect(X)
         cells, (low, high) = self.partition.cells(x), self.interval(alpha)
-        sd = np.sqrt(self._interpolated(x, self._posterior.variance) / np.diag(self._posterior.covariance)[cells])
+        variance = interpolated(self._factors, self.partition.places(x), self._posterior.variance)
+        sd = np.sqrt(variance / np.diag(self._posterior.covariance)[cells])
         most = self.bounds.outcome_width
         below, above = sd * (self.effects - low)[cells], sd * (high - self.effects)[cells]
         return np.maximum(effect - below, -most), np.minimum(effect + above, most)
@@ -376,9 +375,6 @@ class UpliftRelease:
         # No effect can exceed the outcome's range.
         most = self.bounds.outcome_width
         return np.maximum(centre - half, -most), np.minimum(centre + half, most)
-
-    def _interpolated(self, x: Float, nodes: Float) -> Float:
-        return interpolated(self._factors, self.partition.places(x), nodes)
 
 
 def _table(counts: Any, sums: Any, count_sd: Any, sum_sd: Any) -> Table:
