@@ -12,6 +12,7 @@ import numpy as np
 
 import discreet
 from evidence.average.report import grid
+from evidence.uplift.coverage import Coverage
 from evidence.uplift.runs import (
     ADUM_CELLS,
     ALPHA,
@@ -51,21 +52,23 @@ class Found:
 Rows = list[list[str]]
 
 
-def page(found: Found, runs: dict[str, int], seconds: float) -> str:
+def page(found: Found, coverage: Coverage, runs: dict[str, int], seconds: float) -> str:
     """The page, in Markdown."""
     rows, aims = _errors(found)
     ranks, more = _rankings(found) if runs["ranking"] else ([], [])
-    aims += more
+    aims += more + coverage.aims()
     reached = sum(aim[-1] == "reached" for aim in aims)
     parts = [
         "# Uplift: effects by segment",
         f"Written by `python -m evidence.uplift` on {date.today().isoformat()} in {seconds:.0f} seconds; do not edit. Studies: "
         f"{runs['generator']} of the generator, {runs['shapes']} of each other shape, {runs['ranking']} splits of each "
         f"trial; seeds from {STUDY_SEED:,} on, noise from {NOISE_SEED:,} on. discreet {discreet.__version__}, Python "
-        f"{platform.python_version()}. Every number of every replication is in `uplift.csv`.",
+        f"{platform.python_version()}. Every number of every replication is in `uplift.csv`, that of every random trial in "
+        "`uplift-population.csv`.",
         "## Aims",
         f"{reached} of {len(aims)} reached.",
         grid(["aim", "wanted", "figure", ""], aims),
+        *coverage.sections(),
         *_on_the_generator(found, rows),
         *_on_other_shapes(found),
         *(_in_trials(ranks) if ranks else ()),

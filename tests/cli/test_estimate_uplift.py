@@ -48,6 +48,14 @@ def test_the_file_alone_answers_and_becomes_a_page(published, tmp_path):
     assert "<title>Mine</title>" in (tmp_path / "again.html").read_text()
 
 
+def test_intervals_can_be_asked_for_that_cover_all_segments_at_once(here):
+    result = run("uplift", "study.parquet", *GIVEN, *BY, "--alpha", "0.2", "--simultaneous")
+    assert result.exit_code == 0, result.output
+    assert "segments at once" in plain(result.stdout)
+    refused_ = run("ate", "study.parquet", *GIVEN, "--delta", "1e-6", "--simultaneous")
+    assert refused_.exit_code != 0
+
+
 def test_segments_can_be_found_privately(here):
     result = run("uplift", "study.csv", *GIVEN, "--clusters", "3", "--delta", "1e-6", "--neighbours", "add-remove")
     assert result.exit_code == 0, result.output

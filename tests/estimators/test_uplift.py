@@ -147,6 +147,39 @@ def test_the_table_the_curve_and_the_average_agree(fitted):
     assert (curve.low[-1], curve.high[-1]) == pytest.approx((low, high))
 
 
+def test_simultaneous_intervals_contain_those_of_each_segment(fitted):
+    each, at_once = pd.DataFrame(fitted.table(0.1)), pd.DataFrame(fitted.table(0.1, simultaneous=True))
+    assert list(each) == list(at_once)
+    assert (at_once.low < each.low).all()
+    assert (each.high < at_once.high).all()
+    assert (each.effect == at_once.effect).all()
+    # Of one segment, all at once is that one.
+    with seeded_noise(0):
+        single = fit(by={0: 1})
+    assert single.table()[0] == pytest.approx(single.table(simultaneous=True)[0])
+    head, lines = fitted.release_.shown(0.1, simultaneous=True)
+    assert head[2] == "90 % interval, segments at once"
+    assert lines[-1] == fitted.release_.shown(0.1)[1][-1]
+
+
+@pytest.mark.parametrize("wrong", [1, None, "yes", np.True_])
+def test_simultaneous_is_true_or_false(fitted, wrong):
+    with pytest.raises(InvalidInput, match="simultaneous must be True or False: say whether"):
+        fitted.table(simultaneous=wrong)
+
+
+def test_records_of_levels_have_the_intervals_of_their_segments():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.uniform(0, 10, 3_000), "sex": rng.choice(["f", "m"], 3_000)})
+    t = rng.integers(0, 2, 3_000)
+    with seeded_noise(0):
+        fitted = Uplift(epsilon=2.0, bounds=NAMED, by={"sex": "levels"}).fit(t * 0.5, t, X=frame)
+    low, high = fitted.effect_interval(frame.iloc[:20], alpha=0.2)
+    rows = {row["segment"]: row for row in fitted.table(0.2)}
+    for sex, first, last in zip(frame.sex[:20], low, high, strict=True):
+        assert (first, last) == pytest.approx((rows[f"sex {sex}"]["low"], rows[f"sex {sex}"]["high"]))
+
+
 def test_targeting_takes_the_largest_effects_and_no_more_than_allowed(fitted):
     chosen, effect = fitted.targeting(STUDY.X, 0.25), fitted.effect(STUDY.X)
     assert chosen.sum() == STUDY.n // 4

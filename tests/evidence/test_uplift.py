@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 
 from discreet import Uplift
+from discreet.data.frames import encoded
 from discreet.datasets import adum
 from discreet.testing import seeded_noise
+from evidence.uplift import designs, population, runs
 from evidence.uplift import page as pages
-from evidence.uplift import runs
+from evidence.uplift.coverage import Coverage, Trial
+
+NOTHING = Coverage({}, [])
 
 
 def made_up(ratio, auuc):
@@ -37,7 +41,7 @@ def made_up(ratio, auuc):
 
 
 def aims(found):
-    page = pages.page(found, {"generator": 2, "shapes": 2, "ranking": 2}, 1.0)
+    page = pages.page(found, NOTHING, {"generator": 2, "shapes": 2, "ranking": 2}, 1.0)
     return [line for line in page.splitlines() if line.endswith("reached |") or line.endswith("reached** |")]
 
 
@@ -53,7 +57,7 @@ def test_errors_are_judged_beside_the_best_rival_and_rankings_beside_the_best_le
 
 
 def test_what_is_gained_over_a_random_ranking_is_measured_from_it():
-    page = pages.page(made_up(0.3, 0.75), {"generator": 2, "shapes": 2, "ranking": 2}, 1.0)
+    page = pages.page(made_up(0.3, 0.75), NOTHING, {"generator": 2, "shapes": 2, "ranking": 2}, 1.0)
     (line,) = [line for line in page.splitlines() if line.startswith("| women's e-mail | Uplift, add-remove")]
     assert line.endswith("| 0.750 | 0.50 |")
 
@@ -68,3 +72,50 @@ def test_intervals_of_an_estimate_that_is_right_cover_and_of_a_wrong_one_do_not(
         assert right[measure] > 0.6
         assert wrong[measure] == 0.0
     assert right["width"] == pytest.approx(wrong["width"])
+
+
+def test_the_segment_that_differs_is_covered_and_so_are_all_at_once():
+    # Posterior intervals hold this segment in fewer than six of ten replications, and all eight at once in as many.
+    drawn = [designs.drawn("5 % events, one segment differs, 15 % treated", 9_000 + k) for k in range(40)]
+    held = np.mean([one.held for one in drawn], axis=0)
+    assert held.mean() > 0.92
+    assert held.min() > 0.75
+    assert np.mean([one.all_held for one in drawn]) > 0.85
+    # No interval is so wide that it holds whatever it likes.
+    assert np.mean([one.width for one in drawn]) < 1.3
+
+
+def test_a_random_trial_is_the_same_for_ever_and_its_truth_is_that_of_its_records():
+    trials = [population.random_trial(number) for number in range(4)]
+    again = population.random_trial(3)
+    assert trials[3].facts == again.facts
+    np.testing.assert_array_equal(trials[3].y, again.y)
+    for trial in trials:
+        low, high = trial.given["bounds"].outcome
+        assert low <= trial.y.min() <= trial.y.max() <= high
+        release = population.fitted(trial)
+        assert release.partition.count == trial.facts.segments == len(trial.truth)
+        cells = release.partition.cells(encoded(trial.x, release.bounds))
+        arms = [np.bincount(cells[trial.t == a], trial.y[trial.t == a], len(trial.truth)) for a in (0, 1)]
+        numbers = [np.maximum(np.bincount(cells[trial.t == a], minlength=len(trial.truth)), 1) for a in (0, 1)]
+        apart = (arms[1] / numbers[1] - arms[0] / numbers[0] - trial.truth) / np.maximum(trial.open_sd, 1e-12)
+        assert np.abs(apart[np.min(numbers, axis=0) > 200]).max(initial=0.0) < 4.5
+
+
+def test_coverage_is_counted_by_kind_and_a_miss_is_printed_as_a_miss(tmp_path):
+    facts = population.random_trial(0).facts
+    good = population.Measured(1.0, 1.0, 1.0, 1.0, 2.0, 1.0)
+    trials = [Trial(facts, good), Trial(facts, good._replace(held=0.5, all_held=0.0))]
+    seen = Coverage({"a": [designs.Drawn((True, False), True, True, 1.0, 0.1)]}, trials)
+    assert [row[2:] for row in seen.aims()] == [
+        ["0.500", "**not reached**"],
+        ["0.000", "**not reached**"],
+        ["1.000", "reached"],
+        ["0.750", "**not reached**"],
+        ["0.500", "**not reached**"],
+    ]
+    text = "\n".join(seen.sections())
+    assert "| a | 0.500 | 0.000 | 1.000 | 1.000 | 1.00 | 0.1000 |" in text
+    assert f"| outcome: {facts.outcome} | 2 | 0.750 | 1.000 | 0.500 | 1.000 | 2.00 |" in text
+    seen.write(tmp_path / "trials.csv")
+    assert (tmp_path / "trials.csv").read_text().count("\n") == 3

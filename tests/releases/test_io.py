@@ -77,6 +77,13 @@ def test_a_file_of_any_kind_and_version_is_read_and_gives_its_numbers(path, tmp_
     assert release.guarantee == discreet.load(tmp_path / "again.json").guarantee
 
 
+@pytest.mark.parametrize("path", [path for path in FILES if "uplift" in path.name], ids=lambda path: path.name)
+def test_segments_of_any_version_answer_for_each_and_for_all_at_once(path):
+    release = discreet.load(path)
+    for row, wider in zip(release.table(), release.table(simultaneous=True), strict=True):
+        assert wider["low"] <= row["low"] < row["effect"] < row["high"] <= wider["high"]
+
+
 def test_every_kind_has_a_file_of_every_version():
     wanted = {(name, v) for name, kind in io.REGISTRY.items() for v in range(1, kind.version + 1)}
     assert {version_of(path) for path in FILES} == wanted

@@ -25,6 +25,9 @@ BoundsFile = Annotated[
     Path, typer.Option("--bounds", help="Bounds file (TOML): write one with 'discreet bounds init'.")
 ]
 Alpha = Annotated[float, typer.Option(help="The interval covers with probability 1 - alpha.")]
+Simultaneous = Annotated[
+    bool, typer.Option("--simultaneous", help="Show intervals that cover all segments at once, not each by itself.")
+]
 Relation = Annotated[Neighbours, typer.Option(help="Which data sets must be indistinguishable.")]
 LedgerAt = Annotated[
     str | None,

@@ -15,6 +15,7 @@ from discreet.cli._console import (
     LedgerAt,
     MaxRows,
     SampleBy,
+    Simultaneous,
     Stratum,
     UnitColumn,
     Where,
@@ -92,6 +93,8 @@ def _parameters(entry: Entry) -> Iterator[Parameter]:
             yield _optional(name, annotation)
     if entry.level:
         yield _optional("alpha", Alpha, _ALPHA)
+    if entry.simultaneous:
+        yield _optional("simultaneous", Simultaneous, False)
     for name, annotation in (_PLACE | _WRITTEN | _PAID).items():
         yield _optional(name, annotation)
 
@@ -118,7 +121,7 @@ def _estimate(entry: Entry, asked: dict[str, Any]) -> None:
         estimator.fit_table(records, progress=show_progress, **options, **paid)
     release: AnyRelease = estimator.release_
     # Shown first: should writing fail, what was paid for is not lost.
-    _show(release, alpha)
+    _show(release, alpha, {"simultaneous": asked["simultaneous"]} if entry.simultaneous else {})
     if out is not None:
         with writing(out):
             release.save(out)
@@ -145,8 +148,8 @@ def _made(entry: Entry, asked: dict[str, Any]) -> Any:
     return entry.load()(epsilon=asked["epsilon"], bounds=public, **arguments)
 
 
-def _show(release: "AnyRelease", alpha: float) -> None:
-    shown = release.display(alpha)
+def _show(release: "AnyRelease", alpha: float, more: dict[str, Any]) -> None:
+    shown = release.display(alpha, **more)
     if shown.lines and not shown.head:
         _show_facts(release, shown)
         return

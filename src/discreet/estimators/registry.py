@@ -66,6 +66,8 @@ class Entry:
         Whether the command line has a command for it.
     level
         Whether the command takes the level of intervals.
+    simultaneous
+        Whether the command can ask for intervals that cover all at once.
     samples
         Whether models of long tables can be fitted to a sample.
     title
@@ -92,6 +94,7 @@ class Entry:
     page_title: str = "Effect of {treatment} on {outcome}"
     command: bool = False
     level: bool = True
+    simultaneous: bool = False
     samples: bool = False
     title: str = ""
     planned_as: Planned | None = None
@@ -199,9 +202,10 @@ _ENTRIES = (
         arguments=_segments,
         page_title="Effect of {treatment} on {outcome}, by segment",
         command=True,
+        simultaneous=True,
         title="Effects by segment",
         planned_as="difference-in-means",
-        plan_note="The width is that of one segment if all are equally large, before smoothing narrows it.",
+        plan_note="The width is that of one segment if all are equally large; the others narrow it a little.",
         answers=True,
         one_gate=True,
         audited=_FOUR_SEGMENTS,

@@ -69,10 +69,14 @@ class Uplift(TableFits[UpliftRelease], BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    Intervals are those of a Gaussian process with known noise and estimated sampling variance, averaged over a grid
-    of hyper-parameters and widened by a tenth. They are made to cover the effect of a segment, or of a record's
-    covariates, on average over segments. Where the effect jumps, within a segment or between neighbours by a few
-    standard errors, they cover less often. The evidence says how often they do.
+    Effects are smoothed; intervals of segments are not narrowed as if smoothing were right. Each is a test of the
+    segment's own arms that leans towards what the other segments suggest (Yu and Hoff, Biometrika 2018), so that it
+    covers as often where an effect jumps as where it does not. Sampling variances follow from the released means and
+    moments: with rare events, a segment with more of them has more variance, and a few events are allowed for that
+    nobody has seen. Laplace noise has its own quantiles. ``table(simultaneous=True)`` covers all segments at once.
+    Not covered for: variances that differ between arms or segments for other reasons than their means. Intervals for
+    a record's covariates cannot know where within a segment an effect jumps; those of the average and of the curve rest
+    on smoothing. The evidence says how often all of them cover.
 
     Privacy
     -------
@@ -121,9 +125,13 @@ class Uplift(TableFits[UpliftRelease], BaseEstimator):  # type: ignore[misc]
         """Intervals at level ``1 - alpha`` for the effects of any records: noise and sampling error together."""
         return self._released().effect_interval(X, alpha)
 
-    def table(self, alpha: float = 0.05) -> list[dict[str, Any]]:
-        """One row per segment: what it is, its effect with an interval, and its noisy numbers of records."""
-        return self._released().table(alpha)
+    def table(self, alpha: float = 0.05, simultaneous: bool = False) -> list[dict[str, Any]]:
+        """One row per segment: what it is, its effect with an interval, and its noisy numbers of records.
+
+        Each interval covers its segment's effect with probability ``1 - alpha``; if ``simultaneous``, all of them do at
+        once.
+        """
+        return self._released().table(alpha, simultaneous)
 
     def targeting(self, X: Any, fraction: float) -> Any:
         """Which rows to treat if only this share of them can be: those with the largest effects."""

@@ -12,6 +12,7 @@ import numpy as np
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.expressions import E, Formula, Y, by_arm, number
+from discreet.postprocessing.segment_intervals import Own
 
 Kind = Literal["arms", "signed"]
 
@@ -19,6 +20,9 @@ Kind = Literal["arms", "signed"]
 # and the fewest and the most parts that it makes.
 _NOISE = 0.04
 FEWEST, MOST = 3, 12
+# Released moments may be wrong by this many standard deviations of their noise, in the direction that widens intervals.
+# Searched from 0 to 2 on trials 0 to 440 of evidence.uplift.population, where it moved coverage by 0.002.
+_ALLOWED = 1.0
 
 
 class OutcomeMoments(NamedTuple):
@@ -31,16 +35,21 @@ class OutcomeMoments(NamedTuple):
 
     @property
     def variance(self) -> float:
-        """Variance of the outcome; never less than the noise leaves open."""
+        """Variance of all outcomes; never less than the noise leaves open."""
         return float(np.clip(self.square - self.mean**2, max(self.noise, 1e-6), 1.0))
 
 
 class Means(NamedTuple):
-    """Means of arms, or effects, by segment (rows) with their variances, and numbers of records."""
+    """Means of arms, or effects, by segment (rows) with their variances for smoothing, and numbers of records.
+
+    ``own`` is what intervals rest on. Its variances are not those of smoothing, which decide effects that stand in
+    published files.
+    """
 
     value: Float
     variance: Float
     counts: Float
+    own: Own
 
 
 def parts_for(n: float, noise_sd: float) -> int:
@@ -113,19 +122,61 @@ class Table(NamedTuple):
         return max(1.0, 2 * self.count_sd)
 
 
-def arm_means(table: Table, moments: OutcomeMoments, bounds: Bounds, weighted: bool) -> Means:
-    """Means of both arms."""
+def arm_means(table: Table, moments: OutcomeMoments, bounds: Bounds, weighted: bool, pure: bool) -> Means:
+    """Means of both arms; ``pure`` where noise is Laplace noise."""
     value = table.means
     # Weights are at most one, so that their squares add up to no more than they do.
-    variance = table.variance + np.minimum(moments.variance, 1.0 - np.minimum(value**2, 0.99)) / table.known
+    pooled = table.variance + np.minimum(moments.variance, 1.0 - np.minimum(value**2, 0.99)) / table.known
     low, high = bounds.propensity
     counts = (table.known / [1 - high, low]).mean(axis=1) if weighted else table.known.sum(axis=1)
-    return Means(value, np.where(table.lost, np.maximum(variance, 1.0), variance), counts)
+    sampling, unseen = _outcome_variance(table, moments)
+    variance = table.variance + sampling / table.known
+    # Of the two numbers of a pair, one moves a mean by (1 - mean) / count, the other by (1 + mean) / count.
+    each = (1.0 + np.stack([value, -value])) ** 2 * table.count_sd**2 / 2 / table.known**2
+    peaked = pure * np.sqrt((each**2).sum(axis=(0, 2)))
+    return _means(table, value, (pooled, variance), 1.0, counts, (peaked, unseen.sum(axis=1)))
 
 
-def signed_effects(table: Table, moments: OutcomeMoments, propensity: float) -> Means:
-    """Effects of segments whose arms share a sum."""
+def signed_effects(table: Table, moments: OutcomeMoments, propensity: float, pure: bool) -> Means:
+    """Effects of segments whose arms share a sum; ``pure`` where noise is Laplace noise."""
     scale = min(propensity, 1 - propensity)
-    sampling = max(moments.square, moments.variance) / (propensity * (1 - propensity) * table.known)
-    variance = table.variance / scale**2 + sampling
-    return Means(table.means / scale, np.where(table.lost, np.maximum(variance, 4.0), variance), table.known[:, 0])
+    value, noise = table.means / scale, table.variance / scale**2
+    records = propensity * (1 - propensity) * table.known
+    pooled = noise + max(moments.square, moments.variance) / records
+    variance = noise + min(max(moments.square, moments.variance) + _ALLOWED * moments.noise, 1.0) / records
+    each = np.stack([np.full_like(value, table.sum_sd), table.means * table.count_sd]) / (table.known * scale)
+    peaked = pure * np.sqrt((each**4).sum(axis=(0, 2)))
+    return _means(table, value, (pooled, variance), 4.0, table.known[:, 0], (peaked, np.zeros_like(peaked)))
+
+
+def _means(
+    table: Table,
+    value: Float,
+    variances: tuple[Float, Float],
+    least: float,
+    counts: Float,
+    parts: tuple[Float, Float],
+) -> Means:
+    """With variances for smoothing and for intervals, no less than ``least`` where counts may be nothing but noise."""
+    smoothing, own = (np.where(table.lost, np.maximum(each, least), each) for each in variances)
+    effect = value[:, -1] - (value[:, 0] if value.shape[1] == 2 else 0.0)
+    return Means(value, smoothing, counts, Own(effect, own.sum(axis=1), *parts))
+
+
+def _outcome_variance(table: Table, moments: OutcomeMoments) -> tuple[Float, Float]:
+    """Variance of the outcome in each segment and arm, and what one more event would add to that of the mean.
+
+    A mean m of outcomes between -1 and 1 allows a variance of 1 - m^2, which those at the ends have. The share of it
+    that all records have is taken for that of each segment, as quasi-likelihoods do: with events that are ten times
+    as frequent, a segment has about ten times the variance. It is never taken to have less than all records have.
+    """
+    weight = table.known / table.known.sum()
+    # Noise makes squares of means larger than they are.
+    squares = float((weight * np.maximum(table.means**2 - table.variance, 0.0)).sum())
+    unsure = 2 * float(np.sqrt((weight**2 * table.means**2 * table.variance).sum()))
+    squares = max(squares - _ALLOWED * unsure, 0.0)
+    pooled = float(np.clip(moments.square + _ALLOWED * moments.noise - squares, 1e-6, 1.0 - squares))
+    share = pooled / (1.0 - squares)
+    most = 1.0 - table.means**2
+    unseen = np.abs(table.means) * (2 * share / table.known) ** 2
+    return np.minimum(np.maximum(pooled, share * most), most), unseen

@@ -8,15 +8,17 @@ table says about them.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
 from discreet.data._arrays import Float, IntArray
+from discreet.postprocessing.segment_intervals import without_own
 
 # Length scales of smooth kernels, in lengths of the range; and that of one with kinks.
 _LENGTHS = (1.4, 0.7, 0.35)
@@ -117,6 +119,8 @@ class Posterior:
         Over nodes.
     mean, covariance
         Of the segments' effects, in a row.
+    others_mean, others_variance
+        Of each segment's effect by all other segments, without its own.
     varies
         Standard deviation of effects around their mean that the table speaks for.
     """
@@ -126,6 +130,8 @@ class Posterior:
     variance: Float
     mean: Float
     covariance: Float
+    others_mean: Float
+    others_variance: Float
     varies: float
 
 
@@ -150,6 +156,7 @@ def posterior(factors: tuple[Factor, ...], means: Float, variances: Float) -> Po
     weight = np.exp(np.array([fit.evidence for fit in fits]) - max(fit.evidence for fit in fits))
     smooth, rough, second = np.zeros(len(cell)), np.zeros(len(means)), np.zeros(len(cell))
     mean, square, varies = np.zeros(len(means)), np.zeros((len(means), len(means))), 0.0
+    every: tuple[list[Float], list[Float]] = [], []
     for share, fit in zip(weight / weight.sum(), fits, strict=True):
         found, covariance, at_nodes, node_variance = fit.everywhere()
         if fit.kernel.smooth:
@@ -161,14 +168,40 @@ def posterior(factors: tuple[Factor, ...], means: Float, variances: Float) -> Po
         mean += share * found
         square += share * (covariance + np.outer(found, found))
         varies += share * fit.size
+        every[0].append(found)
+        every[1].append(np.diag(covariance))
+    own = means[:, -1] - (means[:, 0] if means.shape[1] == 2 else 0.0), variances.sum(axis=1)
+    others_mean, others_variance = without_own(*own, np.stack(every[0]), np.stack(every[1]), np.log(weight))
     return Posterior(
         smooth=smooth.reshape(node_shape),
         rough=rough.reshape(shape),
         variance=np.maximum(second - (smooth + rough[cell]) ** 2, 0.0).reshape(node_shape),
         mean=mean,
         covariance=square - np.outer(mean, mean),
+        others_mean=others_mean,
+        others_variance=others_variance,
         varies=varies,
     )
+
+
+def interpolated(factors: tuple[Factor, ...], places: Sequence[Float], nodes: Float) -> Float:
+    """Values between nodes, linear along every range, at these places on each factor."""
+    corners: list[list[tuple[Any, Any]]] = []
+    for factor, place in zip(factors, places, strict=True):
+        at = factor.nodes
+        if factor.edges is None:
+            corners.append([(place.astype(np.int64), 1.0)])
+            continue
+        below = np.clip(np.searchsorted(at, place, side="right") - 1, 0, len(at) - 2)
+        part = np.clip((place - at[below]) / (at[below + 1] - at[below]), 0.0, 1.0)
+        corners.append([(below, 1.0 - part), (below + 1, part)])
+    value = np.zeros(len(places[0]))
+    for corner in product(*corners):
+        weight: Any = 1.0
+        for _, part in corner:
+            weight = weight * part
+        value += weight * nodes[tuple(index for index, _ in corner)]
+    return value
 
 
 @dataclass(frozen=True, slots=True, eq=False)

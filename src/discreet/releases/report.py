@@ -146,6 +146,7 @@ def _sources(release: Release) -> list[dict[str, str]]:
 # A figure each for the covariates that matter most, while they have this share of the effect's variance.
 _MOST_FIGURES, _LEAST = 4, 0.01
 # Segments whose effects differ by so many standard deviations differ; their variances are estimates.
+_SEGMENTS = "The effect in each segment; each 95 % interval is one for its own segment, not for all at once."
 _APART = 2.2
 
 
@@ -177,7 +178,7 @@ def render_segments(release: UpliftRelease, *, title: str | None = None) -> str:
         release.partition.labels(), release.effects, release.interval(), "effect of treatment (95 % intervals)"
     )
     figures_ = [
-        ("The effect in each segment, with 95 % intervals.", inline_figure(effects, "The effect in each segment")),
+        (_SEGMENTS, inline_figure(effects, "The effect in each segment")),
         (
             "What it is worth to treat the segments with the largest effects first, per person of all, treated or not. "
             "The band is a 95 % interval at each point.",
@@ -234,7 +235,7 @@ def segment_figures(release: UpliftRelease, most: int) -> list[tuple[str, Any]]:
     effects = segments_figure(release.partition.labels(), release.effects, release.interval(), words)
     gains = gains_figure(release.uplift_curve(), "95 %")
     return [
-        ("The effect in each segment, with 95 % intervals.", effects),
+        (_SEGMENTS, effects),
         ("What treating the segments that gain most first is worth.", gains),
     ][:most]
 
