@@ -207,6 +207,15 @@ KNOWN_DESIGN = Allocation.of(
 )
 
 
+# From this n mu on, with six covariates, models of the outcome are worth their budget where the design is known.
+_MODELS_PAY = 1500.0
+
+
+def models_pay(information: float, p: int) -> bool:
+    """Whether covariates are used where the design is known."""
+    return p > 0 and information_per_covariate(information, p) >= _MODELS_PAY
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservationalRule:
     """Shares without a known design.
@@ -281,7 +290,7 @@ OBSERVATIONAL = ObservationalRule(
             "magnitudes": 0.07,
         }
     ),
-    score=(0.6, 0.25),
+    score=(0.35, 0.13),
     score_beside_sample=0.3,
     features=(0.03, 0.5),
     refined=MappingProxyType({"models": 0.35, "propensity": 0.27, "correction": 0.38}),
@@ -293,6 +302,8 @@ for _information in (100.0, 3e3, 3e4):
     OBSERVATIONAL.allocation(_information, 10, 3)
 
 
+# Part of what adjustment changed that it is taken to have left out, as a standard deviation.
+LEFT_OUT = 0.05
 # Covariates beyond which a round says which of them enter products.
 SCREEN = 8
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import hypot, sqrt
 from numbers import Real
 from typing import Any, ClassVar
@@ -12,7 +11,15 @@ from sklearn.base import BaseEstimator
 
 from discreet.data.bounds import Bounds
 from discreet.data.records import Records
-from discreet.estimators._allocation import SCREEN, TRIM, Allocation, average_allocation, basis_terms
+from discreet.estimators._allocation import (
+    LEFT_OUT,
+    SCREEN,
+    TRIM,
+    Allocation,
+    average_allocation,
+    basis_terms,
+    models_pay,
+)
 from discreet.estimators._base import (
     AverageResult,
     Progress,
@@ -24,11 +31,18 @@ from discreet.estimators._base import (
     sample_note,
     uncertainty_of,
 )
-from discreet.estimators.measurements.covariates import Features, coding_questions, measure_codings, measure_coded_gram, measure_correlation, measure_importance
+from discreet.estimators.difference_in_means import measure_means
+from discreet.estimators.measurements.covariates import (
+    Features,
+    coding_questions,
+    measure_coded_gram,
+    measure_codings,
+    measure_correlation,
+    measure_importance,
+)
 from discreet.estimators.measurements.location import Location, locate, pilot_effect
 from discreet.estimators.measurements.nuisances import (
     Outcome,
-    Remainder,
     correct_outcome,
     fit_nuisances,
     nuisance_questions,
@@ -121,6 +135,8 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
     def _measure(self, gate: Gate) -> Release:
         """All rounds after the count; they fit into what it leaves of the budget."""
         known, bounds = self.propensity is not None, gate.bounds
+        if known and not models_pay(gate.n * gate.mu, bounds.p):
+            return measure_means(gate, self.propensity, "ate")
         terms = basis_terms(gate.n * gate.mu, gate.n, bounds.columns)
         # Models are fitted through this one: on all records, or on a sample of very many.
         model_gate = open_model_gate(gate, terms)
@@ -143,15 +159,15 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
         setting = measure_coded_gram(model_gate, allocation["second moments"], features, correlation, *asked.queries)
         trim = self._design(bounds) if known else TRIM.interval(bounds, location.treated, information)
         outcome = fit_nuisances(model_gate, asked, setting, location, pilot, trim, known)
-        remainder, off = Remainder(0.0, 0.0), first.noise
+        remainder, off = 0.0, first.noise
         if not known:
             outcome, remainder, off = self._refine(model_gate, allocation, location.magnitude.scale, outcome)
         score, allocation = _measure_score(gate, model_gate, allocation, location, outcome, self.propensity)
-        score = replace(score, mean=score.mean - remainder.mean)
         off = hypot(off, sqrt(score.variance / gate.n))
-        small = 0.0
-        uncertainty = uncertainty_of(gate, score, hypot(remainder.sd, score.lost * off, small))
-        notes = _notes(str(features.basis), bounds.p, known, trim, uncertainty, small > 0.5 * remainder.sd)
+        # What the models leave out is taken to be a part of what they took away.
+        moved = 0.0 if known else max(abs(score.mean - pilot) - first.noise, 0.0)
+        uncertainty = uncertainty_of(gate, score, hypot(remainder, score.lost * off, LEFT_OUT * moved))
+        notes = _notes(str(features.basis), bounds.p, known, trim, uncertainty)
         return average_release(
             "ate",
             gate,
@@ -175,9 +191,9 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
 
     def _refine(
         self, gate: Gate, allocation: Allocation, scale: float, outcome: Outcome
-    ) -> tuple[Outcome, Remainder, float]:
+    ) -> tuple[Outcome, float, float]:
         """Correct both models on the records themselves; returns what they leave, and the noise of the effect."""
-        off, remainder = 0.0, Remainder(0.0, 0.0)
+        off, remainder = 0.0, 0.0
         cycles = allocation.events("propensity")
         for number, name in enumerate(cycles, 1):
             outcome = refine_propensity(gate, name, allocation[name], outcome)
@@ -206,9 +222,7 @@ def _measure_score(
     return rounds.measure(gate, allocation["score"], clip), allocation
 
 
-def _notes(
-    size: str, p: int, known: bool, trim: tuple[float, float], uncertainty: Uncertainty, scarce: bool
-) -> tuple[str, ...]:
+def _notes(size: str, p: int, known: bool, trim: tuple[float, float], uncertainty: Uncertainty) -> tuple[str, ...]:
     notes = []
     if known:
         notes.append("The interval relies on the stated probabilities of treatment; covariates only narrow it.")
@@ -218,14 +232,9 @@ def _notes(
             f"and that the adjustment ({size if p else 'none: no covariates were declared'}) captures what they do."
         )
         notes.append(f"Fitted probabilities of treatment are held between {trim[0]:.3g} and {trim[1]:.3g}.")
-        if uncertainty.share()["nuisance"] > 0.5 and scarce:
+        if uncertainty.share()["nuisance"] > 0.5:
             notes.append(
-                "The smaller arm has too few records for this budget, and the interval is wide because of it: "
-                "more records or a larger epsilon would narrow it most."
-            )
-        elif uncertainty.share()["nuisance"] > 0.5:
-            notes.append(
-                "Most of the width is noise in the adjustment: more records, a larger epsilon or fewer covariates "
-                "would narrow it most."
+                "Most of the width is what the adjustment may have got wrong: more records or a larger epsilon would "
+                "narrow it most."
             )
     return (*notes, *clip_note(uncertainty))

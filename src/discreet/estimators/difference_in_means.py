@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from math import hypot, sqrt
-from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
-import numpy as np
 from sklearn.base import BaseEstimator
 
 from discreet.data.bounds import Bounds
@@ -25,6 +23,7 @@ from discreet.estimators.measurements.location import locate, pilot_effect
 from discreet.estimators.measurements.nuisances import mean_model
 from discreet.estimators.measurements.score import ScoreRounds, design_strata, prognosis_range
 from discreet.privacy.budget import Budget
+from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours
 from discreet.releases.average import Release
 
@@ -91,38 +90,48 @@ class DifferenceInMeans(TableFits[Release], AverageResult, BaseEstimator):  # ty
 
     def _fit(self, records: Records, progress: Progress | None) -> None:
         gate = self._open_gate(records, progress)
-        known = self.propensity is not None
         count_first(gate)
-        allocation = MEANS.after_counts(gate)
-        location = locate(gate, allocation["location"])
-        treated, pilot = location.treated, pilot_effect(gate, allocation["arm means"], location)
-        look_up = mean_model(location, pilot.effect)
-        design = self.propensity if known else treated
-        overlap = design_strata(design, gate.bounds)
-        rounds = ScoreRounds(
-            look_up=look_up, effect=pilot.effect, overlap=overlap, prognosis=prognosis_range(location)
-        )
-        tails = rounds.measure_tails(gate, allocation["residual tails"], atomic=location.atomic)
-        clip = rounds.choose_clip(gate, allocation["clipped excess"], tails, allocation["score"])
-        score = rounds.measure(gate, allocation["score"], clip)
-        # The released share of treated misses the true one by its noise, which matters as far as the prognosis is off.
-        off = location.noise / min(treated, 1.0 - treated)
-        remainder = 0.0 if known else location.treated_noise * off / (treated * (1.0 - treated))
-        remainder = hypot(remainder, score.lost * hypot(pilot.noise, sqrt(score.variance / gate.n)))
-        uncertainty = uncertainty_of(gate, score, remainder)
-        self.release_ = average_release(
-            "difference-in-means",
-            gate,
-            score,
-            uncertainty,
-            known=known,
-            adjustment={
-                "covariates": [],
-                "basis": "none",
-                "terms": 1,
-                "trim": [overlap.low, overlap.high],
-                "shares": allocation.shares,
-            },
-            notes=("Treatment is taken to be randomised: no covariate is adjusted for.", *clip_note(uncertainty)),
-            reference={"unadjusted": gate.bounds.outcome_width / 2.0 * pilot.effect, "treated_share": treated},
-        )
+        self.release_ = measure_means(gate, self.propensity, "difference-in-means")
+
+
+def measure_means(gate: Gate, propensity: Any, kind: Literal["ate", "difference-in-means"]) -> Release:
+    """The rounds of a difference of means, after the count."""
+    known = propensity is not None
+    allocation = MEANS.after_counts(gate)
+    location = locate(gate, allocation["location"])
+    treated, pilot = location.treated, pilot_effect(gate, allocation["arm means"], location)
+    overlap = design_strata(propensity if known else treated, gate.bounds)
+    rounds = ScoreRounds(
+        look_up=mean_model(location, pilot.effect),
+        effect=pilot.effect,
+        overlap=overlap,
+        prognosis=prognosis_range(location),
+    )
+    tails = rounds.measure_tails(gate, allocation["residual tails"], atomic=location.atomic)
+    clip = rounds.choose_clip(gate, allocation["clipped excess"], tails, allocation["score"])
+    score = rounds.measure(gate, allocation["score"], clip)
+    # The released share of treated misses the true one by its noise, which matters as far as the prognosis is off.
+    off = location.noise / min(treated, 1.0 - treated)
+    remainder = 0.0 if known else location.treated_noise * off / (treated * (1.0 - treated))
+    remainder = hypot(remainder, score.lost * hypot(pilot.noise, sqrt(score.variance / gate.n)))
+    uncertainty = uncertainty_of(gate, score, remainder)
+    randomised = "Treatment is taken to be randomised: no covariate is adjusted for."
+    few = (
+        "The interval relies on the stated probabilities of treatment; records are too few for covariates to narrow it."
+    )
+    return average_release(
+        kind,
+        gate,
+        score,
+        uncertainty,
+        known=known,
+        adjustment={
+            "covariates": [],
+            "basis": "none",
+            "terms": 1,
+            "trim": [overlap.low, overlap.high],
+            "shares": allocation.shares,
+        },
+        notes=(few if kind == "ate" else randomised, *clip_note(uncertainty)),
+        reference={"unadjusted": gate.bounds.outcome_width / 2.0 * pilot.effect, "treated_share": treated},
+    )

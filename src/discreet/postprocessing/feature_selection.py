@@ -171,11 +171,15 @@ class Moments:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Posterior:
-    """Coefficients from noisy moments, the covariance of their error, and the prior variances behind both."""
+    """Coefficients from noisy moments, the covariance of their error, and the prior variances behind both.
+
+    ``left_out`` is the prior variance of what the basis leaves out.
+    """
 
     mean: Float
     covariance: Float
     scales: Float
+    left_out: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -273,7 +277,9 @@ def shrink(model: Moments, basis: CodedBasis) -> Posterior:
             if len(members):
                 found = float(np.sum((mean[members] ** 2 + np.diag(covariance)[members]) / unit[members]))
                 scale[g] = max((found + _PSEUDO * model.size) / (len(members) + _PSEUDO), 0.01 * model.size)
-    return Posterior(mean, np.asarray(covariance), prior())
+    rest = [*scale, *[model.size] * (3 - len(groups))]
+    left_out = sum(own * part for own, part in zip(rest, basis.left_out, strict=True))
+    return Posterior(mean, np.asarray(covariance), prior(), float(left_out))
 
 
 def beside_constant_effect(

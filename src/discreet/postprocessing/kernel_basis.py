@@ -96,12 +96,15 @@ class CodedBasis:
         The covariates and functions whose product each feature is; none for the constant.
     variance
         Prior variance of each feature's coefficient beside the others', for a feature of unit size.
+    left_out
+        Prior variance of functions of one, two and three covariates that are not in the basis.
     """
 
     codings: tuple[Coding, ...]
     curves: tuple[Curves, ...]
     members: tuple[tuple[tuple[int, int], ...], ...]
     variance: Float
+    left_out: tuple[float, ...] = (0.0, 0.0, 0.0)
     weight: Float = field(init=False, repr=False)
     group: IntArray = field(init=False, repr=False)
 
@@ -125,7 +128,9 @@ class CodedBasis:
             made = [
                 (tuple(zip(chosen, which, strict=True)), variance)
                 for chosen in combinations(own, size)
-                for which, variance in _products([curves[j] for j in chosen], float(np.prod(importance[list(chosen)])), m)
+                for which, variance in _products(
+                    [curves[j] for j in chosen], float(np.prod(importance[list(chosen)])), m
+                )
             ]
             total = sum(variance for _, variance in made)
             found += [(member, part * variance / total) for member, variance in made]
@@ -134,9 +139,10 @@ class CodedBasis:
         rest = sorted(others, key=lambda each: -each[1])
         kept = first + rest[: max(0, m - 1 - len(first))]
         kept.sort(key=lambda each: (len(each[0]), each[0]))
-        return cls(
-            tuple(codings), curves, ((), *(member for member, _ in kept)), np.array([1.0, *(v for _, v in kept)])
-        )
+        sums = [[sum(v for member, v in each if len(member) == size) for size in (1, 2, 3)] for each in (found, kept)]
+        left_out = tuple(max(whole - part, 0.0) for whole, part in zip(*sums, strict=True))
+        members, variance = ((), *(member for member, _ in kept)), np.array([1.0, *(v for _, v in kept)])
+        return cls(tuple(codings), curves, members, variance, left_out)
 
     def singles(self, most: int) -> CodedBasis:
         """The first functions of single covariates alone."""
@@ -227,9 +233,7 @@ class CodedTables:
                 product = np.multiply.outer(product, basis.curves[j].table[:, curve])
             for table, own in zip(places[columns], coefficients, strict=True):
                 table += own[k] * product
-        self._tables = [
-            (columns, [table.ravel() for table in tables]) for columns, tables in places.items()
-        ]
+        self._tables = [(columns, [table.ravel() for table in tables]) for columns, tables in places.items()]
 
     def __reduce__(self) -> tuple[type[CodedTables], tuple[CodedBasis | Float, ...]]:
         return CodedTables, (self.basis, *self.coefficients)

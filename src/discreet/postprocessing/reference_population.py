@@ -112,10 +112,12 @@ def latent_correlation(basis: CodedBasis, gram: Float, sd: float) -> Float:
     coarser than scores, so that correlations of the functions are smaller than those behind them.
     """
     p = len(basis.codings)
-    like = np.array([
-        max(float(coding.mass @ (curves.table[:, 0] * coding.scores)), 0.3) if curves.table.shape[1] else 1.0
-        for coding, curves in zip(basis.codings, basis.curves, strict=True)
-    ])
+    like = np.array(
+        [
+            max(float(coding.mass @ (curves.table[:, 0] * coding.scores)), 0.3) if curves.table.shape[1] else 1.0
+            for coding, curves in zip(basis.codings, basis.curves, strict=True)
+        ]
+    )
     size = np.sqrt(np.maximum(np.diag(gram), 0.3))
     raw = gram / np.outer(size, size)
     noise = sd**2 / 2.0

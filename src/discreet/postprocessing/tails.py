@@ -16,7 +16,7 @@ from discreet.postprocessing.magnitude import BINS, MagnitudeHistogram, bin_numb
 SIDES = 2 * BINS
 # Part of what lies beyond a clip that can be of one arm alone: residuals of both arms are clipped alike, so that the
 # rest cancels.
-_ONE_ARM = 0.35
+_ONE_ARM = 0.5
 # Mass that noise may hide in one bin, in standard deviations of the bin's noise: where most outcomes have one value and
 # say nothing about how far the others lie, and where their shape does.
 _UNSEEN_ATOM, _UNSEEN_SHAPE = 1.5, 0.1
@@ -67,8 +67,11 @@ class Strata:
     @classmethod
     def between(cls, low: float, high: float) -> Strata:
         """For probabilities of treatment from ``low`` to ``high``."""
-        least, most = min(low, 1.0 - high), 0.5 if low <= 0.5 <= high else max(min(low, 1.0 - low), min(high, 1.0 - high))
-        return cls(low, high, _STRATA[(_STRATA > 1.2 * least) & (_STRATA < most / 1.2)])
+        least, most = (
+            min(low, 1.0 - high),
+            0.5 if low <= 0.5 <= high else max(min(low, 1.0 - low), min(high, 1.0 - high)),
+        )
+        return cls(low, high, _STRATA[(1.2 * least < _STRATA) & (most / 1.2 > _STRATA)])
 
     @property
     def count(self) -> int:
@@ -83,7 +86,9 @@ class Strata:
     @property
     def middles(self) -> Float:
         """A probability for every stratum."""
-        most = 0.5 if self.low <= 0.5 <= self.high else max(min(self.low, 1.0 - self.low), min(self.high, 1.0 - self.high))
+        most = (
+            0.5 if self.low <= 0.5 <= self.high else max(min(self.low, 1.0 - self.low), min(self.high, 1.0 - self.high))
+        )
         ends = np.concatenate([[self.least], self.edges, [most]])
         return np.asarray(np.sqrt(ends[:-1] * ends[1:]))
 
@@ -159,7 +164,12 @@ class Tails:
                 own * (most / own) ** step if own < most else most
                 for own, most in zip((first.low, first.high), wide, strict=True)
             )
-            hidden, lost = (sum(side) for side in zip(self._side(0, np.array([low]), reach[0]), self._side(1, np.array([high]), reach[1]), strict=True))
+            hidden, lost = (
+                sum(side)
+                for side in zip(
+                    self._side(0, np.array([low]), reach[0]), self._side(1, np.array([high]), reach[1]), strict=True
+                )
+            )
             found.append(Clip(low, high, float(hidden[0]), float(lost[0])))
         return found
 

@@ -17,7 +17,9 @@ from discreet.data.records import CHUNK_ROWS, Chunk
 from discreet.estimators._allocation import WINDOWS
 from discreet.estimators.measurements.location import Location, RowMap
 from discreet.postprocessing.basis import NORM_CAP, Basis, Size, combine
+from discreet.postprocessing.coding import Coding, code_numbers, coding, finer_edges, first_edges
 from discreet.postprocessing.feature_selection import FeatureSelection
+from discreet.postprocessing.kernel_basis import CodedBasis
 from discreet.postprocessing.marginals import (
     Column,
     cell_numbers,
@@ -27,8 +29,6 @@ from discreet.postprocessing.marginals import (
     find_windows,
     into_windows,
 )
-from discreet.postprocessing.coding import Coding, code_numbers, coding, finer_edges, first_edges
-from discreet.postprocessing.kernel_basis import CodedBasis
 from discreet.postprocessing.reference_population import Reference, SteadyGram, latent_correlation
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
@@ -235,14 +235,10 @@ def measure_codings(gate: Gate, questions: tuple[Query, ...], share: float) -> t
         return ()
     edges = [first_edges(each) for each in columns]
     fractions, sd = _shares(gate, edges, columns, *questions)
-    finer = [
-        own if own is None else finer_edges(own, part, sd) for own, part in zip(edges, fractions, strict=True)
-    ]
+    finer = [own if own is None else finer_edges(own, part, sd) for own, part in zip(edges, fractions, strict=True)]
     name = "marginals within windows"
     again, noise = _shares(gate, finer, columns, _histograms(name, WINDOWS[name] * share, columns, finer))
-    return tuple(
-        coding(column, own, part, noise) for column, own, part in zip(columns, finer, again, strict=True)
-    )
+    return tuple(coding(column, own, part, noise) for column, own, part in zip(columns, finer, again, strict=True))
 
 
 def _sizes(columns: tuple[Column, ...], edges: list[Float | None]) -> list[int]:
@@ -271,10 +267,13 @@ def measure_importance(gate: Gate, share: float, codings: tuple[Coding, ...], lo
 
     def rows(c: Chunk) -> Float:
         weight = features.weights(c)
-        both = np.concatenate([
-            features(c) * ((c.t - treated) / reach * weight)[:, None],
-            features(c) * (np.clip(c.y - location.centre, -clip, clip) / clip * weight)[:, None],
-        ], axis=1)
+        both = np.concatenate(
+            [
+                features(c) * ((c.t - treated) / reach * weight)[:, None],
+                features(c) * (np.clip(c.y - location.centre, -clip, clip) / clip * weight)[:, None],
+            ],
+            axis=1,
+        )
         return both
 
     radius = 2.0**0.5 * basis.radius

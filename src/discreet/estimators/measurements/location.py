@@ -62,7 +62,12 @@ def locate(gate: Gate, share: float, *beside: Query) -> Location:
     """
     n = gate.n
     first = (
-        Query("arms and ends of the outcome", LOCATION["arms and ends of the outcome"] * share, Cells((6,)), _arms_and_ends),
+        Query(
+            "arms and ends of the outcome",
+            LOCATION["arms and ends of the outcome"] * share,
+            Cells((6,)),
+            _arms_and_ends,
+        ),
         Query("outcome mean and square", LOCATION["outcome mean and square"] * share, MeanSquare(1.0), lambda c: c.y),
     )
     gate.prepare(*first, *beside)

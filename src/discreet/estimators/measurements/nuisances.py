@@ -24,7 +24,6 @@ from discreet.postprocessing.feature_selection import (
     Belief,
     FeatureSelection,
     Moments,
-    PriorCorrelation,
     allot,
     beside_constant_effect,
     shrink,
@@ -40,17 +39,11 @@ from discreet.privacy.sensitivity.sets import Ball, Interval
 _MOST_WEIGHT = 3.0
 # Guessed square of a unit feature's coefficient where it matters, in squared scales of the outcome.
 _SIZE_OUTCOME = 0.5
-# Prior standard deviation of a unit feature's part in the effect, in scales of the outcome.
-_LINEAR_EFFECT_SD = 0.3
-# Where features to the power 1.5 are fewer than this part of n mu, noise is negligible: none need be left out.
-_EASY = 0.002
 # Standard deviation of the correlation between errors of both models.
 _TOGETHER = 0.5
-# Below this n mu, small coefficients cannot be seen one by one.
-_FAINT = 1500.0
 # Part of a coefficient's prior variance that a stand-in for the records leaves in doubt, relative doubt about a model's
 # scale, and part of the prior variance along the other model.
-_GRAM_DOUBT, _SCALE_DOUBT, _OTHER_DOUBT = 0.03, 0.3, 0.05
+_GRAM_DOUBT, _SCALE_DOUBT, _OTHER_DOUBT = 0.01, 0.3, 0.02
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,11 +110,10 @@ def mean_model(location: Location, effect: float) -> Callable[[Chunk], Answers]:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Public model of the prognosis f = (1 - e) mu_1 + e mu_0: features, and an effect linear in some of them.
+    """Public model of the prognosis f = (1 - e) mu_1 + e mu_0: features, and a constant effect.
 
-    ``covariance`` is that of the coefficients' error; ``initial_variances`` are both models' after their
-    first moments, ``joint_inclusion`` says by how much a feature's relevance to both then exceeded chance, and
-    ``prior_correlation`` whether both followed features in the same direction (unknown where the design is known).
+    ``covariance`` is that of the coefficients' error; ``prior_variances`` are those of both models' coefficients.
+    ``left_out`` is the size of the product of what the basis leaves out of both models.
     """
 
     propensity: Propensity
@@ -130,39 +122,29 @@ class Outcome:
     coefficients: Float
     covariance: Float
     effect: float
-    joint_inclusion: Float
-    initial_variances: tuple[Float, Float]
     prior_variances: tuple[Float, Float]
-    prior_correlation: PriorCorrelation | None = None
-    linear_effect: Float | None = None
-
-    def local_effect(self, c: Chunk) -> Float | float:
-        """Effect that the model gives to each record."""
-        if self.linear_effect is None:
-            return self.effect
-        return self.effect + self.propensity.setting.features.combine(c, self.linear_effect)
+    left_out: float = 0.0
 
     def prognosis(self, c: Chunk, e: Float) -> Float:
         """Prognosis of each record."""
         explained = self.propensity.setting.features.combine(c, self.coefficients)
-        return self.centre + explained + (1.0 - self.treated - e) * self.local_effect(c)
+        return self.centre + explained + (1.0 - self.treated - e) * self.effect
 
     def residual(self, c: Chunk, e: Float) -> Float:
         """What prognosis and effect leave unexplained, in either arm."""
-        return c.y - self.prognosis(c, e) - (c.t - 1.0 + e) * self.local_effect(c)
+        return c.y - self.prognosis(c, e) - (c.t - 1.0 + e) * self.effect
 
     @cached_property
     def answers(self) -> Callable[[Chunk], Answers]:
         """What both models say of each record, looked up: for rounds that need no features beside it."""
         model = self.propensity
-        linear = () if self.linear_effect is None else (self.linear_effect,)
-        tables = CodedTables(model.setting.basis, model.theta, self.coefficients, *linear)
+        tables = CodedTables(model.setting.basis, model.theta, self.coefficients)
 
         def look_up(c: Chunk) -> Answers:
-            logit_part, explained, *effects = tables(c.x)
+            logit_part, explained = tables(c.x)
             e = model.trimmed(logit_part) if c.e is None else c.e
-            effect = self.effect + effects[0] if effects else np.full(len(e), self.effect)
-            return Answers(e, self.centre + explained + (1.0 - self.treated - e) * effect, effect)
+            prognosis = self.centre + explained + (1.0 - self.treated - e) * self.effect
+            return Answers(e, prognosis, np.full(len(e), self.effect))
 
         return look_up
 
@@ -229,35 +211,21 @@ def fit_nuisances(
         moments.value / n / seen, lambda b: (solid @ b, solid), noise, _SIZE_OUTCOME * scale**2, (3.0 * scale) ** 2
     )
     fitted = shrink(y, basis)
-    joint_inclusion = np.ones(basis.m)
     if known:
         model, assigned, implied = Propensity.by_design(setting, *trim), fitted, np.zeros(basis.m)
-        prior_correlation = None
     else:
         value, sd = assignment[0].value / n, float(assignment[0].sd) / n
         t = treatment_moments(setting.reference, setting.gram, value, sd, treated, n)
         assigned = shrink(t, basis)
-        prior_correlation = PriorCorrelation.of(assigned, fitted, basis.group)
         # Counted from the share of treated: how records differ from the reference is known of deviations alone.
         model = Propensity(setting, assigned.mean, assigned.covariance, *trim, start=float(logit(treated)))
         # Moments of the treatment that the propensity implies.
         implied = (setting.reference.weight * (model.on_reference - treated)) @ setting.reference.features
     varies = treated * (1.0 - treated) * float(solid[0, 0]) / float(basis.weight[0]) ** 2
     coefficients, step = beside_constant_effect(fitted, y, implied, float(gap.value) / n / seen, varies, 3.0 * scale)
-    initial_variances = np.diag(assigned.covariance), np.diag(fitted.covariance)
-    effect = pilot + step
-    return Outcome(
-        model,
-        location.centre,
-        treated,
-        coefficients,
-        fitted.covariance,
-        effect,
-        joint_inclusion,
-        initial_variances,
-        (assigned.scales, fitted.scales),
-        prior_correlation,
-    )
+    variances = assigned.scales, fitted.scales
+    left_out = float(np.sqrt(assigned.left_out * fitted.left_out))
+    return Outcome(model, location.centre, treated, coefficients, fitted.covariance, pilot + step, variances, left_out)
 
 
 def refine_propensity(gate: Gate, name: str, share: float, outcome: Outcome) -> Outcome:
@@ -280,7 +248,9 @@ def refine_propensity(gate: Gate, name: str, share: float, outcome: Outcome) -> 
     (moments,) = gate.ask(Query(name, share, Ball(selection.radius * model.reach, selection.m), rows))
     slope = setting.slope(selection, varies)
     noise = (float(moments.sd) / n) ** 2 * np.eye(selection.m) + setting.square(selection, varies) / n
-    doubt = _doubt(outcome.prior_variances[0], setting.second, (model.theta, _SCALE_DOUBT), (outcome.coefficients, None))
+    doubt = _doubt(
+        outcome.prior_variances[0], setting.second, (model.theta, _SCALE_DOUBT), (outcome.coefficients, None)
+    )
     belief = Belief(model.theta, model.covariance + doubt).update(moments.value / n, slope, noise, setting.second, 1.0)
     return replace(outcome, propensity=replace(model, theta=belief.mean, covariance=belief.covariance))
 
@@ -300,30 +270,6 @@ def refine_effect(gate: Gate, share: float, scale: float, outcome: Outcome) -> t
     return replace(outcome, effect=outcome.effect + step), float(moment.sd) / gate.n / varies
 
 
-def measure_linear_effect(gate: Gate, share: float, scale: float, outcome: Outcome) -> Outcome:
-    """Let the effect be linear in first powers and levels, by their moments of (t - e) residual."""
-    model, setting, n = outcome.propensity, outcome.propensity.setting, gate.n
-    first = setting.basis.group == 1
-    selection = FeatureSelection.of(first / np.sum(first), setting.size)
-
-    def rows(c: Chunk) -> Float:
-        psi, weight = setting.features.selected(c, selection)
-        e = model(c)
-        psi *= (np.clip((c.t - e) * outcome.residual(c, e), -scale, scale) * weight)[:, None]
-        return psi
-
-    (moments,) = gate.ask(Query("linear effect moments", share, Ball(scale * selection.radius, selection.m), rows))
-    e = model.on_reference
-    slope = setting.slope(selection, e * (1.0 - e))[:, selection.kept]
-    sampling = setting.square(selection, e * (1.0 - e)) * scale**2 / n
-    noise = (float(moments.sd) / n) ** 2 * np.eye(selection.m) + sampling
-    prior = Belief(np.zeros(selection.m), np.diag((_LINEAR_EFFECT_SD * scale) ** 2 / setting.size[selection.kept]))
-    second = setting.second[np.ix_(selection.kept, selection.kept)]
-    linear = np.zeros(setting.basis.m)
-    linear[selection.kept] = prior.update(moments.value / n, slope, noise, second, 2.0 * scale).mean
-    return replace(outcome, linear_effect=linear)
-
-
 def _doubt(variances: Float, gram: Float, *directions: tuple[Float, float | None]) -> Float:
     """Variance that earlier rounds cannot have taken away: their slopes were those of a stand-in for the records.
 
@@ -341,16 +287,9 @@ def _doubt(variances: Float, gram: Float, *directions: tuple[Float, float | None
     return np.asarray(found)
 
 
-class Remainder(NamedTuple):
-    """What is expected of E[(pi - e)(f* - f)/(e(1 - e))], the second-order error of the score's mean, and its sd."""
-
-    mean: float
-    sd: float
-
-
 def correct_outcome(
     gate: Gate, number: int, share: float, magnitude_share: float, outcome: Outcome
-) -> tuple[Outcome, Remainder]:
+) -> tuple[Outcome, float]:
     """Correct the prognosis by the moments of weighted residuals, where the propensity is uncertain as well.
 
     Returns the better prognosis, and the remainder that both models then leave.
@@ -390,7 +329,9 @@ def correct_outcome(
     everywhere = np.ones(len(e))
     sampling = setting.square(selection, everywhere) * magnitude.scale**2 / n
     noise = (float(moments.sd) / n / seen) ** 2 * np.eye(selection.m) + sampling
-    doubt = _doubt(outcome.prior_variances[1], setting.second, (outcome.coefficients, _SCALE_DOUBT), (model.theta, None))
+    doubt = _doubt(
+        outcome.prior_variances[1], setting.second, (outcome.coefficients, _SCALE_DOUBT), (model.theta, None)
+    )
     before = Belief(outcome.coefficients, outcome.covariance + doubt)
     slope = setting.slope(selection, everywhere)
     belief = before.update(moments.value / n / seen, slope, noise, setting.second, 2.0 * magnitude.scale)
@@ -398,8 +339,10 @@ def correct_outcome(
     return better, _remainder(better, float(np.sum((belief.mean - before.mean) ** 2)))
 
 
-def _remainder(outcome: Outcome, step: float) -> Remainder:
-    """Product of both models' errors; ``step`` is the square of the last correction.
+def _remainder(outcome: Outcome, step: float) -> float:
+    """Standard deviation of E[(pi - e)(f* - f)/(e(1 - e))], the second-order error of the score's mean.
+
+    ``step`` is the square of the last correction.
 
     Errors of both models may go together in all features, as they do where one cause moves treatment and outcome: then
     products add up, and do not cancel.
@@ -409,9 +352,12 @@ def _remainder(outcome: Outcome, step: float) -> Remainder:
     error = gram @ outcome.covariance @ gram + setting.gram.variance * step * np.eye(setting.basis.m)
     apart = float(np.sum(assigned * error))
     # Of a coefficient's variance P under a prior variance V, P squared over V is what shrinking left behind.
-    left = [np.diag(own) / np.sqrt(prior) for own, prior in zip((assigned, outcome.covariance), outcome.prior_variances, strict=True)]
-    together = float(np.sum((left[0] * left[1] * setting.size)[1:]))
-    return Remainder(0.0, float(np.sqrt(max(apart, 0.0) + (_TOGETHER * together) ** 2)))
+    left = [
+        np.diag(own) / np.sqrt(prior)
+        for own, prior in zip((assigned, outcome.covariance), outcome.prior_variances, strict=True)
+    ]
+    together = float(np.sum((left[0] * left[1] * setting.size)[1:])) + outcome.left_out
+    return float(np.sqrt(max(apart, 0.0) + (_TOGETHER * together) ** 2))
 
 
 def balancing_weight(t: Float, propensity: Float, most: float) -> Float:
