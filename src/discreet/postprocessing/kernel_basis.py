@@ -1,8 +1,8 @@
 """Functions of coded covariates, from smooth to rough, and their products: a basis that grows without end.
 
 A kernel for each covariate (a line in its value, a line in its rank, a path that may jump anywhere) has eigenfunctions
-that are orthonormal to the covariate's released distribution, with their prior variances; products of two and three have
-products of these. A basis is made of as many of them as the budget affords, the largest prior variances first.
+that are orthonormal to the covariate's released distribution, with their prior variances; products of two and three
+have products of these. A basis is made of as many of them as the budget affords, the largest prior variances first.
 Post-processing, but for the features, which are functions of one record at a time.
 """
 
@@ -15,9 +15,10 @@ from itertools import combinations
 import numpy as np
 
 from discreet.data._arrays import Float, IntArray
-from discreet.postprocessing.basis import NORM_CAP
 from discreet.postprocessing.coding import Coding
 
+# A record whose squared norm exceeds this part of the expected one is weighted down: noise falls with it.
+NORM_CAP = 0.75
 # Parts of an ordered covariate's kernel: a line in the value, a line in the rank, a path, and every code for itself.
 _VALUE, _RANK, _PATH, _OWN = 0.3, 0.2, 0.35, 0.15
 # Functions of one covariate at most.
@@ -215,7 +216,7 @@ def _products(curves: Sequence[Curves], share: float, m: int) -> list[tuple[tupl
 class CodedTables:
     """Features times coefficients, for several sets of these at once, by tables over codes.
 
-    A row's values do not depend on its neighbours in memory: look-ups are added in a fixed order. Only the basis and the
+    A row's values do not depend on its neighbours in memory: values are added in a fixed order. Only the basis and the
     coefficients are sent to other processes.
     """
 
@@ -249,3 +250,11 @@ class CodedTables:
             for total, table in zip(totals, tables, strict=True):
                 total += table.take(place)
         return totals
+
+
+def combine(features: Float, coefficients: Float) -> Float:
+    """Features times coefficients, added up in a fixed order (BLAS would round differently by position)."""
+    total, term = np.zeros(len(features)), np.empty(len(features))
+    for k in np.flatnonzero(coefficients):
+        total += np.multiply(features[:, k], coefficients[k], out=term)
+    return total
