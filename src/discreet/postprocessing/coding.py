@@ -66,7 +66,7 @@ class Coding:
 def first_edges(column: Column) -> Float:
     """Edges of equal cells of a range on [-1, 1], or between the positions of levels."""
     if isinstance(column, Levels):
-        return np.arange(len(column.levels) - 1) + 0.5
+        return np.arange(0.5, len(column.levels) - 1.0)
     return np.asarray(np.linspace(-1.0, 1.0, CELLS + 1)[1:-1], dtype=np.float64)
 
 

@@ -170,7 +170,7 @@ class Posterior:
 def shrink(model: Moments, basis: CodedBasis) -> Posterior:
     """Coefficients under normal priors, whose scale in each group of features comes from the moments themselves."""
     unit = basis.variance / basis.weight**2
-    groups = [np.flatnonzero(basis.group == g) for g in range(1, int(basis.group.max(initial=0)) + 1)]
+    groups = [np.flatnonzero(basis.group == g) for g in range(1, len(basis.left_out))]
     inverse = np.linalg.inv(model.noise)
     mean, scale = np.zeros(basis.m), np.full(len(groups), model.size)
 
@@ -192,8 +192,7 @@ def shrink(model: Moments, basis: CodedBasis) -> Posterior:
             if len(members):
                 found = float(np.sum((mean[members] ** 2 + np.diag(covariance)[members]) / unit[members]))
                 scale[g] = max((found + _PSEUDO * model.size) / (len(members) + _PSEUDO), 0.01 * model.size)
-    rest = [*scale, *[model.size] * (3 - len(groups))]
-    left_out = sum(own * part for own, part in zip(rest, basis.left_out, strict=True))
+    left_out = scale @ basis.left_out[1:]
     return Posterior(mean, np.asarray(covariance), prior(), float(left_out))
 
 
