@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import fsum, isclose, sqrt
+from numbers import Real
 from types import MappingProxyType
 
 import numpy as np
@@ -211,9 +212,10 @@ KNOWN_DESIGN = Allocation.of(
 _MODELS_PAY = 1500.0
 
 
-def models_pay(information: float, p: int) -> bool:
-    """Whether covariates are used where the design is known."""
-    return p > 0 and information_per_covariate(information, p) >= _MODELS_PAY
+def models_pay(information: float, p: int, propensity: object = None) -> bool:
+    """Whether covariates are used where the design is known: noise is larger where one arm is rarer."""
+    rarer = min(float(propensity), 1.0 - float(propensity)) if isinstance(propensity, Real) else 0.5
+    return p > 0 and 2.0 * rarer * information_per_covariate(information, p) >= _MODELS_PAY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
