@@ -317,7 +317,7 @@ def basis_terms(information: float, n: float, columns: tuple[object, ...]) -> in
     return int(max(1.0, min(most, n / 10.0, MOST_TERMS)))
 
 
-TERMS, MOST_TERMS = 0.015, 300.0
+TERMS, MOST_TERMS = 0.02, 300.0
 
 
 def average_allocation(information: float, terms: int, p: int, *, known: bool, sampled: bool = False) -> Allocation:

@@ -21,10 +21,12 @@ from discreet.postprocessing.coding import Coding
 NORM_CAP = 0.75
 # Parts of an ordered covariate's kernel: a line in the value, a line in the rank, a path, and every code for itself.
 _VALUE, _RANK, _PATH, _OWN = 0.3, 0.2, 0.35, 0.15
+# Power of its number by which the prior variance of a function of an ordered covariate falls.
+_DECAY = 2.0
 # Functions of one covariate at most.
 _CURVES = 24
 # Parts of the prior variance that single covariates have, products of two and products of three.
-_ORDERS = (0.7, 0.25, 0.05)
+_ORDERS = (0.55, 0.4, 0.05)
 # Covariates that enter products of three at most; and products of two.
 _TRIPLE_COLUMNS, _PAIR_COLUMNS = 6, 14
 # Part of the norm of the constant, and the least of any other feature, beside the largest.
@@ -75,7 +77,9 @@ class Curves:
         values, table = np.maximum(values[order], 1e-9), vectors[:, order] / root[:, None]
         # The sign is arbitrary: let functions rise.
         sign = np.where((mass * coding.value) @ table < 0.0, -1.0, 1.0)
-        return cls(table * sign, values / values.sum())
+        # Curved functions matter more often than a kernel of this roughness has it: products of them must have a chance.
+        variance = 1.0 / np.arange(1.0, len(order) + 1.0) ** _DECAY if coding.ordered else values
+        return cls(table * sign, variance / variance.sum())
 
 
 def _standard(values: Float, mass: Float) -> Float:
@@ -135,7 +139,11 @@ class CodedBasis:
         """The features with the largest prior variances, ``m`` in all; every covariate's first one is among them."""
         curves = tuple(Curves.of(each) for each in codings)
         order = np.argsort(importance, kind="stable")[::-1]
-        columns = [range(len(codings)), sorted(order[:_PAIR_COLUMNS]), sorted(order[:_TRIPLE_COLUMNS])]
+        columns = [
+            range(len(codings)),
+            sorted(order[:_PAIR_COLUMNS].tolist()),
+            sorted(order[:_TRIPLE_COLUMNS].tolist()),
+        ]
         # Codes do not tell apart what lies in one of them.
         coarse = [1.0 / coding.count**2 if coding.ordered else 0.0 for coding in codings]
         found: list[tuple[Member, float]] = []
