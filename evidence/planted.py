@@ -19,7 +19,7 @@ from discreet.audit._replay import ReplaySettings, replay
 from discreet.audit.attacks import Run
 from discreet.audit.attacks.pairs import on_pair
 from discreet.audit.result import AuditResult
-from discreet.estimators.measurements import score as score_rounds
+from discreet.estimators.measurements.score import ScoreRounds
 from discreet.privacy import gate, noise
 from discreet.privacy.sensitivity import fixed_point as lattice
 from discreet.privacy.sensitivity import sets as geometry
@@ -72,13 +72,13 @@ def clip_removed() -> AbstractContextManager[None]:
 
 def nan_passes() -> AbstractContextManager[None]:
     """A score is not defined for the largest outcome, and its clip lets NaN through."""
-    score: Any = vars(score_rounds)["aipw_score"]
+    residual = ScoreRounds.residual
 
-    def undefined(y: Any, *given: Any) -> Any:
-        return np.where(y >= 1.0, np.nan, score(y, *given))
+    def undefined(self: Any, c: Any, answers: Any) -> Any:
+        return np.where(c.y >= 1.0, np.nan, residual(self, c, answers))
 
     leaky = _with_sums(lambda values, bound: np.clip(values, -bound, bound))
-    return _patched((geometry.MeanSquare, "grid", leaky), (score_rounds, "aipw_score", undefined))
+    return _patched((geometry.MeanSquare, "grid", leaky), (ScoreRounds, "residual", undefined))
 
 
 def _with_sums(clip: Callable[..., Any]) -> Any:
