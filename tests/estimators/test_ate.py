@@ -256,17 +256,18 @@ def test_a_huge_epsilon_gives_what_no_noise_would_give():
     study = draw("binary-outcome", 10_000, 3)
     given = {"epsilon": 1e6, "bounds": study.bounds}
     known = np.clip(study.propensity, *study.bounds.propensity)
-    for make in (
-        lambda: ATE(delta=1e-6, **given),
-        lambda: ATE(delta=1e-6, propensity=known, **given),
-        lambda: DifferenceInMeans(delta=1e-6, **given),
-        lambda: DifferenceInMeans(**given),
+    # Which features a round looks at is a choice among equals, which the least noise may change.
+    for make, close in (
+        (lambda: ATE(delta=1e-6, **given), 5e-3),
+        (lambda: ATE(delta=1e-6, propensity=known, **given), 5e-3),
+        (lambda: DifferenceInMeans(delta=1e-6, **given), 1e-4),
+        (lambda: DifferenceInMeans(**given), 1e-4),
     ):
         with frozen_noise():
             exact = make().fit(study.Y, study.T, X=study.X)
         noisy = fitted(make(), y=study.Y, t=study.T, x=study.X)
         assert noisy.ate_ != exact.ate_
-        assert noisy.ate_ == pytest.approx(exact.ate_, abs=1e-3 * exact.release_.uncertainty.se)
+        assert noisy.ate_ == pytest.approx(exact.ate_, abs=close * exact.release_.uncertainty.se)
 
 
 def test_without_noise_the_difference_in_means_is_the_plain_one():
