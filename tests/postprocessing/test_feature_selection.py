@@ -15,7 +15,7 @@ RNG = np.random.default_rng(0)
 EDGES = np.linspace(-1, 1, 9)[1:-1]
 CODINGS = (
     *(coding(Range(0, 1), EDGES, np.full(8, 1 / 8), 1e-6) for _ in range(3)),
-    coding(Levels(("a", "b", "c")), None, np.array([0.5, 0.3, 0.2]), 1e-6),
+    coding(Levels(("a", "b", "c")), np.array([0.5, 1.5]), np.array([0.5, 0.3, 0.2]), 1e-6),
 )
 BASIS = CodedBasis.build(CODINGS, np.full(4, 0.25), 24)
 REFERENCE = Reference.of_codes(BASIS, np.eye(4))

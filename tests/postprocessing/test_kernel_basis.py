@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from discreet.data.bounds import Levels, Range
 from discreet.data.records import Chunk
 from discreet.estimators.measurements.covariates import Features
-from discreet.postprocessing.coding import CELLS, code_numbers, coding, finer_edges, first_edges
+from discreet.postprocessing.coding import code_numbers, coding, finer_edges, first_edges
 from discreet.postprocessing.kernel_basis import CodedBasis, CodedTables
 
 COLUMNS = (Range(0, 1), Levels(("a", "b", "c")), Range(-5, 5), Levels((0, 1)))
@@ -23,10 +23,10 @@ def histograms(seed, noise, columns=COLUMNS):
     rng, found = np.random.default_rng(seed), []
     for column in columns:
         edges = first_edges(column)
-        if edges is not None:
-            first = rng.dirichlet(np.full(CELLS, rng.choice([0.02, 1.0]))) + rng.normal(0, noise, CELLS)
-            edges = finer_edges(edges, first, noise)
-        cells = 1 + len(edges) if edges is not None else len(column.levels)
+        cells = len(edges) + 1
+        first = rng.dirichlet(np.full(cells, rng.choice([0.02, 1.0]))) + rng.normal(0, noise, cells)
+        edges = finer_edges(column, edges, first, noise)
+        cells = len(edges) + 1
         fractions = rng.dirichlet(np.full(cells, rng.choice([0.05, 1.0]))) + rng.normal(0, noise, cells)
         found.append((edges, coding(column, edges, fractions, noise)))
     return found
@@ -51,20 +51,18 @@ def basis_of(seed, noise, m):
 @given(seeds, noises)
 def test_every_value_has_a_cell_and_a_code(seed, noise):
     found, x = histograms(seed, noise), rows_of(np.random.default_rng(seed))
-    edges = [own for own, _ in found]
-    numbers = code_numbers(x, COLUMNS, edges)
+    numbers = code_numbers(x, [own for own, _ in found])
     for j, (own, made) in enumerate(found):
-        cells = len(COLUMNS[j].levels) if own is None else len(own) + 1
-        assert 0 <= numbers[:, j].min() <= numbers[:, j].max() < cells
+        levels = isinstance(COLUMNS[j], Levels)
+        assert 0 <= numbers[:, j].min() <= numbers[:, j].max() < len(own) + 1
+        assert not levels or np.array_equal(numbers[:, j], x[:, j])
         codes = made.codes(x[:, j])
         assert 0 <= codes.min() <= codes.max() < made.count
         assert made.mass.min() > 0
         assert made.mass.sum() == pytest.approx(1)
         for ends in (own, made.edges):
-            if ends is not None and len(ends):
-                assert np.all(np.diff(ends) > 0)
-                assert -1 < ends[0]
-                assert ends[-1] < 1
+            assert np.all(np.diff(ends) > 0)
+            assert levels or np.all(np.abs(ends) < 1)
 
 
 @settings(max_examples=60, deadline=None)

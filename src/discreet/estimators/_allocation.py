@@ -303,7 +303,7 @@ for _information in (100.0, 3e3, 3e4):
 
 
 # Part of what adjustment changed that it is taken to have left out, as a standard deviation.
-LEFT_OUT = 0.05
+LEFT_OUT = 0.03
 # Covariates beyond which a round says which of them enter products.
 SCREEN = 8
 
