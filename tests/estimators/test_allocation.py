@@ -58,8 +58,9 @@ AVERAGES = {
     "known design": ({"epsilon": 60.0, "propensity": 0.5}, KNOWN_DESIGN),
     "known design, little information": ({"epsilon": 0.5, "propensity": 0.5}, MEANS),
     "one cycle": ({"epsilon": 0.5}, OBSERVATIONAL),
-    "two cycles": ({"epsilon": 6.0}, OBSERVATIONAL),
-    "three cycles": ({"epsilon": 60.0}, OBSERVATIONAL),
+    "two cycles": ({"epsilon": 2.0}, OBSERVATIONAL),
+    "three cycles": ({"epsilon": 6.0}, OBSERVATIONAL),
+    "four cycles": ({"epsilon": 60.0}, OBSERVATIONAL),
 }
 
 
@@ -75,7 +76,7 @@ def test_rounds_of_an_average_effect_have_the_shares_of_its_table(mode, neighbou
         rule = rule.joined("screening moments", into="models") if rule is KNOWN_DESIGN else rule
         expected = rule.shares if neighbours == "replace-one" else counted(rule, _allocation.COUNT)
         assert shares == pytest.approx(expected, abs=1e-12)
-    cycles = {"one cycle": 1, "two cycles": 2, "three cycles": 3}.get(mode, 0)
+    cycles = {"one cycle": 1, "two cycles": 2, "three cycles": 3, "four cycles": 4}.get(mode, 0)
     for kind in ("propensity refinement", "residual magnitude", "residual moments"):
         assert [name for name in shares if name.startswith(kind)] == [f"{kind} {k + 1}" for k in range(cycles)]
 
