@@ -64,8 +64,8 @@ def _averages() -> list[Configuration]:
     found = []
     for number, (design, outcome, p, relation) in enumerate(product(DESIGNS, OUTCOMES, (1, 3, 30), RELATIONS)):
         given: dict[str, Any] = {"propensity": DESIGNS[design], "neighbours": relation, "delta": DELTA}
-        # Large budgets have the richest models, so that all kinds of rounds occur, and both models are corrected more than
-        # once; small ones are what people use. Thirty covariates are screened.
+        # Large budgets have the richest models, so that all kinds of rounds occur and both models are corrected twice;
+        # small ones are what people use. Thirty covariates are screened.
         epsilon = 20.0 if p == 3 else 1.0
         found.append(
             Configuration(
