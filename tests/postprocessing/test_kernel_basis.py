@@ -1,111 +1,88 @@
-"""Codes and functions of them: maps of single records that stay within the norm that noise is calibrated to."""
+"""Features of coded covariates: orthonormal to their distribution, ordered by prior variance, and looked up exactly."""
+
+from __future__ import annotations
 
 import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from discreet.data.bounds import Levels, Range
-from discreet.data.records import Chunk
-from discreet.estimators.measurements.covariates import Features
-from discreet.postprocessing.coding import code_numbers, coding, finer_edges, first_edges
-from discreet.postprocessing.kernel_basis import CodedBasis, CodedTables
+from discreet.postprocessing.coding import Coding
+from discreet.postprocessing.kernel_basis import CodedBasis, CodedTables, Curves, combine
 
-COLUMNS = (Range(0, 1), Levels(("a", "b", "c")), Range(-5, 5), Levels((0, 1)))
-seeds = st.integers(0, 10_000)
-noises = st.sampled_from([1e-6, 1e-3, 0.02, 0.5])
+EVEN = Coding(np.linspace(-1.0, 1.0, 33)[1:-1], np.linspace(-0.97, 0.97, 32), np.full(32, 1 / 32), True)
+ATOM = Coding(np.array([-0.99, 0.0]), np.array([-1.0, -0.5, 0.5]), np.array([0.7, 0.2, 0.1]), True)
+LEVELS = Coding(np.array([0.5, 1.5, 2.5]), np.arange(4.0), np.array([0.4, 0.3, 0.2, 0.1]), False)
+ALONE = Coding(np.empty(0), np.zeros(1), np.ones(1), True)
 
 
-def histograms(seed, noise, columns=COLUMNS):
-    """Codings as they come out of noisy histograms of any shape."""
-    rng, found = np.random.default_rng(seed), []
-    for column in columns:
-        edges = first_edges(column)
-        cells = len(edges) + 1
-        first = rng.dirichlet(np.full(cells, rng.choice([0.02, 1.0]))) + rng.normal(0, noise, cells)
-        edges = finer_edges(column, edges, first, noise)
-        cells = len(edges) + 1
-        fractions = rng.dirichlet(np.full(cells, rng.choice([0.05, 1.0]))) + rng.normal(0, noise, cells)
-        found.append((edges, coding(column, edges, fractions, noise)))
-    return found
+@pytest.mark.parametrize("coding", [EVEN, ATOM, LEVELS])
+def test_functions_of_a_covariate_are_orthonormal_to_its_distribution(coding: Coding) -> None:
+    curves = Curves.of(coding)
+    gram = curves.table.T @ (coding.mass[:, None] * curves.table)
+    assert gram == pytest.approx(np.eye(len(gram)), abs=1e-8)
+    assert coding.mass @ curves.table == pytest.approx(np.zeros(len(gram)), abs=1e-8)
 
 
-def rows_of(rng, columns=COLUMNS, n=200):
-    """Encoded records, many of them at the ends."""
-    x = np.clip(rng.uniform(-1.6, 1.6, (n, len(columns))), -1, 1)
-    for j, column in enumerate(columns):
-        if isinstance(column, Levels):
-            x[:, j] = rng.integers(0, len(column.levels), n)
-    return x
+def test_prior_variances_add_up_to_one_and_fall() -> None:
+    curves = Curves.of(EVEN)
+    assert curves.variance.sum() == pytest.approx(1.0)
+    assert (np.diff(curves.variance) <= 0).all()
+    # The first function is all but a line.
+    assert abs(np.corrcoef(EVEN.value, curves.table[:, 0])[0, 1]) > 0.95
 
 
-def basis_of(seed, noise, m):
-    codings = [own for _, own in histograms(seed, noise)]
-    importance = np.random.default_rng(seed).dirichlet(np.ones(len(codings)))
-    return CodedBasis.build(codings, importance, m)
+def test_a_covariate_with_one_code_has_no_functions_and_all_of_its_variance_is_left_out() -> None:
+    basis = CodedBasis.build((ALONE,), np.ones(1), 10)
+    assert basis.m == 1
+    assert basis.left_out.sum() == pytest.approx(0.7)
 
 
-@settings(max_examples=60, deadline=None)
-@given(seeds, noises)
-def test_every_value_has_a_cell_and_a_code(seed, noise):
-    found, x = histograms(seed, noise), rows_of(np.random.default_rng(seed))
-    numbers = code_numbers(x, [own for own, _ in found])
-    for j, (own, made) in enumerate(found):
-        levels = isinstance(COLUMNS[j], Levels)
-        assert 0 <= numbers[:, j].min() <= numbers[:, j].max() < len(own) + 1
-        assert not levels or np.array_equal(numbers[:, j], x[:, j])
-        codes = made.codes(x[:, j])
-        assert 0 <= codes.min() <= codes.max() < made.count
-        assert made.mass.min() > 0
-        assert made.mass.sum() == pytest.approx(1)
-        for ends in (own, made.edges):
-            assert np.all(np.diff(ends) > 0)
-            assert levels or np.all(np.abs(ends) < 1)
+def test_a_larger_basis_leaves_less_out_and_holds_the_smaller_one() -> None:
+    codings, importance = (EVEN, ATOM, LEVELS), np.full(3, 1 / 3)
+    small, large = (CodedBasis.build(codings, importance, m) for m in (10, 60))
+    assert set(small.members) <= set(large.members)
+    assert large.left_out.sum() < small.left_out.sum()
+    kept = [float(basis.variance[1:].sum() + basis.left_out.sum()) for basis in (small, large)]
+    assert kept[0] == pytest.approx(kept[1])
 
 
-@settings(max_examples=60, deadline=None)
-@given(seeds, noises, st.sampled_from([1, 5, 20, 80]))
-def test_no_record_has_features_beyond_the_radius(seed, noise, m):
-    basis, x = basis_of(seed, noise, m), rows_of(np.random.default_rng(seed))
-    features = Features(basis, 1_000)
-    chunk = Chunk(np.ones(len(x)), np.ones(len(x)), x, None)
-    phi, weight = features(chunk), features.weights(chunk)
-    assert np.isfinite(phi).all()
-    assert np.all((weight > 0) & (weight <= 1))
-    for power in (0.5, 1.0):
-        norm = np.linalg.norm(phi * weight[:, None] ** power, axis=1)
-        assert norm.max() <= basis.radius * (1 + 1e-12)
-    # Whoever lies inside counts in full.
-    assert np.all(weight[np.linalg.norm(phi, axis=1) <= basis.radius * (1 - 1e-9)] == 1)
+def test_products_of_two_and_three_are_products_of_functions() -> None:
+    basis = CodedBasis.build((EVEN, ATOM, LEVELS), np.full(3, 1 / 3), 80)
+    x = np.column_stack([np.linspace(-1, 1, 50), np.linspace(-1, 1, 50)[::-1], np.arange(50) % 4])
+    features, codes = basis.features(x), basis.codes(x)
+    assert {len(member) for member in basis.members} == {0, 1, 2, 3}
+    for k, member in enumerate(basis.members):
+        expected = np.full(50, basis.weight[k])
+        for j, curve in member:
+            expected = expected * basis.curves[j].table[codes[j], curve]
+        assert features[:, k] == pytest.approx(expected)
 
 
-@settings(max_examples=30, deadline=None)
-@given(seeds, noises)
-def test_a_records_features_do_not_depend_on_its_place_nor_on_others(seed, noise):
-    basis, rng = basis_of(seed, noise, 40), np.random.default_rng(seed)
-    x, order = rows_of(rng), rng.permutation(200)
+def test_tables_say_what_features_times_coefficients_say() -> None:
+    rng = np.random.default_rng(0)
+    basis = CodedBasis.build((EVEN, ATOM, LEVELS), np.array([0.5, 0.3, 0.2]), 70)
+    x = np.column_stack([rng.uniform(-1, 1, 300), rng.uniform(-1, 1, 300), rng.integers(0, 4, 300)])
+    first, second = rng.normal(size=(2, basis.m))
+    tables = pickle.loads(pickle.dumps(CodedTables(basis, first, second)))
+    for found, coefficients in zip(tables(x), (first, second), strict=True):
+        assert found == pytest.approx(combine(basis.features(x), coefficients))
+
+
+def test_a_record_is_the_same_alone_and_among_others() -> None:
+    rng = np.random.default_rng(1)
+    basis = CodedBasis.build((EVEN, ATOM), np.full(2, 0.5), 40)
+    x = rng.uniform(-1, 1, (64, 2))
     whole = basis.features(x)
-    np.testing.assert_array_equal(basis.features(x[order]), whole[order])
-    np.testing.assert_array_equal(basis.held(whole[order]), basis.held(whole)[order])
-    np.testing.assert_array_equal(basis.features(x[17:18]), whole[17:18])
-    tables = CodedTables(basis, rng.normal(0, 1, basis.m))
-    np.testing.assert_array_equal(tables(x[order])[0], tables(x)[0][order])
+    assert all((basis.features(x[i : i + 1])[0] == whole[i]).all() for i in range(64))
+    tables = CodedTables(basis, rng.normal(size=basis.m))
+    assert all(tables(x[i : i + 1])[0][0] == tables(x)[0][i] for i in range(64))
 
 
-@settings(max_examples=30, deadline=None)
-@given(seeds, noises)
-def test_tables_hold_what_features_times_coefficients_are(seed, noise):
-    basis, rng = basis_of(seed, noise, 40), np.random.default_rng(seed)
-    x, both = rows_of(rng), rng.normal(0, 1, (2, basis.m))
-    tables = pickle.loads(pickle.dumps(CodedTables(basis, *both)))
-    for found, own in zip(tables(x), both, strict=True):
-        np.testing.assert_allclose(found, basis.features(x) @ own, atol=1e-9 * (1 + np.abs(found).max()))
-
-
-def test_functions_of_a_covariate_are_orthonormal_to_its_distribution():
-    for (_, own), curves in zip(histograms(3, 1e-3), basis_of(3, 1e-3, 40).curves, strict=True):
-        size = curves.table.shape[1]
-        np.testing.assert_allclose((curves.table * own.mass[:, None]).T @ curves.table, np.eye(size), atol=1e-8)
-        np.testing.assert_allclose(own.mass @ curves.table, 0, atol=1e-8)
+def test_held_features_stay_within_the_radius() -> None:
+    basis = CodedBasis.build((EVEN, ATOM, LEVELS), np.full(3, 1 / 3), 60)
+    rng = np.random.default_rng(2)
+    x = np.column_stack([rng.uniform(-1, 1, 200), rng.uniform(-1, 1, 200), rng.integers(0, 4, 200)])
+    features = basis.features(x)
+    held = np.sqrt(basis.held(features))[:, None] * features
+    assert np.linalg.norm(held, axis=1).max() <= basis.radius * (1 + 1e-12)

@@ -135,7 +135,7 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
     def _measure(self, gate: Gate) -> Release:
         """All rounds after the count; they fit into what it leaves of the budget."""
         known, bounds = self.propensity is not None, gate.bounds
-        if known and not models_pay(gate.n * gate.mu, bounds.p):
+        if known and not models_pay(gate.n * gate.mu, bounds.p, self.propensity):
             return measure_means(gate, self.propensity, "ate")
         terms = basis_terms(gate.n * gate.mu, gate.n, bounds.columns)
         # Models are fitted through this one: on all records, or on a sample of very many.

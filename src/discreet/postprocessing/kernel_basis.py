@@ -147,13 +147,15 @@ class CodedBasis:
             for each, share in zip(chosen, shares, strict=True):
                 lost = max(coarse[j] for j in each)
                 left_out[_group(tuple((j, 0) for j in each))] += part * share / whole * lost
-                made = _products([curves[j] for j in each], part * share / whole * (1.0 - lost), m)
+                own = part * share / whole * (1.0 - lost)
+                made = _products([curves[j] for j in each], own, m)
                 found += [(tuple(zip(each, which, strict=True)), variance) for which, variance in made]
+                left_out[_group(tuple((j, 1) for j in each))] += own - sum(variance for _, variance in made)
         first = [each for each in found if _group(each[0]) == 1]
         rest = sorted((each for each in found if _group(each[0]) > 1), key=lambda each: -each[1])
         kept = first + rest[: max(0, m - 1 - len(first))]
-        for member, variance in rest[max(0, m - 1 - len(first)) :]:
-            left_out[_group(member)] += variance
+        for member, beyond in rest[max(0, m - 1 - len(first)) :]:
+            left_out[_group(member)] += beyond
         kept.sort(key=lambda each: (len(each[0]), each[0]))
         members, variance = ((), *(member for member, _ in kept)), np.array([1.0, *(v for _, v in kept)])
         return cls(tuple(codings), curves, members, variance, left_out)
