@@ -6,6 +6,7 @@ another one than the proofs and the intervals speak of. Proof: docs/proofs/ate.m
 
 from functools import cache
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from discreet.privacy.gate import _rows
 from discreet.privacy.sensitivity.sets import Ball, Cells, Gram, Interval, MeanSquare
 from discreet.testing import seeded_noise, watched
 
-COLUMNS = [(-3, 3), (0, 1), [0, 1, 2], (0, 1_000)]
+COLUMNS: list[Any] = [(-3, 3), (0, 1), [0, 1, 2], (0, 1_000)]
 # Rounds that are clipped by their set and by nothing else, as the table says.
 CLIPPED_BY_THEIR_SET = {"centre of the outcome", "effect moment"}
 
@@ -28,7 +29,7 @@ def bounds(p, propensity):
     return Bounds(outcome=(-4, 10), covariates=[COLUMNS[j % 4] for j in range(p)], propensity=propensity)
 
 
-CASES = {
+CASES: dict[str, tuple[Any, ...]] = {
     "observational, rich": (ATE, 3, (0.05, 0.95), None, 60.0),
     "observational, poor": (ATE, 3, (0.05, 0.95), None, 0.3),
     "observational, no covariates": (ATE, 0, (0.05, 0.95), None, 2.0),

@@ -64,7 +64,7 @@ def chunk_of(rows, overlap):
 
 def whole_score(y, t, e, f, effect=0.0):
     """The score of one record that no clip touches."""
-    chunk, gate = Chunk(*of(y, t), np.empty((1, 0)), np.array([e])), Listener()
+    chunk, gate = Chunk(np.array([y]), np.array([t], dtype=float), np.empty((1, 0)), np.array([e])), Listener()
     rounds = rounds_of(chunk, [f], (e, e), effect=effect)
     told = rounds.measure(gate, 0.5, None)
     # Sums were zero, so that what is told is the middle of the score's range.
