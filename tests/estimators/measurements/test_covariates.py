@@ -79,4 +79,5 @@ def test_features_of_more_records_than_may_be_kept_share_memory(n, monkeypatch):
 def test_another_process_gets_the_basis_and_no_records():
     features = Features(BASIS, 100)
     features(chunk(0))
-    assert features.__reduce__() == (Features, (BASIS, 100))
+    kind, given = features.__reduce__()
+    assert (kind, given) == (type(features), (BASIS, 100))
