@@ -101,13 +101,18 @@ class Shape:
         low, high = float(self.mass[at <= -1.0].sum()), float(self.mass[at >= 1.0].sum())
         return np.tile([low, 1.0 - low - high, high], (2, 1)) / 2.0
 
+    def histogram(self, ceiling: float) -> Float:
+        """Share of the records in each bin on either side of the centre."""
+        counts = np.bincount(signed_bins(self.values, ceiling), weights=self.mass, minlength=SIDES)
+        return np.asarray(counts, dtype=np.float64)
+
     def located(self, noise: Noise, share: float, treated: float) -> Location:
         """What the first rounds would say of it."""
         ends_noise = noise(Cells((6,)), LOCATION["arms and ends of the outcome"] * share)
         first = noise(MeanSquare(1.0), LOCATION["outcome mean and square"] * share)
         wide = sqrt(min(max(self.sd**2, 2.0 * first, 1e-6), 1.0))
         again = noise(Interval(-3.0 * wide, 3.0 * wide), LOCATION["centre of the outcome"] * share)
-        fractions = np.bincount(signed_bins(self.values, 2.0), weights=self.mass, minlength=SIDES)
+        fractions = self.histogram(2.0)
         bins = noise(Cells((SIDES,)), LOCATION["outcome magnitude"] * share)
         atomic = has_atoms(self.ends, ends_noise)
         tails = Tails.fit(fractions, bins, 2.0, Strata.between(0.5, 0.5), atomic=atomic)
@@ -136,10 +141,9 @@ class Score:
         """The clip that a fit would choose."""
         smaller, ceiling = np.minimum(self.e, 1.0 - self.e), max(self.reach)
         counts = np.bincount(self.overlap.numbers(smaller), minlength=self.overlap.count) / len(self.e)
-        bins = np.bincount(signed_bins(self.shape.values, ceiling), weights=self.shape.mass, minlength=SIDES)
+        bins = self.shape.histogram(ceiling)
         sd = noise(Cells((SIDES * self.overlap.count,)), allocation["residual tails"])
-        fractions: Float = np.outer(counts, bins).ravel().astype(np.float64)
-        tails = Tails.fit(fractions, sd, ceiling, self.overlap, atomic=atomic)
+        tails = Tails.fit(np.outer(counts, bins).ravel(), sd, ceiling, self.overlap, atomic=atomic)
         unit = noise(MeanSquare(1.0), allocation["score"])
         ladder = tails.ladder(unit, self.reach)
         tried = len(ladder) - 1
@@ -211,7 +215,7 @@ class Expected:
             sampling=scale * sampling,
             privacy=scale * unit * half,
             nuisance=scale * remainder,
-            clipping=scale * clip.hidden,
+            clipping=scale * float(clip.hidden),
         )
 
     @property

@@ -234,7 +234,8 @@ def _design(propensity: Any) -> float | Float | None:
 
 def _shape(bounds: Bounds, options: PlanOptions) -> tuple[Shape, str]:
     """An ideal outcome, and what is said of it."""
-    sd, mean, prevalence = options.get("outcome_sd"), options.get("outcome_mean"), options.get("prevalence")
+    sd, prevalence = options.get("outcome_sd"), options.get("prevalence")
+    mean: Any = options.get("outcome_mean")
     low, high = bounds.outcome_range.low, bounds.outcome_range.high
     two = bounds.binary or (low, high) == (0.0, 1.0)
     if prevalence is not None:
