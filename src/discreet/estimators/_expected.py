@@ -80,8 +80,8 @@ class Shape:
         if far >= _INSIDE * sd:
             distance = np.maximum(far + sd * _NORMAL, 0.0)
         elif far >= _CROWDED * sd:
-            spread = sqrt(np.log1p((sd / far) ** 2))
-            distance = far * np.exp(spread * _NORMAL - spread**2 / 2.0)
+            log_sd = sqrt(np.log1p((sd / far) ** 2))
+            distance = far * np.exp(log_sd * _NORMAL - log_sd**2 / 2.0)
         else:
             scale, some = (sd**2 + far**2) / (2.0 * far), 2.0 * far**2 / (sd**2 + far**2)
             distance = scale * np.log(some / np.minimum(1.0 - _RANKS, some))
@@ -238,7 +238,7 @@ class Expected:
         if not self._models:
             return design_strata(self.treated, self.bounds), np.array([self.treated])
         low, high = TRIM.interval(self.bounds, self.treated, self.information)
-        wide = _SPREAD * float(np.diff(logit(self.bounds.propensity))[0]) if self.bounds.p else 0.0
+        wide = _LOGIT_SD * float(np.diff(logit(self.bounds.propensity))[0]) if self.bounds.p else 0.0
         return Strata.between(low, high), np.clip(expit(logit(self.treated) + wide * _FEW), low, high)
 
     def _pilot_noise(self, noise: Noise, share: float, location: Location) -> float:
@@ -251,7 +251,7 @@ class Expected:
 # Chosen on studies 4,000 to 4,199 of evidence.population (records cut at 30,000), where they brought planned widths
 # nearest to released ones; studies from 4,300 on were for judging the choice.
 # Standard deviation of the propensity's logit, in the width of the declared overlap on that scale.
-_SPREAD = 0.18
+_LOGIT_SD = 0.18
 # Largest part of the variance that models explain, and the n mu at which they explain half of it, with six covariates.
 _EXPLAINED, _HALF_WAY = 0.5, 10_000.0
 # What adjustment leaves open, in standard deviations of the outcome times the root of n mu (with six covariates); the
