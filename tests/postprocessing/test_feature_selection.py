@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from discreet.data.bounds import Range
-from discreet.postprocessing.basis import NORM_CAP, Basis, Size
+from discreet.postprocessing.basis import Basis, Size
 from discreet.postprocessing.feature_selection import (
     Belief,
     FeatureSelection,
@@ -14,6 +14,7 @@ from discreet.postprocessing.feature_selection import (
     allot,
     weigh,
 )
+from discreet.postprocessing.kernel_basis import NORM_CAP
 from discreet.postprocessing.marginals import BINS
 from discreet.postprocessing.reference_population import Reference, reference_points
 

@@ -5,8 +5,9 @@ from discreet.data.bounds import Range
 from discreet.data.records import CHUNK_ROWS, Chunk
 from discreet.estimators.measurements import covariates
 from discreet.estimators.measurements.covariates import Features
-from discreet.postprocessing.basis import Basis, Size, combine
+from discreet.postprocessing.basis import Basis, Size
 from discreet.postprocessing.feature_selection import FeatureSelection
+from discreet.postprocessing.kernel_basis import combine
 
 BASIS = Basis.flat((Range(0, 1), Range(0, 1)), Size(degree=2, pairs=True, curved=False))
 ROWS = 50
