@@ -221,7 +221,7 @@ class Expected:
     @property
     def _models(self) -> bool:
         """Whether the outcome is modelled."""
-        return self.adjusts and (self.design is None or models_pay(self.information, self.bounds.p))
+        return self.adjusts and (self.design is None or models_pay(self.information, self.bounds.p, self.design))
 
     def without_noise(self) -> float:
         """Standard error of the same score without a clip, in the outcome's unit."""
