@@ -35,8 +35,8 @@ def plan(found: Found) -> Section:
         verdicts.append(at_least(f"share within a factor of {PLAN_FACTOR:g}, {name}", close, PLAN_SHARE))
     parts = [
         "Width that `discreet.plan` expects for `ATE`, divided by the width that was then released: 1 is a plan that "
-        "came true, below 1 is a promise that was not kept. *With* adds what an earlier report would state: the share of "
-        "events of a binary outcome, mean and standard deviation of others.",
+        "came true, below 1 is a promise that was not kept. *With* adds what an earlier report would state: the share "
+        "of events of a binary outcome, mean and standard deviation of others.",
         grid(["", "group", "studies", *names.values(), "10 % to 90 %"], _plan_lines(frame)),
     ]
     return Section(verdicts=verdicts, parts=parts, table=frame.reindex(columns=_COLUMNS))
