@@ -31,6 +31,7 @@ from discreet.estimators._base import (
     sample_note,
     uncertainty_of,
 )
+from discreet.estimators._notes import public_notes
 from discreet.estimators.difference_in_means import measure_means
 from discreet.estimators.measurements.covariates import (
     CodedFeatures,
@@ -181,7 +182,7 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
                 "trim": list(trim),
                 "shares": allocation.shares,
             },
-            notes=notes + sample_note(gate, model_gate),
+            notes=notes + public_notes(gate.budget, gate.n, location, self.propensity) + sample_note(gate, model_gate),
             reference={"unadjusted": bounds.outcome_width / 2.0 * pilot, "treated_share": location.treated},
         )
 
