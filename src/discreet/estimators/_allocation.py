@@ -137,8 +137,8 @@ MODELS_OF_KNOWN_DESIGN: Mapping[str, float] = MappingProxyType({"outcome moments
 WINDOWS: Mapping[str, float] = MappingProxyType({"marginals": 0.4, "marginals within windows": 0.6})
 
 _BY_HAND = (
-    "Settled by hand on studies 2000 to 2239 of evidence/population (at most 60,000 records each), with the coverage of "
-    "observational studies in view; docs/evidence/trust.md reports other studies."
+    "Settled by hand on studies 2000 to 2239 of evidence/population (at most 60,000 records each), by the coverage of "
+    "observational studies; docs/evidence/trust.md reports other studies."
 )
 
 

@@ -1,6 +1,6 @@
 """Coefficients from noisy moments, and which features the next noisy moments are of.
 
-`shrink` is a normal prior whose scale comes from the moments. `allot` and `FeatureSelection` choose a few features, by
+`shrink` is a heavy-tailed prior whose scale comes from the moments. `allot` and `FeatureSelection` choose a few features, by
 the loss that their uncertainty causes, for moments that are released next; `Belief` is updated by these
 (docs/proofs/ate.md). Post-processing: only released numbers and public facts come in.
 """
@@ -27,6 +27,8 @@ _NORM_CAPS = (0.5, NORM_CAP, 1.0, 1.5, 2.5, 4.0, 7.0, 12.0)
 _TINY = 1e-12
 # Steps of expectation-maximisation, and the pseudo-count, in coefficients, of the guessed scale.
 _EM_STEPS, _PSEUDO = 25, 4.0
+# Degrees of freedom of the prior.
+_TAIL = 1.0
 # Variance of the spike in treatment's model where evidence is faint: dozens of small coefficients may add up.
 _REST = 0.0015
 
@@ -168,16 +170,16 @@ class Posterior:
 
 
 def shrink(model: Moments, basis: CodedBasis) -> Posterior:
-    """Coefficients under normal priors, whose scale in each group of features comes from the moments themselves."""
+    """Coefficients under Student priors, whose scale in each group of features comes from the moments themselves."""
     unit = basis.variance / basis.weight**2
     groups = [np.flatnonzero(basis.group == g) for g in range(1, len(basis.left_out))]
     inverse = np.linalg.inv(model.noise)
-    mean, scale = np.zeros(basis.m), np.full(len(groups), model.size)
+    mean, scale, weight = np.zeros(basis.m), np.full(len(groups), model.size), np.ones(basis.m)
 
     def prior() -> Float:
         variance = np.full(basis.m, model.cap)
         for own, members in zip(scale, groups, strict=True):
-            variance[members] = own * unit[members]
+            variance[members] = own * unit[members] / weight[members]
         return variance
 
     for _ in range(_EM_STEPS):
@@ -190,7 +192,10 @@ def shrink(model: Moments, basis: CodedBasis) -> Posterior:
         mean = mean + move * min(1.0, 1.0 / np.sqrt(max(float(move @ slope @ move), 1e-12)))
         for g, members in enumerate(groups):
             if len(members):
-                found = float(np.sum((mean[members] ** 2 + np.diag(covariance)[members]) / unit[members]))
+                square = (mean[members] ** 2 + np.diag(covariance)[members]) / unit[members]
+                # A few coefficients may be far larger than the others of their group.
+                weight[members] = (_TAIL + 1.0) / (_TAIL + square / scale[g])
+                found = float(weight[members] @ square)
                 scale[g] = max((found + _PSEUDO * model.size) / (len(members) + _PSEUDO), 0.01 * model.size)
     left_out = scale @ basis.left_out[1:]
     return Posterior(mean, np.asarray(covariance), prior(), float(left_out))

@@ -77,7 +77,7 @@ class Curves:
         values, table = np.maximum(values[order], 1e-9), vectors[:, order] / root[:, None]
         # The sign is arbitrary: let functions rise.
         sign = np.where((mass * coding.value) @ table < 0.0, -1.0, 1.0)
-        # Curved functions matter more often than a kernel of this roughness has it: products of them must have a chance.
+        # Curved functions matter more often than by such a kernel: products of them must have a chance.
         variance = 1.0 / np.arange(1.0, len(order) + 1.0) ** _DECAY if coding.ordered else values
         return cls(table * sign, variance / variance.sum())
 
