@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.estimators.measurements.nuisances import balancing_weight
-from discreet.estimators.measurements.score import aipw_score, aipw_score_bound
+from discreet.papers.private_ate.equations import aipw_score, aipw_score_bound
 
 shares = st.floats(0.02, 0.98)
 values = st.floats(-1, 1)
