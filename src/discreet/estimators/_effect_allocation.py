@@ -32,6 +32,8 @@ class EffectRule:
 
     Parameters
     ----------
+    average
+        Part of the budget that the average effect has, for rounds of its own; n mu below is that of the others.
     constant, constant_per_covariate
         Below this n mu, as it is and with six covariates, no noisy function beats a constant.
     degrees
@@ -52,6 +54,7 @@ class EffectRule:
         rounds of the effect together.
     """
 
+    average: float
     constant: float
     constant_per_covariate: float
     degrees: tuple[tuple[float, int], ...]
@@ -115,6 +118,7 @@ class EffectRule:
 
 
 EFFECT = EffectRule(
+    average=0.4,
     constant=350.0,
     constant_per_covariate=150.0,
     degrees=((0.0, 2), (200.0, 3), (350.0, 4), (3000.0, 5)),
@@ -144,6 +148,25 @@ EFFECT = EffectRule(
 )
 for _information in (100.0, 3e3):
     EFFECT.allocation(_information, (), None)
+
+# What comes before the names of the rounds that measure the average effect.
+AVERAGE = "average: "
+
+
+def shares_of_parts(
+    counts: float, parts: Mapping[str, float], shares: Mapping[str, Mapping[str, float]]
+) -> dict[str, float]:
+    """Shares of a budget that was divided into parts after the count, by the names of events.
+
+    Numbers of records have one name, whoever asked for them.
+    """
+    found = {"number of records": counts} if counts else {}
+    for prefix, part in parts.items():
+        for name, share in shares[prefix].items():
+            event = name if name == "number of records" else prefix + name
+            found[event] = found.get(event, 0.0) + part * share
+    return found
+
 
 # A longer table says nothing about any of its segments, and takes long to smooth.
 MOST_SEGMENTS = 512

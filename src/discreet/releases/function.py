@@ -21,6 +21,7 @@ from discreet.postprocessing.marginals import NARROWEST, Window, cells
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
 from discreet.releases.average import StudyDesign
+from discreet.releases.measured_average import MeasuredAverage
 from discreet.releases.plots import plot_effect
 from discreet.releases.protocol import Display
 from discreet.releases.wording import clipping_words, columns, guarantee_words, mechanism_words
@@ -33,6 +34,8 @@ FORMAT = "discreet-effect-release"
 _ROWS = 16_384
 # Sizes that a file may ask for: far above what any public rule chooses.
 _MOST_CURVES = 64
+# Fields that not every file has.
+_OPTIONAL = frozenset({"centre", "measured"})
 
 
 class Curve(NamedTuple):
@@ -88,6 +91,8 @@ class EffectRelease:
         Further released numbers by name.
     centre
         Middles of intervals as coefficients, where the file is of version 1; None where they are about the estimate.
+    measured
+        The average effect as rounds of its own measured it; None where the function's own average stands for it.
 
     Privacy
     -------
@@ -122,6 +127,7 @@ class EffectRelease:
     reference: dict[str, float] = field(default_factory=dict)
     windows: tuple[Window | None, ...] = ()
     centre: Float | None = None
+    measured: MeasuredAverage | None = None
 
     def __post_init__(self) -> None:
         if self.design not in get_args(StudyDesign):
@@ -180,11 +186,15 @@ class EffectRelease:
         return effect, low, high
 
     def ate(self) -> float:
-        """Average effect over the released distribution of the covariates."""
+        """Average effect: as it was measured, or over the released distribution of the covariates in older files."""
+        if self.measured is not None:
+            return self.measured.estimate
         return float(self._within(self.average[None] @ self.coefficients)[0])
 
     def ate_interval(self, alpha: float = 0.05) -> tuple[float, float]:
-        """Interval of the average effect, privacy noise included."""
+        """Interval of the average effect, privacy noise included: that of `ATE` where it was measured."""
+        if self.measured is not None:
+            return self.measured.interval(_level(alpha), self.bounds.outcome_width)
         low, high = self._band(self.average[None], alpha)
         return float(low[0]), float(high[0])
 
@@ -278,8 +288,7 @@ class EffectRelease:
             f"{clipping_words(self.bounds, self.bounds.names)}.",
             f"The function is made of {self._words()}; coefficients were shrunk block by block.",
             mechanism_words(self.guarantee.events),
-            f"Averaged over the released distribution of the covariates, the effect is {self.ate():.4g} (95 % interval "
-            f"{low:.4g} to {high:.4g}).",
+            f"{self._averaged()}, the effect is {self.ate():.4g} (95 % interval {low:.4g} to {high:.4g}).",
             "Intervals are pointwise, for the best approximation of the effect in this basis; they allow for sampling "
             "error, privacy noise and shrinkage.",
         ]
@@ -294,13 +303,17 @@ class EffectRelease:
         plain["windows"] = [window and list(window) for window in self.windows]
         plain |= {name: plain[name].tolist() for name in ("coefficients", "average")}
         plain["factor"] = io.triangular_to_steps(self.factor)
-        centre = plain.pop("centre")
-        return io.head(FORMAT) | plain | ({} if centre is None else {"centre": centre.tolist()})
+        last = {
+            "centre": None if self.centre is None else self.centre.tolist(),
+            "measured": None if self.measured is None else self.measured.to_dict(),
+        }
+        plain = {name: value for name, value in plain.items() if name not in _OPTIONAL}
+        return io.head(FORMAT) | plain | {name: value for name, value in last.items() if value is not None}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> EffectRelease:
         """Read a release back; its guarantee is checked against its events again."""
-        rest = io.fields_of(plain, FORMAT, {part.name for part in fields(cls)}, optional=frozenset({"centre"}))
+        rest = io.fields_of(plain, FORMAT, {part.name for part in fields(cls)}, optional=_OPTIONAL)
         with io.wrong_types_named():
             rest["guarantee"] = Guarantee.from_dict(rest["guarantee"])
             rest["bounds"], rest["notes"] = Bounds.from_dict(rest["bounds"]), tuple(map(str, rest["notes"]))
@@ -310,6 +323,8 @@ class EffectRelease:
             arrays = {"coefficients", "average", "centre"} & rest.keys()
             rest |= {name: np.array(rest[name], dtype=np.float64) for name in arrays}
             rest |= {"factor": io.triangular_from_steps(**rest["factor"]), "n": float(rest["n"])}
+            if "measured" in rest:
+                rest["measured"] = MeasuredAverage.from_dict(rest["measured"])
             for name in ("importance", "reference"):
                 rest[name] = {str(key): float(value) for key, value in rest[name].items()}
             return cls(**rest)
@@ -344,10 +359,8 @@ class EffectRelease:
             yield np.array([column[start : start + _ROWS] for column in encoded]).T
 
     def _band(self, features: Float, alpha: float) -> tuple[Float, Float]:
-        if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < 1:
-            raise InvalidInput("alpha must lie between 0 and 1; 0.05 asks for a 95 % interval.")
         point = features @ self.coefficients
-        half = float(ndtri(1.0 - alpha / 2.0)) * np.sqrt(np.sum((features @ self.factor) ** 2, axis=1))
+        half = float(ndtri(1.0 - _level(alpha) / 2.0)) * np.sqrt(np.sum((features @ self.factor) ** 2, axis=1))
         if self.centre is None:
             return self._within(point - half), self._within(point + half)
         middle, point = features @ self.centre, self._within(point)
@@ -358,8 +371,19 @@ class EffectRelease:
         """No effect can exceed the outcome's range."""
         return np.clip(effect, -self.bounds.outcome_width, self.bounds.outcome_width)
 
+    def _averaged(self) -> str:
+        if self.measured is None:
+            return "Averaged over the released distribution of the covariates"
+        return "Averaged over the records, by the doubly robust score in rounds of its own"
+
     def _words(self) -> str:
         return str(self.size) if self.varies else "a constant"
+
+
+def _level(alpha: float) -> float:
+    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < 1:
+        raise InvalidInput("alpha must lie between 0 and 1; 0.05 asks for a 95 % interval.")
+    return alpha
 
 
 def _fits(window: Window | None, column: Levels | Range) -> bool:
