@@ -118,7 +118,7 @@ class EffectRule:
 
 
 EFFECT = EffectRule(
-    average=0.4,
+    average=0.3,
     constant=350.0,
     constant_per_covariate=150.0,
     degrees=((0.0, 2), (200.0, 3), (350.0, 4), (3000.0, 5)),

@@ -161,6 +161,7 @@ def constant_release(average: Release) -> EffectRelease:
         adjustment=average.adjustment,
         notes=(reason, *average.notes),
         reference=average.reference | {"sd_of_effect": 0.0, "chance_that_it_varies": 0.0},
+        measured=MeasuredAverage.of(average),
     )
 
 

@@ -13,14 +13,15 @@ import numpy as np
 from scipy.special import ndtri
 
 from discreet.data._arrays import Float
-from discreet.data.bounds import Bounds, Levels, Range
+from discreet.data.bounds import Bounds, Levels
 from discreet.data.frames import table
 from discreet.exceptions import InvalidInput
 from discreet.postprocessing.basis import Basis, Size, combine, evaluate
-from discreet.postprocessing.marginals import NARROWEST, Window, cells
+from discreet.postprocessing.marginals import Window, cells
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
 from discreet.releases.average import StudyDesign
+from discreet.releases.function_checks import checked_level, fits, read_size, some_rows
 from discreet.releases.measured_average import MeasuredAverage
 from discreet.releases.plots import plot_effect
 from discreet.releases.protocol import Display
@@ -139,7 +140,7 @@ class EffectRelease:
                 raise InvalidInput(f"size has a {name} that no release has; check the file.")
         if [len(marginal) for marginal in self.marginals] != [cells(column) for column in self.bounds.columns]:
             raise InvalidInput("marginals must have one number for each cell of each covariate; check the file.")
-        fit = all(map(_fits, self.windows, self.bounds.columns))
+        fit = all(map(fits, self.windows, self.bounds.columns))
         if len(self.windows) not in (0, self.bounds.p) or not fit:
             raise InvalidInput("windows must lie inside the ranges, one for each covariate or none; check the file.")
         m = self.basis.m
@@ -194,18 +195,18 @@ class EffectRelease:
     def ate_interval(self, alpha: float = 0.05) -> tuple[float, float]:
         """Interval of the average effect, privacy noise included: that of `ATE` where it was measured."""
         if self.measured is not None:
-            return self.measured.interval(_level(alpha), self.bounds.outcome_width)
+            return self.measured.interval(checked_level(alpha), self.bounds.outcome_width)
         low, high = self._band(self.average[None], alpha)
         return float(low[0]), float(high[0])
 
     def effect_on(self, X: Any) -> float:
         """Average effect over the rows of X."""
-        return float(np.mean(self.effect(_some(X))))
+        return float(np.mean(self.effect(some_rows(X))))
 
     def effect_on_interval(self, X: Any, alpha: float = 0.05) -> tuple[float, float]:
         """Interval of the average effect over the rows of X."""
         total, count = np.zeros(self.basis.m), 0
-        for features in self._features(_some(X)):
+        for features in self._features(some_rows(X)):
             total += features.sum(axis=0)
             count += len(features)
         low, high = self._band(total[None] / max(count, 1), alpha)
@@ -317,7 +318,7 @@ class EffectRelease:
         with io.wrong_types_named():
             rest["guarantee"] = Guarantee.from_dict(rest["guarantee"])
             rest["bounds"], rest["notes"] = Bounds.from_dict(rest["bounds"]), tuple(map(str, rest["notes"]))
-            rest["size"] = _size(rest["size"])
+            rest["size"] = read_size(rest["size"])
             rest["marginals"] = tuple(np.array(marginal, dtype=np.float64) for marginal in rest["marginals"])
             rest["windows"] = tuple(window and tuple(map(float, window)) for window in rest["windows"])
             arrays = {"coefficients", "average", "centre"} & rest.keys()
@@ -360,7 +361,7 @@ class EffectRelease:
 
     def _band(self, features: Float, alpha: float) -> tuple[Float, Float]:
         point = features @ self.coefficients
-        half = float(ndtri(1.0 - _level(alpha) / 2.0)) * np.sqrt(np.sum((features @ self.factor) ** 2, axis=1))
+        half = float(ndtri(1.0 - checked_level(alpha) / 2.0)) * np.sqrt(np.sum((features @ self.factor) ** 2, axis=1))
         if self.centre is None:
             return self._within(point - half), self._within(point + half)
         middle, point = features @ self.centre, self._within(point)
@@ -378,33 +379,3 @@ class EffectRelease:
 
     def _words(self) -> str:
         return str(self.size) if self.varies else "a constant"
-
-
-def _level(alpha: float) -> float:
-    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < 1:
-        raise InvalidInput("alpha must lie between 0 and 1; 0.05 asks for a 95 % interval.")
-    return alpha
-
-
-def _fits(window: Window | None, column: Levels | Range) -> bool:
-    """Whether there is no window, or one of a range: inside it, and no narrower than two rounds make it."""
-    if window is None:
-        return True
-    middle, half = window
-    return isinstance(column, Range) and half >= NARROWEST - 1e-9 and abs(middle) + half <= 1.0 + 1e-9
-
-
-def _size(facts: Mapping[str, Any]) -> Size:
-    """A size whose fields have the right types."""
-    size = Size(**facts)
-    for part in fields(size):
-        expected = int if part.name in {"degree", "jumps"} else bool
-        if type(getattr(size, part.name)) is not expected:
-            raise InvalidInput("size has a field of the wrong type; check the file.")
-    return size
-
-
-def _some(X: Any) -> Any:
-    if hasattr(X, "__len__") and not len(X):
-        raise InvalidInput("X has no rows, so that there is nothing to average over: give at least one.")
-    return X
