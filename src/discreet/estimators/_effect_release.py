@@ -11,6 +11,7 @@ from scipy.special import ndtri
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.estimators._allocation import Allocation
+from discreet.estimators.measurements.calibration import Calibration
 from discreet.estimators.measurements.effect_models import Models
 from discreet.estimators.measurements.heterogeneity import Correction
 from discreet.estimators.measurements.location import Location
@@ -72,27 +73,39 @@ def function_release(
     )
 
 
-def anchored(function: EffectRelease, average: Release, shares: Mapping[str, float]) -> EffectRelease:
-    """The function moved by a constant towards the average effect that was measured, and that average beside it.
+def anchored(
+    function: EffectRelease, calibration: Calibration, average: Release, shares: Mapping[str, float]
+) -> EffectRelease:
+    """The function as far as the records bear it out, about the average effect, and that average beside it.
 
-    Both averages count by their variances: the function's over its stand-in for the covariates, which misses by more
-    than is known of it, and that of the score.
+    Its level is a mean of two averages over the records, the function's and the score's, by their variances. A function
+    of which little was borne out is wrong about its level too, by as much as it was about what varies.
     """
-    measured, basis = MeasuredAverage.of(average), function.basis
+    unit, slope = function.bounds.outcome_width / 2.0, calibration.slope
+    measured, first = MeasuredAverage.of(average), np.zeros(function.basis.m)
+    first[0] = 1.0 / function.basis.weight[0]
     own = float(function.average @ function.coefficients)
-    doubt = float(np.sum((function.average @ function.factor) ** 2))
+    shape = function.coefficients - own * first
+    level = (slope * calibration.noise) ** 2 + ((1.0 - slope) * calibration.spread) ** 2
+    doubt = float(np.sum((function.average @ function.factor) ** 2)) + unit**2 * level
     error = measured.uncertainty.se**2 + measured.uncertainty.clipping**2
     part = doubt / max(doubt + error, 1e-300)
-    first = np.zeros(basis.m)
-    first[0] = 1.0 / basis.weight[0]
-    kept = function.factor - part * np.outer(first, function.average @ function.factor)
-    root = np.column_stack([kept, part * np.sqrt(error) * first])
+    moved = own + part * (measured.estimate - own - slope * unit * calibration.mean)
+    root = [
+        function.factor - part * np.outer(first, function.average @ function.factor),
+        calibration.slope_sd * shape[:, None],
+        np.sqrt(part**2 * error + (1.0 - part) ** 2 * unit**2 * level) * first[:, None],
+    ]
     return replace(
         function,
-        coefficients=function.coefficients + part * (measured.estimate - own) * first,
-        factor=_triangular(root),
+        coefficients=moved * first + slope * shape,
+        factor=_triangular(np.hstack(root)),
+        importance={name: share * (slope > 0.0) for name, share in function.importance.items()},
         adjustment=function.adjustment | {"shares": dict(shares)},
+        reference=function.reference
+        | {"sd_of_effect": slope * function.reference["sd_of_effect"], "part_borne_out": slope},
         measured=measured,
+        limits=(moved - slope * unit * calibration.limit, moved + slope * unit * calibration.limit),
     )
 
 

@@ -15,6 +15,7 @@ from discreet.estimators._base import Progress, TableFits, count_first, open_mod
 from discreet.estimators._effect_allocation import AVERAGE, EFFECT, shares_of_parts
 from discreet.estimators._effect_release import anchored, constant_release, function_release
 from discreet.estimators.ate import ATE
+from discreet.estimators.measurements.calibration import Calibration, calibrate
 from discreet.estimators.measurements.covariates import (
     Features,
     Setting,
@@ -168,12 +169,12 @@ class CATE(TableFits[EffectRelease], BaseEstimator):  # type: ignore[misc]
             self.release_ = constant_release(average._measure(gate))
             return
         measured = average._measure(GatePart(gate, parts[AVERAGE], AVERAGE))
-        function = self._measure_function(own, design)
+        function, calibration = self._measure_function(own, design, measured.estimate)
         shares = {AVERAGE: measured.adjustment["shares"], "": function.adjustment["shares"]}
-        self.release_ = anchored(function, measured, shares_of_parts(counts, parts, shares))
+        self.release_ = anchored(function, calibration, measured, shares_of_parts(counts, parts, shares))
 
-    def _measure_function(self, gate: Gate, design: Design) -> EffectRelease:
-        """All rounds of the function, after the count."""
+    def _measure_function(self, gate: Gate, design: Design, average: float) -> tuple[EffectRelease, Calibration]:
+        """All rounds of the function, and how much of it the records bear out."""
         # All rounds but the last go through this one: on all records, or on a sample of very many.
         model_gate = open_model_gate(gate, Basis.flat(gate.bounds.columns, design.size).m)
         allocation = design.allocation.after_counts(gate)
@@ -194,8 +195,11 @@ class CATE(TableFits[EffectRelease], BaseEstimator):  # type: ignore[misc]
                 last=last,
                 alone=number == 1 or (last and model_gate is not gate),
             )
+        calibration = calibrate(
+            gate, allocation["calibration"], models, location, average / (gate.bounds.outcome_width / 2.0)
+        )
         release = function_release(gate, models, location, allocation, self.correction)
-        return replace(release, notes=release.notes + sample_note(gate, model_gate))
+        return replace(release, notes=release.notes + sample_note(gate, model_gate)), calibration
 
     def _first_models(
         self, gate: Gate, model_gate: Gate, design: Design, allocation: Allocation

@@ -21,7 +21,7 @@ from discreet.postprocessing.marginals import Window, cells
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
 from discreet.releases.average import StudyDesign
-from discreet.releases.function_checks import checked_level, fits, read_size, some_rows
+from discreet.releases.function_checks import checked_level, checked_limits, fits, read_size, some_rows
 from discreet.releases.measured_average import MeasuredAverage
 from discreet.releases.plots import plot_effect
 from discreet.releases.protocol import Display
@@ -36,7 +36,7 @@ _ROWS = 16_384
 # Sizes that a file may ask for: far above what any public rule chooses.
 _MOST_CURVES = 64
 # Fields that not every file has.
-_OPTIONAL = frozenset({"centre", "measured"})
+_OPTIONAL = frozenset({"centre", "measured", "limits"})
 
 
 class Curve(NamedTuple):
@@ -94,6 +94,8 @@ class EffectRelease:
         Middles of intervals as coefficients, where the file is of version 1; None where they are about the estimate.
     measured
         The average effect as rounds of its own measured it; None where the function's own average stands for it.
+    limits
+        Lowest and highest effect of the function: further out it would say more than records were seen to bear out.
 
     Privacy
     -------
@@ -129,6 +131,7 @@ class EffectRelease:
     windows: tuple[Window | None, ...] = ()
     centre: Float | None = None
     measured: MeasuredAverage | None = None
+    limits: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         if self.design not in get_args(StudyDesign):
@@ -167,7 +170,7 @@ class EffectRelease:
 
     def effect(self, X: Any = None) -> Float:
         """Effect for each row of X: an array or a frame with exactly the declared covariates."""
-        return self._within(np.concatenate([evaluate(self.basis, x, self.coefficients) for x in self._encoded(X)]))
+        return self._limited(np.concatenate([evaluate(self.basis, x, self.coefficients) for x in self._encoded(X)]))
 
     def effect_interval(self, X: Any = None, alpha: float = 0.05) -> tuple[Float, Float]:
         """Interval for each row of X: pointwise, for the best approximation of the effect in the basis.
@@ -182,7 +185,7 @@ class EffectRelease:
 
     def effect_with_interval(self, X: Any = None, alpha: float = 0.05) -> tuple[Float, Float, Float]:
         """Effect and interval for each row of X at once, in half the time: for services that answer one row a time."""
-        parts = [(self._within(rows @ self.coefficients), *self._band(rows, alpha)) for rows in self._features(X)]
+        parts = [(self._limited(rows @ self.coefficients), *self._band(rows, alpha)) for rows in self._features(X)]
         effect, low, high = (np.concatenate([part[k] for part in parts]) for k in (0, 1, 2))
         return effect, low, high
 
@@ -236,7 +239,7 @@ class EffectRelease:
             if {a, b} & own:
                 first, second = (there[:, i] if i in own else usual[i] for i in (a, b))
                 rows[:, k] = first * second * self.basis.weight[k]
-        return Curve(values, self._within(combine(rows, self.coefficients)), *self._band(rows, alpha))
+        return Curve(values, self._limited(combine(rows, self.coefficients)), *self._band(rows, alpha))
 
     def plot(self, feature: str | int, ax: Axes | None = None) -> Axes:
         """Draw the effect along one covariate, the others averaged, with pointwise bands (needs matplotlib)."""
@@ -307,6 +310,7 @@ class EffectRelease:
         last = {
             "centre": None if self.centre is None else self.centre.tolist(),
             "measured": None if self.measured is None else self.measured.to_dict(),
+            "limits": None if self.limits is None else list(self.limits),
         }
         plain = {name: value for name, value in plain.items() if name not in _OPTIONAL}
         return io.head(FORMAT) | plain | {name: value for name, value in last.items() if value is not None}
@@ -326,6 +330,8 @@ class EffectRelease:
             rest |= {"factor": io.triangular_from_steps(**rest["factor"]), "n": float(rest["n"])}
             if "measured" in rest:
                 rest["measured"] = MeasuredAverage.from_dict(rest["measured"])
+            if "limits" in rest:
+                rest["limits"] = checked_limits(rest["limits"])
             for name in ("importance", "reference"):
                 rest[name] = {str(key): float(value) for key, value in rest[name].items()}
             return cls(**rest)
@@ -360,13 +366,17 @@ class EffectRelease:
             yield np.array([column[start : start + _ROWS] for column in encoded]).T
 
     def _band(self, features: Float, alpha: float) -> tuple[Float, Float]:
-        point = features @ self.coefficients
+        point = self._limited(features @ self.coefficients)
         half = float(ndtri(1.0 - checked_level(alpha) / 2.0)) * np.sqrt(np.sum((features @ self.factor) ** 2, axis=1))
         if self.centre is None:
             return self._within(point - half), self._within(point + half)
-        middle, point = features @ self.centre, self._within(point)
+        middle = features @ self.centre
         # The estimate is shrunk more than the interval's centre, and belongs to what is believed in any case.
         return np.minimum(self._within(middle - half), point), np.maximum(self._within(middle + half), point)
+
+    def _limited(self, effect: Float) -> Float:
+        """Effects where the function ends."""
+        return self._within(effect if self.limits is None else np.clip(effect, *self.limits))
 
     def _within(self, effect: Float) -> Float:
         """No effect can exceed the outcome's range."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
@@ -17,6 +18,14 @@ def checked_level(alpha: float) -> float:
     if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < 1:
         raise InvalidInput("alpha must lie between 0 and 1; 0.05 asks for a 95 % interval.")
     return alpha
+
+
+def checked_limits(ends: Any) -> tuple[float, float]:
+    """Lowest and highest effect of a function."""
+    low, high = map(float, ends)
+    if not -math.inf < low <= high < math.inf:
+        raise InvalidInput("limits must be two finite numbers, the lower first; check the file.")
+    return low, high
 
 
 def fits(window: Window | None, column: Levels | Range) -> bool:
