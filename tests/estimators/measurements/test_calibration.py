@@ -1,5 +1,7 @@
 """What the records bear out of a function: all of a right one, nothing of a wrong one."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -46,8 +48,6 @@ def test_a_right_function_is_kept(monkeypatch):
 
 
 def test_a_function_with_the_wrong_sign_is_dropped(monkeypatch):
-    from dataclasses import replace
-
     fit, X, seen = fitted(lambda models: replace(models, effect=-models.effect), monkeypatch)
     assert seen.slope == 0.0
     assert not fit.release_.varies
@@ -57,8 +57,6 @@ def test_a_function_with_the_wrong_sign_is_dropped(monkeypatch):
 
 
 def test_a_function_twice_too_steep_is_halved(monkeypatch):
-    from dataclasses import replace
-
     _, _, seen = fitted(lambda models: replace(models, effect=2.0 * models.effect), monkeypatch)
     assert seen.slope == pytest.approx(0.5, abs=0.08)
 
@@ -79,8 +77,6 @@ def calibration(**given):
 
 @pytest.mark.parametrize(("se", "moves"), [(1e-6, True), (1e6, False)])
 def test_a_precise_average_moves_the_function_and_a_vague_one_does_not(parts, se, moves):
-    from dataclasses import replace
-
     function, average, _ = parts
     far = replace(average, estimate=2.0, uncertainty=Uncertainty(sampling=se, privacy=0.0))
     moved = _effect_release.anchored(function, calibration(), far, {})
@@ -92,8 +88,6 @@ def test_a_precise_average_moves_the_function_and_a_vague_one_does_not(parts, se
 
 
 def test_the_average_over_the_records_counts_and_not_that_over_the_stand_in(parts):
-    from dataclasses import replace
-
     function, average, _ = parts
     sure = replace(average, uncertainty=Uncertainty(sampling=1e-6, privacy=0.0))
     moved = _effect_release.anchored(function, calibration(mean=0.05), sure, {})

@@ -22,8 +22,9 @@ from discreet.privacy.sensitivity.sets import Ball
 
 # The function is held to so many standard deviations, over the stand-in, about its average there.
 _REACH = 3.0
-# Prior standard deviation of the slope about one: vague.
-_PRIOR = 1.0
+# Prior of the slope, chance, mean and standard deviation: of functions that are right, and of others. Among eight such
+# priors, which hardly differ, on studies 3000 to 3120 of evidence/population.
+_PRIOR = ((0.7, 1.0, 0.15), (0.3, 0.5, 0.5))
 # The function's variance on the records, beside that on the stand-in, is taken to be this at least.
 _LEAST = 0.05
 # Numbers that are asked for.
@@ -76,13 +77,24 @@ def calibrate(gate: Gate, share: float, models: Models, location: Location, aver
     error = (1.0 + (weighted / varies) ** 2) * (noise / within) ** 2 + (noise / within * found) ** 2
     ratio = clip / limit
     error += (location.magnitude.scale / clip) ** 2 / (gate.n * within)
-    precision = 1.0 / (float(error) * ratio**2)
-    slope = (precision * ratio * found + _PRIOR**-2) / (precision + _PRIOR**-2)
+    slope, slope_sd = _believed(ratio * found, ratio**2 * float(error))
     return Calibration(
         slope=float(np.clip(slope, 0.0, 1.0)),
-        slope_sd=(precision + _PRIOR**-2) ** -0.5,
+        slope_sd=slope_sd,
         mean=float(np.clip(mean, -1.0, 1.0)) * limit,
         noise=noise * limit,
         limit=limit,
         spread=spread,
     )
+
+
+def _believed(slope: float, variance: float) -> tuple[float, float]:
+    """Posterior mean and standard deviation of the slope, from an estimate with this variance."""
+    chance, middle, sd = (np.array(each) for each in zip(*_PRIOR, strict=True))
+    total = variance + sd**2
+    evidence = np.log(chance / np.sqrt(total)) - (slope - middle) ** 2 / (2.0 * total)
+    weight = np.exp(evidence - evidence.max())
+    weight /= weight.sum()
+    means, variances = (slope * sd**2 + middle * variance) / total, variance * sd**2 / total
+    mean = float(weight @ means)
+    return mean, float(np.sqrt(weight @ (variances + (means - mean) ** 2)))
