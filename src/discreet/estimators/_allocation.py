@@ -201,7 +201,7 @@ KNOWN_DESIGN = Allocation.of(
         "clipped excess": 0.03,
         "score": 0.60,
     },
-    parts={"location": LOCATION, "models": MODELS_OF_KNOWN_DESIGN},
+    parts={"location": LOCATION, "marginals": WINDOWS, "models": MODELS_OF_KNOWN_DESIGN},
     provenance=_BY_HAND,
 )
 
@@ -263,7 +263,7 @@ class ObservationalRule:
         score = rest * (self.score_beside_sample if sampled else float(high + (low - high) * place))
         later = 1.5 ** np.arange(cycles)
         later /= later.sum()
-        parts: dict[str, Mapping[str, float]] = {"location": LOCATION, "models": MODELS}
+        parts: dict[str, Mapping[str, float]] = {"location": LOCATION, "marginals": WINDOWS, "models": MODELS}
         parts["propensity"] = {f"propensity refinement {k}": float(part) for k, part in enumerate(later, 1)}
         parts["correction"] = {f"residual moments {k}": float(part) for k, part in enumerate(later, 1)}
         parts["magnitudes"] = {f"residual magnitude {k}": 0.4 / cycles for k in range(1, cycles + 1)}
