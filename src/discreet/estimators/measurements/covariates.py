@@ -284,7 +284,7 @@ def measure_importance(gate: Gate, share: float, codings: tuple[Coding, ...], lo
     found = np.zeros((2, p))
     for k, member in enumerate(basis.members[1:], 1):
         found[:, member[0][0]] += signal[:, k]
-    found /= np.maximum(found.sum(axis=1, keepdims=True), float(np.mean(noise[1:] ** 2)))
+    found /= np.maximum(found.sum(axis=1, keepdims=True), float(np.mean(noise**2)))
     importance = np.sqrt(found[0] * found[1]) + 0.5 * (found[0] + found[1]) + 0.5 / p
     return np.asarray(importance / importance.sum())
 
