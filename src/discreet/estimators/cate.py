@@ -52,9 +52,10 @@ from discreet.releases.function import EffectRelease
 class CATE(TableFits[EffectRelease], BaseEstimator):  # type: ignore[misc]
     """Treatment effect as a function of the declared covariates, from observational records or a known design.
 
-    Rounds through the gate: where the outcome and the covariates are; initial moments of outcome and contrast; the
-    propensity; then outcome and effect in turn, each corrected by orthogonal moments of residuals. Coefficients are
-    shrunk group by group, so that covariates that do not matter drop out. No sample is split.
+    Rounds through the gate: those of `ATE`, for the average effect; then where the outcome and the covariates are,
+    initial moments of outcome and contrast, the propensity, and outcome and effect in turn, each corrected by orthogonal
+    moments of residuals. Coefficients are shrunk group by group, so that covariates that do not matter drop out. A last
+    round says how much of the function the records bear out. No sample is split.
 
     Parameters
     ----------
@@ -125,11 +126,11 @@ class CATE(TableFits[EffectRelease], BaseEstimator):  # type: ignore[misc]
         return self._released().effect_interval(X, alpha)
 
     def ate(self) -> float:
-        """Average effect over the released distribution of the covariates."""
+        """Average effect, measured as `ATE` measures it."""
         return self._released().ate()
 
     def ate_interval(self, alpha: float = 0.05) -> tuple[float, float]:
-        """Interval of the average effect at level ``1 - alpha``."""
+        """Interval of the average effect at level ``1 - alpha``: that of `ATE` with its part of the budget."""
         return self._released().ate_interval(alpha)
 
     def effect_on(self, X: Any) -> float:
