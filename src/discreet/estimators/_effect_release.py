@@ -20,7 +20,7 @@ from discreet.postprocessing.group_shrinkage import profile
 from discreet.privacy.gate import Gate
 from discreet.releases.average import Release
 from discreet.releases.function import EffectRelease
-from discreet.releases.measured_average import MeasuredAverage
+from discreet.releases.function_parts import MeasuredAverage
 
 # Points of the reference over which standard deviations are averaged.
 _POINTS = 2_000
@@ -86,10 +86,10 @@ def anchored(
     first[0] = 1.0 / function.basis.weight[0]
     own = float(function.average @ function.coefficients)
     shape = function.coefficients - own * first
-    level = (slope * calibration.noise) ** 2 + ((1.0 - slope) * calibration.spread) ** 2
-    doubt = float(np.sum((function.average @ function.factor) ** 2)) + unit**2 * level
+    level = (slope * calibration.noise) ** 2 + ((1.0 - slope) * calibration.sd) ** 2
+    variance = float(np.sum((function.average @ function.factor) ** 2)) + unit**2 * level
     error = measured.uncertainty.se**2 + measured.uncertainty.clipping**2
-    part = doubt / max(doubt + error, 1e-300)
+    part = variance / max(variance + error, 1e-300)
     moved = own + part * (measured.estimate - own - slope * unit * calibration.mean)
     root = [
         function.factor - part * np.outer(first, function.average @ function.factor),

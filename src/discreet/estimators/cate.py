@@ -53,9 +53,9 @@ class CATE(TableFits[EffectRelease], BaseEstimator):  # type: ignore[misc]
     """Treatment effect as a function of the declared covariates, from observational records or a known design.
 
     Rounds through the gate: those of `ATE`, for the average effect; then where the outcome and the covariates are,
-    initial moments of outcome and contrast, the propensity, and outcome and effect in turn, each corrected by orthogonal
-    moments of residuals. Coefficients are shrunk group by group, so that covariates that do not matter drop out. A last
-    round says how much of the function the records bear out. No sample is split.
+    initial moments of outcome and contrast, the propensity, and outcome and effect in turn, each corrected by
+    orthogonal moments of residuals. Coefficients are shrunk group by group, so that covariates that do not matter drop
+    out. A last round says how much of the function the records bear out. No sample is split.
 
     Parameters
     ----------

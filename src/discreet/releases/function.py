@@ -21,8 +21,14 @@ from discreet.postprocessing.marginals import Window, cells
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
 from discreet.releases.average import StudyDesign
-from discreet.releases.function_checks import checked_level, checked_limits, fits, read_size, some_rows
-from discreet.releases.measured_average import MeasuredAverage
+from discreet.releases.function_parts import (
+    MeasuredAverage,
+    checked_level,
+    checked_limits,
+    fits,
+    read_size,
+    some_rows,
+)
 from discreet.releases.plots import plot_effect
 from discreet.releases.protocol import Display
 from discreet.releases.wording import clipping_words, columns, guarantee_words, mechanism_words

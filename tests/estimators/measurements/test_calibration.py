@@ -42,7 +42,7 @@ def test_a_right_function_is_kept(monkeypatch):
     fit, X, seen = fitted(lambda models: models, monkeypatch)
     assert seen.slope > 0.9
     assert seen.slope_sd < 0.1
-    assert seen.mean == pytest.approx(0.0, abs=0.1 * seen.spread)
+    assert seen.mean == pytest.approx(0.0, abs=0.1 * seen.sd)
     assert fit.release_.reference["part_borne_out"] == seen.slope
     assert np.sqrt(np.mean((fit.effect(X) - 0.5 - X["b"]) ** 2)) < 0.15
 
@@ -71,7 +71,7 @@ def parts():
 
 
 def calibration(**given):
-    usual = {"slope": 1.0, "slope_sd": 0.0, "mean": 0.0, "noise": 0.0, "limit": 1.0, "spread": 0.1}
+    usual = {"slope": 1.0, "slope_sd": 0.0, "mean": 0.0, "noise": 0.0, "limit": 1.0, "sd": 0.1}
     return Calibration(**(usual | given))
 
 

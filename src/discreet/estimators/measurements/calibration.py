@@ -36,7 +36,7 @@ class Calibration:
     """What the records say of a function g that is counted from its average over the stand-in.
 
     ``slope`` times g is what they bear out, known with the standard deviation ``slope_sd``; ``mean`` is the average of
-    g over them, and ``noise`` that number's; ``limit`` is where g was clipped, ``spread`` its standard deviation over
+    g over them, and ``noise`` that number's; ``limit`` is where g was clipped, ``sd`` its standard deviation over
     the stand-in.
     """
 
@@ -45,15 +45,15 @@ class Calibration:
     mean: float
     noise: float
     limit: float
-    spread: float
+    sd: float
 
 
 def calibrate(gate: Gate, share: float, models: Models, location: Location, average: float) -> Calibration:
     """Regress what the outcome's model leaves on (t - e) and (t - e) g; ``average`` is a public average effect."""
     setting, propensity = models.setting, models.propensity
     values = setting.reference.features @ models.effect
-    centre, spread = float(values.mean()), max(float(values.std()), 1e-9)
-    limit, reach = _REACH * spread, propensity.reach
+    centre, sd = float(values.mean()), max(float(values.std()), 1e-9)
+    limit, reach = _REACH * sd, propensity.reach
     unit = gate.noise_sd(Ball(1.0, _NUMBERS), share) / gate.n
     tails = location.tails.clip(unit, (1.0 + location.centre, 1.0 - location.centre))
     clip = min(2.0, max(tails.low, tails.high) / 2.0)
@@ -71,7 +71,7 @@ def calibrate(gate: Gate, share: float, models: Models, location: Location, aver
     noise, e = float(sums.sd) / gate.n, propensity.on_reference
     varies = float(np.mean(e * (1.0 - e)))
     # In units of the clip over the limit.
-    least = _LEAST * varies * (spread / limit) ** 2
+    least = _LEAST * varies * (sd / limit) ** 2
     within = max(float(square - weighted**2 / varies), least)
     found = float(product - level * weighted / varies) / within
     error = (1.0 + (weighted / varies) ** 2) * (noise / within) ** 2 + (noise / within * found) ** 2
@@ -84,7 +84,7 @@ def calibrate(gate: Gate, share: float, models: Models, location: Location, aver
         mean=float(np.clip(mean, -1.0, 1.0)) * limit,
         noise=noise * limit,
         limit=limit,
-        spread=spread,
+        sd=sd,
     )
 
 
