@@ -1,4 +1,4 @@
-"""Parts of an effect function's release: the average effect as rounds of its own measured it, and what files may hold."""
+"""Parts of an effect function's release: its average as rounds of its own measured it, and what files may hold."""
 
 from __future__ import annotations
 
