@@ -19,7 +19,7 @@ from discreet.audit._replay import ReplaySettings, replay
 from discreet.audit.attacks import Run
 from discreet.audit.attacks.pairs import on_pair
 from discreet.audit.result import AuditResult
-from discreet.estimators.measurements import score as score_rounds
+from discreet.estimators.measurements.score import ScoreRounds
 from discreet.privacy import gate, noise
 from discreet.privacy.sensitivity import fixed_point as lattice
 from discreet.privacy.sensitivity import sets as geometry
@@ -66,23 +66,33 @@ def diameter_halved() -> AbstractContextManager[None]:
 
 
 def clip_removed() -> AbstractContextManager[None]:
-    """Scores are put on the grid without being clipped to their bound."""
-    return _patched((geometry.MeanSquare, "grid", _with_sums(lambda values, bound: np.nan_to_num(values))))
+    """Numbers of which nothing else holds the extremes are put on the grid without being clipped to their interval."""
+    right = geometry.Interval.grid
+
+    def grid(self: Any, grid_bits: int, neighbours: Any) -> Any:
+        made = right(self, grid_bits, neighbours)
+
+        def add(values: Any) -> Any:
+            steps = np.rint((np.nan_to_num(lattice.floats(values)) - made.shift) / made.units)
+            return np.array([steps.sum()]).astype(np.int64)
+
+        return dataclasses.replace(made, add=add)
+
+    return _patched((geometry.Interval, "grid", grid))
 
 
 def nan_passes() -> AbstractContextManager[None]:
     """A score is not defined for the largest outcome, and its clip lets NaN through."""
-    score: Any = vars(score_rounds)["aipw_score"]
+    residual = ScoreRounds.residual
 
-    def undefined(y: Any, *given: Any) -> Any:
-        return np.where(y >= 1.0, np.nan, score(y, *given))
+    def undefined(self: Any, c: Any, answers: Any) -> Any:
+        return np.where(c.y >= 1.0, np.nan, residual(self, c, answers))
 
-    leaky = _with_sums(lambda values, bound: np.clip(values, -bound, bound))
-    return _patched((geometry.MeanSquare, "grid", leaky), (score_rounds, "aipw_score", undefined))
+    return _patched((geometry.MeanSquare, "grid", _leaky_grid()), (ScoreRounds, "residual", undefined))
 
 
-def _with_sums(clip: Callable[..., Any]) -> Any:
-    """The grid of `MeanSquare` with another clip."""
+def _leaky_grid() -> Any:
+    """The grid of `MeanSquare` with a clip that leaves NaN alone."""
     right = geometry.MeanSquare.grid
 
     def grid(self: Any, grid_bits: int, neighbours: Any) -> Any:
@@ -90,7 +100,7 @@ def _with_sums(clip: Callable[..., Any]) -> Any:
 
         def add(values: Any) -> Any:
             with np.errstate(invalid="ignore"):
-                steps = np.rint(clip(lattice.floats(values), self.bound) * (edge / self.bound))
+                steps = np.rint(np.clip(lattice.floats(values), -self.bound, self.bound) * (edge / self.bound))
                 return np.array([steps.sum(), np.rint(steps * steps * (geometry._FREE / edge)).sum()]).astype(np.int64)
 
         return dataclasses.replace(right(self, grid_bits, neighbours), add=add)

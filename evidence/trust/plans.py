@@ -19,7 +19,7 @@ def plan(found: Found) -> Section:
     rows = joined(found, "random", {"plan": "plan"})
     frame = intervals((row for row in rows if "plan" in row), "ATE")
     verdicts = []
-    names = {"without": "without a guess", "with": "with the outcome's standard deviation"}
+    names = {"without": "without a guess", "with": "with the outcome's mean and standard deviation"}
     if len(frame):
         by_number = {row["number"]: row["plan"] for row in rows if "plan" in row}
         for key in names:
@@ -35,8 +35,8 @@ def plan(found: Found) -> Section:
         verdicts.append(at_least(f"share within a factor of {PLAN_FACTOR:g}, {name}", close, PLAN_SHARE))
     parts = [
         "Width that `discreet.plan` expects for `ATE`, divided by the width that was then released: 1 is a plan that "
-        "came true, below 1 is a promise that was not kept. *With* adds the standard deviation of the outcome, as an "
-        "earlier report would state it; a prevalence cannot be given yet.",
+        "came true, below 1 is a promise that was not kept. *With* adds what an earlier report would state: the share "
+        "of events of a binary outcome, mean and standard deviation of others.",
         grid(["", "group", "studies", *names.values(), "10 % to 90 %"], _plan_lines(frame)),
     ]
     return Section(verdicts=verdicts, parts=parts, table=frame.reindex(columns=_COLUMNS))

@@ -61,19 +61,21 @@ def plan(largest: int, number: int) -> Row:
 
 
 def planned(made: RandomStudy, guess: bool) -> float:
-    """Width of `ATE`'s 95 % interval that a plan expects; with ``guess`` the outcome's standard deviation is public.
+    """Width of `ATE`'s 95 % interval that a plan expects; with ``guess`` the outcome's moments are public.
 
-    The guess is that of the study's outcomes, as an earlier report would state it. A prevalence cannot be given yet:
-    of a binary outcome the standard deviation says the same.
+    The guess is what an earlier report would state: how many have the event, of a binary outcome, and the mean and
+    standard deviation of others.
     """
     from discreet import plan
 
     study, facts = made.study, made.facts
     options: dict[str, Any] = {"treated": float(np.mean(study.T))}
     if made.known is not None:
-        options["propensity"] = float(np.mean(made.known))
-    if guess and study.Y.std() > 0:
-        options["outcome_sd"] = float(study.Y.std())
+        options["propensity"] = made.known
+    mean, sd = float(study.Y.mean()), float(study.Y.std())
+    if guess and sd > 0.0:
+        binary = facts.outcome in ("binary", "rare")
+        options |= {"prevalence": mean} if binary else {"outcome_mean": mean, "outcome_sd": sd}
     return plan("ate", n=facts.n, bounds=study.bounds, epsilon=facts.epsilon, delta=facts.delta, **options).width
 
 

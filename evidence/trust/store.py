@@ -82,7 +82,8 @@ def code(kind: str) -> str:
         facts = [SOURCE / "data" / name for name in ("bounds.py", "columns.py")]
         return fingerprint("trust", [*own, *facts, *(SOURCE / "datasets").glob("*.py")])
     own += [ROOT / "evidence" / "trust" / name for name in ("fits.py", "runs.py")]
-    planning = [SOURCE / "estimators" / "planning.py"] if kind == "plan" else []
+    names = ("planning.py", "_expected.py") if kind == "plan" else ()
+    planning = [SOURCE / "estimators" / name for name in names]
     return fingerprint("trust", [*own, *planning, *package_files(_NO_PART)])
 
 

@@ -119,11 +119,13 @@ def test_any_number_of_covariates_works(p):
     assert_sound(fitted(ate(bounds=Bounds(outcome=(-5, 9), covariates=[(-1, 1)] * p)), x=x))
 
 
-@pytest.mark.parametrize(("p", "said"), [(0, False), (1, False), (100, True)])
-def test_joint_effects_are_spoken_of_where_there_can_be_any(p, said):
+@pytest.mark.parametrize(("p", "joint"), [(0, False), (1, False), (3, True)])
+def test_notes_say_what_was_adjusted_for_and_joint_effects_where_there_are_any(p, joint):
     x = np.random.default_rng(p).uniform(-1, 1, (N, p)) if p else None
-    estimator = fitted(ate(bounds=Bounds(outcome=(-5, 9), covariates=[(-1, 1)] * p)), x=x)
-    assert any("Joint effects" in note for note in estimator.release_.notes) == said
+    release = fitted(ate(epsilon=20, bounds=Bounds(outcome=(-5, 9), covariates=[(-1, 1)] * p)), x=x).release_
+    basis = release.adjustment["basis"]
+    assert ("products of two" in basis) == joint
+    assert any((f"({basis})" if p else "no covariates were declared") in note for note in release.notes)
 
 
 @pytest.mark.parametrize("propensity", [None, 0.5])
@@ -254,17 +256,18 @@ def test_a_huge_epsilon_gives_what_no_noise_would_give():
     study = draw("binary-outcome", 10_000, 3)
     given = {"epsilon": 1e6, "bounds": study.bounds}
     known = np.clip(study.propensity, *study.bounds.propensity)
-    for make in (
-        lambda: ATE(delta=1e-6, **given),
-        lambda: ATE(delta=1e-6, propensity=known, **given),
-        lambda: DifferenceInMeans(delta=1e-6, **given),
-        lambda: DifferenceInMeans(**given),
+    # Which features a round looks at is a choice among equals, which the least noise may change.
+    for make, close in (
+        (lambda: ATE(delta=1e-6, **given), 5e-3),
+        (lambda: ATE(delta=1e-6, propensity=known, **given), 5e-3),
+        (lambda: DifferenceInMeans(delta=1e-6, **given), 1e-4),
+        (lambda: DifferenceInMeans(**given), 1e-4),
     ):
         with frozen_noise():
             exact = make().fit(study.Y, study.T, X=study.X)
         noisy = fitted(make(), y=study.Y, t=study.T, x=study.X)
         assert noisy.ate_ != exact.ate_
-        assert noisy.ate_ == pytest.approx(exact.ate_, abs=1e-3 * exact.release_.uncertainty.se)
+        assert noisy.ate_ == pytest.approx(exact.ate_, abs=close * exact.release_.uncertainty.se)
 
 
 def test_without_noise_the_difference_in_means_is_the_plain_one():
@@ -459,8 +462,10 @@ def test_a_frame_may_name_the_column_of_a_known_propensity() -> None:
         named = ATE(epsilon=1, delta=1e-5, bounds=study.bounds, propensity="e").fit_table(
             frame, outcome="y", treatment="t", covariates=[f"c{j}" for j in range(6)]
         )
+    # Of one number for all records more is public than of a column: its range.
+    known = np.full(400, 0.5)
     with seeded_noise(1):
-        plain = ATE(epsilon=1, delta=1e-5, bounds=study.bounds, propensity=0.5).fit(study.Y, study.T, X=study.X)
+        plain = ATE(epsilon=1, delta=1e-5, bounds=study.bounds, propensity=known).fit(study.Y, study.T, X=study.X)
     assert named.ate_ == plain.ate_
 
 

@@ -234,7 +234,7 @@ def test_plans_are_judged_by_released_widths():
     rows += [(Job("plan", (SMALL,), k), {"without": 0.1, "with": 0.4}) for k in range(2)]
     found = by_target(plans.plan(rows))
     assert found["median, without a guess"].reached is False
-    assert found["median, with the outcome's standard deviation"].reached is True
+    assert found["median, with the outcome's mean and standard deviation"].reached is True
 
 
 def test_a_part_is_written_in_its_place_and_the_others_stay(tmp_path):

@@ -9,7 +9,8 @@ from scipy.integrate import quad
 from discreet.data.bounds import Levels, Range
 from discreet.data.columns import ScratchBuffer
 from discreet.data.records import CHUNK_ROWS
-from discreet.postprocessing.basis import Basis, Size, combine, size_for
+from discreet.postprocessing.basis import Basis, Size, size_for
+from discreet.postprocessing.kernel_basis import combine
 from discreet.postprocessing.marginals import BINS
 
 RICH = Size(degree=3, pairs=True, curved=True)

@@ -4,178 +4,100 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from discreet.data.bounds import Range
-from discreet.postprocessing.basis import NORM_CAP, Basis, Size
-from discreet.postprocessing.feature_selection import (
-    Belief,
-    FeatureSelection,
-    Moments,
-    PriorCorrelation,
-    allot,
-    weigh,
-)
-from discreet.postprocessing.marginals import BINS
-from discreet.postprocessing.reference_population import Reference, reference_points
+from discreet.data.bounds import Levels, Range
+from discreet.postprocessing.basis import NORM_CAP
+from discreet.postprocessing.coding import coding
+from discreet.postprocessing.feature_selection import Belief, FeatureSelection, Moments, allot, shrink
+from discreet.postprocessing.kernel_basis import CodedBasis
+from discreet.postprocessing.reference_population import Reference
 
 RNG = np.random.default_rng(0)
-P = 5
-BASIS = Basis(
-    tuple(Range(0, 1) for _ in range(P)),
-    tuple(np.full(BINS, 1 / BINS) for _ in range(P)),
-    Size(degree=2, pairs=True, curved=False),
+EDGES = np.linspace(-1, 1, 9)[1:-1]
+CODINGS = (
+    *(coding(Range(0, 1), EDGES, np.full(8, 1 / 8), 1e-6) for _ in range(3)),
+    coding(Levels(("a", "b", "c")), np.array([0.5, 1.5]), np.array([0.5, 0.3, 0.2]), 1e-6),
 )
+BASIS = CodedBasis.build(CODINGS, np.full(4, 0.25), 24)
+REFERENCE = Reference.of_codes(BASIS, np.eye(4))
+GRAM = REFERENCE.gram
 UNIT = BASIS.weight**2
 
 
-def exact_gram():
-    features, weight = BASIS(reference_points(BASIS.columns, BASIS.marginals, np.eye(P), 20_000))
-    return (features * weight[:, None]).T @ features / len(weight)
-
-
-GRAM = exact_gram()
-
-
-def linear(truth, sd, rng, size=0.1, cap=1.0):
+def linear(truth, sd, rng, size=1.0, cap=1.0):
     """Moments of a linear model with noise of a given size."""
     moments = GRAM @ truth + rng.normal(0, sd, BASIS.m)
     return Moments(moments, lambda b: (GRAM @ b, GRAM), sd**2 * np.eye(BASIS.m), size, cap)
 
 
-def sparse_truth(*features, value=0.5):
-    truth = np.zeros(BASIS.m)
-    truth[list(features)] = value / BASIS.weight[list(features)]
+def drawn(rng, size=1.0):
+    """Coefficients by the law that the prior guesses."""
+    truth = rng.normal(0, 1, BASIS.m) * np.sqrt(size * BASIS.variance) / BASIS.weight
+    truth[0] = rng.normal(0, 0.3)
     return truth
 
 
 def test_at_little_noise_coefficients_are_recovered():
-    truth = RNG.normal(0, 0.2, BASIS.m)
-    for sparse in (True, False):
-        (fitted,), _ = weigh([linear(truth, 1e-5, RNG)], BASIS, sparse=sparse)
-        np.testing.assert_allclose(fitted.mean, truth, atol=5e-3)
+    truth = drawn(RNG)
+    np.testing.assert_allclose(shrink(linear(truth, 1e-5, RNG), BASIS).mean, truth, atol=5e-3)
 
 
 def test_noise_alone_is_shrunk_to_almost_nothing():
     small = 0
     for seed in range(20):
         model = linear(np.zeros(BASIS.m), 0.5, np.random.default_rng(seed))
-        (fitted,), _ = weigh([model], BASIS, sparse=True)
+        fitted = shrink(model, BASIS)
         plain = np.linalg.solve(GRAM, model.value)
         small += np.linalg.norm(fitted.mean[1:]) < 0.3 * np.linalg.norm(plain[1:])
     # Noise is taken for a signal now and then, not more often.
     assert small >= 18
 
 
-def test_what_matters_is_distinguished_from_what_does_not():
-    truth = sparse_truth(2, 14)
-    plain = weighed = 0.0
+def test_shrinking_comes_closer_to_the_truth():
+    plain = shrunk = 0.0
     for seed in range(20):
-        model = linear(truth, 0.03, np.random.default_rng(seed))
-        (fitted,), _ = weigh([model], BASIS, sparse=True)
-        weighed += np.sum((fitted.mean - truth) ** 2)
-        plain += np.sum((np.linalg.solve(GRAM, model.value) - truth) ** 2)
-    assert weighed < 0.65 * plain
-
-
-def test_faint_evidence_in_one_model_is_weighed_with_that_in_the_other():
-    # A product that stands two and a half noise deviations out in either model.
-    sd = 0.08
-    faint = sparse_truth(13, value=2.5 * sd / np.sqrt(GRAM[13, 13]))
-    alone, together = [], []
-    for seed in range(30):
         rng = np.random.default_rng(seed)
-        first, second = linear(faint, sd, rng), linear(faint, sd, rng)
-        (one,), _ = weigh([second], BASIS, sparse=True)
-        (_, two), _ = weigh([first, second], BASIS, sparse=True)
-        alone.append(one.mean[13])
-        together.append(two.mean[13])
-    assert np.mean(together) > 1.1 * np.mean(alone)
-
-
-def test_relevance_to_both_models_exceeds_chance_only_where_it_is_uncertain():
-    strong = sparse_truth(2, value=2.0)
-    (_, _), joint_inclusion = weigh([linear(strong, 0.02, RNG), linear(strong, 0.02, RNG)], BASIS, sparse=True)
-    assert joint_inclusion[2] == pytest.approx(1, abs=0.01)
-    assert joint_inclusion[0] == 1
-    # Products: what single covariates do is in the outcome's model in any case.
-    assert np.all(joint_inclusion[BASIS.m - len(BASIS.products) :] > 1)
+        truth = drawn(rng)
+        model = linear(truth, 0.1, rng)
+        shrunk += np.sum(UNIT * (shrink(model, BASIS).mean - truth) ** 2)
+        plain += np.sum(UNIT * (np.linalg.solve(GRAM, model.value) - truth) ** 2)
+    assert shrunk < 0.65 * plain
 
 
 @pytest.mark.parametrize("sd", [0.002, 0.02, 0.2])
 def test_errors_are_about_as_large_as_their_covariance_says(sd):
-    reference = Reference.draw(BASIS, GRAM, 1e-9)
     errors, stated = [], []
     for seed in range(40):
         rng = np.random.default_rng(seed)
-        # The law that the prior guesses: some features matter, by about the guessed size.
-        matters = rng.random(BASIS.m) < np.where(BASIS.group == 1, 0.5, 0.15)
-        truth = np.where(matters, rng.normal(0, 0.5, BASIS.m), 0.0) / BASIS.weight
-        moments = reference.response(truth, 0.5)[0] + rng.normal(0, sd, BASIS.m)
-        noise = sd**2 * np.eye(BASIS.m)
-        model = Moments(moments, lambda theta: reference.response(theta, 0.5), noise, 0.25, 4.0)
-        (fitted,), _ = weigh([model], BASIS, sparse=True)
+        truth = drawn(rng)
+        moments = REFERENCE.response(truth, 0.5)[0] + rng.normal(0, sd, BASIS.m)
+        model = Moments(moments, lambda theta: REFERENCE.response(theta, 0.5), sd**2 * np.eye(BASIS.m), 1.0, 4.0)
+        fitted = shrink(model, BASIS)
         assert np.linalg.eigvalsh(fitted.covariance).min() > 0
-        errors.append(float(np.sum(UNIT * (fitted.mean - truth) ** 2)))
-        stated.append(float(np.sum(UNIT * np.diag(fitted.covariance))))
+        errors.append(float(np.sum((UNIT * (fitted.mean - truth) ** 2)[1:])))
+        stated.append(float(np.sum((UNIT * np.diag(fitted.covariance))[1:])))
     assert 0.5 < np.mean(errors) / np.mean(stated) < 1.7
 
 
 def test_a_logistic_model_is_recovered_from_its_moments():
-    reference = Reference.draw(BASIS, GRAM, 1e-9)
-    truth = sparse_truth(1, 2, 13, value=0.6)
-    moments, _ = reference.response(truth, 0.5)
-    model = Moments(moments, lambda theta: reference.response(theta, 0.5), 1e-10 * np.eye(BASIS.m), 0.25, 4.0)
-    (fitted,), _ = weigh([model], BASIS, sparse=True)
-    np.testing.assert_allclose(fitted.mean, truth, atol=0.02)
+    truth = drawn(np.random.default_rng(2))
+    moments, _ = REFERENCE.response(truth, 0.5)
+    model = Moments(moments, lambda theta: REFERENCE.response(theta, 0.5), 1e-10 * np.eye(BASIS.m), 1.0, 4.0)
+    np.testing.assert_allclose(shrink(model, BASIS).mean, truth, atol=0.02)
 
 
-def test_many_small_confounders_are_not_shrunk_away_in_the_prognosis():
-    first = np.flatnonzero(BASIS.group == 1)
-    faint, sd = sparse_truth(*first, value=0.1), 0.08
-    kept = []
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        (_, prognosis), joint_inclusion = weigh([linear(faint, sd, rng), linear(faint, sd, rng)], BASIS, sparse=True)
-        kept.append(np.mean(prognosis.mean[first] / faint[first]))
-        assert np.all(joint_inclusion[first] == 1)
-    assert np.mean(kept) > 0.6
-
-
-@pytest.mark.parametrize("sign", [-1.0, 0.0, 1.0])
-def test_the_prior_correlation_says_whether_both_models_follow_features_in_the_same_direction(sign):
-    found, sds = [], []
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        first = rng.normal(0, 0.3, BASIS.m) / BASIS.weight
-        second = sign * first if sign else rng.normal(0, 0.3, BASIS.m) / BASIS.weight
-        (one, two), _ = weigh([linear(first, 0.05, rng), linear(second, 0.05, rng)], BASIS, sparse=True)
-        shared = PriorCorrelation.of(one, two, BASIS.group)
-        found.append(shared.correlation)
-        sds.append(shared.sd)
-    assert np.mean(found) * sign >= 0.3 * abs(sign)
-    assert abs(np.mean(found)) < 0.2 or sign
-    # More is known than before anything was seen, and no more than so many features can show.
-    assert 1 / np.sqrt(BASIS.m) < np.mean(sds) < 0.4
-
-
-def test_without_a_signal_nothing_is_known_of_the_prior_correlation():
-    rng = np.random.default_rng(1)
-    (one, two), _ = weigh([linear(np.zeros(BASIS.m), 2.0, rng) for _ in range(2)], BASIS, sparse=True)
-    shared = PriorCorrelation.of(one, two, BASIS.group)
-    assert abs(shared.correlation) < 0.4
-    assert shared.sd > 0.3
-
-
-def test_many_small_coefficients_of_treatment_keep_a_variance_even_where_none_is_seen():
-    # Each first power stays below its noise; together they are more than nothing.
-    first = np.flatnonzero(BASIS.group == 1)
-    small = sparse_truth(*first, value=0.1)
-    errors = stated = 0.0
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        (one, _), _ = weigh([linear(small, 0.1, rng), linear(small, 0.1, rng)], BASIS, sparse=True)
-        errors += np.sum((UNIT * (one.mean - small) ** 2)[first])
-        stated += np.sum((UNIT * np.diag(one.covariance))[first])
-    assert stated > 0.5 * errors
+def test_public_functions_beside_selected_features_share_their_norm():
+    share = np.zeros(BASIS.m)
+    share[[1, 4, 7]] = 1 / 3
+    plain = FeatureSelection.of(share, np.diag(GRAM))
+    direction = drawn(np.random.default_rng(3))
+    both = plain.beside(GRAM, direction, np.zeros(BASIS.m))
+    # A function that is nothing is no feature.
+    assert (plain.m, both.m) == (3, 4)
+    narrow, weight = both(REFERENCE.features)
+    assert np.linalg.norm(narrow * weight[:, None], axis=1).max() <= both.radius * (1 + 1e-12)
+    np.testing.assert_allclose(narrow, REFERENCE.features @ both.linear(BASIS.m), atol=1e-9)
+    direction[0] = 0.0
+    assert np.corrcoef(narrow[:, 3], REFERENCE.features @ direction)[0, 1] == pytest.approx(1)
 
 
 # --- which features the next moments are of, and what these then say ---

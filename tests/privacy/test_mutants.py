@@ -17,18 +17,21 @@ from discreet import Ledger
 from discreet.data import expressions as formulas
 from discreet.data import sampling as samples
 from discreet.data.backends import sql
+from discreet.estimators.measurements import score
 from discreet.ledger import charging as fits
 from discreet.ledger import composition as costs
 from discreet.ledger import state as book
 from discreet.papers import TLearner
 from discreet.papers.common import sample_splitting
 from discreet.papers.meta_learners import stages as learners_stages
+from discreet.postprocessing import tails
 from discreet.privacy import gate, noise
 from discreet.privacy.sensitivity import fixed_point as lattice
 from discreet.privacy.sensitivity import sets as geometry
 from discreet.privacy.sensitivity.sets import Ball, Interval
 from evidence.planted import _patched
 from tests.data.backends import test_group_by
+from tests.estimators.measurements import test_score
 from tests.ledger import test_costs, test_fits, test_ledger, test_races_and_crashes
 from tests.privacy import test_gate, test_learners_replay, test_private_ci_replay, test_samples_replay, test_units
 
@@ -72,6 +75,17 @@ def second_comer(path: Any) -> None:
     with pytest.MonkeyPatch.context() as patch:
         test = test_races_and_crashes.test_whoever_comes_second_to_a_charge_leaves_the_request_of_the_first_alone
         test(address(path), patch)
+
+
+def fitting_scores(_: Any) -> None:
+    """Scores of both arms and any sign stay in their range."""
+    rows = [(y, t, 0.5, -y) for y in (-1.0, 1.0) for t in (0.0, 1.0)]
+    test_score.check_scores(rows, (0.1, 0.9), 0.5, 3.0, 0.0)
+
+
+def filling_scores(_: Any) -> None:
+    """And reach both of its ends."""
+    test_score.check_scores_fill_their_range((0.1, 0.9), 0.5, 3.0)
 
 
 CHARGED = """
@@ -226,6 +240,39 @@ MUTANTS = {
         "float(np.rint(known[0][0])), float(np.rint(known[0][1]))",
         "float(np.rint(known[0][0] / 2)), float(np.rint(known[0][1] / 2))",
         (lambda _: test_group_by.test_ends_of_a_rounded_number_are_whole_so_that_no_clip_is_left_out_too_early(),),
+    ),
+    "scores of controls are forgotten in their range": Mutant(
+        tails.Strata.ends,
+        "-np.maximum(low * treated, high * control), np.maximum(high * treated, low * control)",
+        "-low * treated, high * treated",
+        (lambda _: test_score.check_ends_are_attained((0.1, 0.9), 1.0, 5.0), fitting_scores, filling_scores),
+    ),
+    "scores of controls are as wide as those of the treated": Mutant(
+        tails.Strata.ends,
+        "1.0 if self.high >= 0.5 else self.high / (1.0 - self.high)",
+        "1.0",
+        (lambda _: test_score.check_ends_are_attained((0.1, 0.3), 1.0, 5.0),),
+    ),
+    "the range of the score is that of its narrower arm": Mutant(
+        tails.Strata.ends,
+        "-np.maximum(low * treated, high * control), np.maximum(high * treated, low * control)",
+        "-np.minimum(low * treated, high * control), np.minimum(high * treated, low * control)",
+        (lambda _: test_score.check_ends_are_attained((0.1, 0.9), 1.0, 5.0), fitting_scores, filling_scores),
+    ),
+    "half of the score's range is taken for all of it": Mutant(
+        score.ScoreRounds.measure,
+        "(top - bottom) / 2.0",
+        "(top - bottom) / 4.0",
+        (fitting_scores, filling_scores),
+    ),
+    "half of the excess's ball is taken for all of it": Mutant(
+        score.ScoreRounds.choose_clip,
+        "radius = far / 2.0",
+        "radius = far / 4.0",
+        (
+            lambda _: test_score.check_excesses([(0.0, 1.0, 0.5, 0.0)], (0.2, 0.8), 0.0, 4, 1e-3),
+            lambda _: test_score.check_excess_fills_its_ball(),
+        ),
     ),
     "an engine rounds halves up": Mutant(
         sql.Sql.rint,

@@ -181,8 +181,9 @@ adversaries = st.tuples(
 
 def test_the_cases_reach_every_round():
     names = set(tape_of("observational", "replace-one", "plentiful").names)
-    refined = {f"propensity refinement {number}" for number in (1, 2, 3)}
-    assert refined | {"linear effect moments", "residual moments"} <= names
+    cycles = ("propensity refinement", "residual magnitude", "residual moments")
+    refined = {f"{kind} {number}" for kind in cycles for number in (1, 2, 3)}
+    assert refined | {"correlations", "effect moment", "residual tails", "clipped excess", "score"} <= names
 
 
 @pytest.mark.parametrize(("kind", "relation"), [(kind, relation) for kind in KINDS for relation in RELATIONS])

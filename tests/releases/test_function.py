@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from discreet import CATE, Bounds, EffectRelease, InvalidInput, Release, UnsupportedRelease, load
-from discreet.postprocessing.basis import combine
+from discreet.postprocessing.kernel_basis import combine
 from discreet.releases import io
 from discreet.releases.report import effect_finding, render_effect, save_page
 from discreet.testing import seeded_noise

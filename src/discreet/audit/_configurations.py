@@ -64,7 +64,8 @@ def _averages() -> list[Configuration]:
     found = []
     for number, (design, outcome, p, relation) in enumerate(product(DESIGNS, OUTCOMES, (1, 3, 30), RELATIONS)):
         given: dict[str, Any] = {"propensity": DESIGNS[design], "neighbours": relation, "delta": DELTA}
-        # Large budgets have the richest models, so that all rounds occur; small ones are what people use.
+        # Large budgets have the richest models, so that all kinds of rounds occur and both models are corrected twice;
+        # small ones are what people use. Thirty covariates are screened.
         epsilon = 20.0 if p == 3 else 1.0
         found.append(
             Configuration(
@@ -72,7 +73,7 @@ def _averages() -> list[Configuration]:
                 f"{design}, {outcome}, p = {p}, {relation}, ε = {epsilon:g}",
                 _made(ATE, epsilon, public_facts(p, OUTCOMES[outcome]), given),
                 kind=KINDS[number // 2 % len(KINDS)],
-                n=300 if p == 3 else 200,
+                n=400 if p == 3 else 200,
                 binary=outcome == "binary",
             )
         )

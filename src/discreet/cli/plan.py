@@ -5,7 +5,9 @@ from typing import Annotated
 import typer
 
 from discreet.cli._console import Alpha, BoundsFile, Relation, command
-from discreet.estimators.registry import REGISTRY, Planned
+from discreet.estimators.registry import BY, REGISTRY, Planned
+
+Segments = Annotated[list[str] | None, typer.Option(help=f"For uplift. {BY.help}")]
 
 
 def add_plans(app: typer.Typer) -> None:
@@ -31,10 +33,17 @@ def _add_plan(plans: typer.Typer, estimator: Planned) -> None:
         outcome_sd: Annotated[
             float | None, typer.Option(help="Standard deviation of the outcome, if roughly known.")
         ] = None,
+        outcome_mean: Annotated[float | None, typer.Option(help="Mean of the outcome, if roughly known.")] = None,
+        prevalence: Annotated[
+            float | None, typer.Option(help="Share of events of a yes/no outcome, if roughly known.")
+        ] = None,
+        treated: Annotated[float, typer.Option(help="Expected share of treated.")] = 0.5,
+        by: Segments = None,
         neighbours: Relation = "replace-one",
     ) -> None:
         from discreet.data.bounds import Bounds
         from discreet.estimators.planning import plan
+        from discreet.estimators.uplift import segments_in_words
 
         planned = plan(
             estimator,
@@ -46,6 +55,10 @@ def _add_plan(plans: typer.Typer, estimator: Planned) -> None:
             width=width,
             propensity=propensity,
             outcome_sd=outcome_sd,
+            outcome_mean=outcome_mean,
+            prevalence=prevalence,
+            treated=treated,
+            by=segments_in_words(by) if by else None,
             neighbours=neighbours,
         )
         typer.echo(planned.summary())

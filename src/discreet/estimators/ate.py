@@ -31,9 +31,10 @@ from discreet.estimators._base import (
     sample_note,
     uncertainty_of,
 )
+from discreet.estimators._notes import public_notes
 from discreet.estimators.difference_in_means import measure_means
 from discreet.estimators.measurements.covariates import (
-    Features,
+    CodedFeatures,
     coding_questions,
     measure_coded_gram,
     measure_codings,
@@ -135,7 +136,7 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
     def _measure(self, gate: Gate) -> Release:
         """All rounds after the count; they fit into what it leaves of the budget."""
         known, bounds = self.propensity is not None, gate.bounds
-        if known and not models_pay(gate.n * gate.mu, bounds.p):
+        if known and not models_pay(gate.n * gate.mu, bounds.p, self.propensity):
             return measure_means(gate, self.propensity, "ate")
         terms = basis_terms(gate.n * gate.mu, gate.n, bounds.columns)
         # Models are fitted through this one: on all records, or on a sample of very many.
@@ -154,7 +155,7 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
         importance = np.full(bounds.p, 1.0 / max(bounds.p, 1))
         if bounds.p > SCREEN:
             importance = measure_importance(model_gate, allocation["screening moments"], codings, location)
-        features = Features(CodedBasis.build(codings, importance, terms), model_gate.n)
+        features = CodedFeatures(CodedBasis.build(codings, importance, terms), model_gate.n)
         asked = nuisance_questions(model_gate, allocation["models"], features, location, pilot, known)
         setting = measure_coded_gram(model_gate, allocation["second moments"], features, correlation, *asked.queries)
         trim = self._design(bounds) if known else TRIM.interval(bounds, location.treated, information)
@@ -181,7 +182,7 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
                 "trim": list(trim),
                 "shares": allocation.shares,
             },
-            notes=notes + sample_note(gate, model_gate),
+            notes=notes + public_notes(gate.budget, gate.n, location, self.propensity) + sample_note(gate, model_gate),
             reference={"unadjusted": bounds.outcome_width / 2.0 * pilot, "treated_share": location.treated},
         )
 

@@ -19,6 +19,7 @@ from discreet.estimators._base import (
     count_first,
     uncertainty_of,
 )
+from discreet.estimators._notes import public_notes
 from discreet.estimators.measurements.location import locate, pilot_effect
 from discreet.estimators.measurements.nuisances import mean_model
 from discreet.estimators.measurements.score import ScoreRounds, design_strata, prognosis_range
@@ -119,6 +120,7 @@ def measure_means(gate: Gate, propensity: Any, kind: Literal["ate", "difference-
     few = (
         "The interval relies on the stated probabilities of treatment; records are too few for covariates to narrow it."
     )
+    checks = public_notes(gate.budget, gate.n, location, propensity)
     return average_release(
         kind,
         gate,
@@ -132,6 +134,6 @@ def measure_means(gate: Gate, propensity: Any, kind: Literal["ate", "difference-
             "trim": [overlap.low, overlap.high],
             "shares": allocation.shares,
         },
-        notes=(few if kind == "ate" else randomised, *clip_note(uncertainty)),
+        notes=(few if kind == "ate" else randomised, *clip_note(uncertainty), *checks),
         reference={"unadjusted": gate.bounds.outcome_width / 2.0 * pilot.effect, "treated_share": treated},
     )

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from discreet.exceptions import InvalidInput
 
 Neighbours = Literal["replace-one", "add-remove"]
-Planned = Literal["ate", "difference-in-means"]
+Planned = Literal["ate", "difference-in-means", "cate", "uplift"]
 
 # The delta of what cannot do without one, if none is given to an audit.
 _GAUSSIAN = MappingProxyType({"delta": 1e-6})
@@ -178,7 +178,7 @@ _ENTRIES = (
         level=False,
         samples=True,
         title="Effect as a function",
-        planned_as="ate",
+        planned_as="cate",
         plan_note="The width is that of the average effect. At a single point a function is wider.",
         answers=True,
         one_gate=True,
@@ -204,7 +204,7 @@ _ENTRIES = (
         command=True,
         simultaneous=True,
         title="Effects by segment",
-        planned_as="difference-in-means",
+        planned_as="uplift",
         plan_note="The width is that of one segment if all are equally large; the others narrow it a little.",
         answers=True,
         one_gate=True,

@@ -13,6 +13,7 @@ import numpy as np
 
 from discreet.data._arrays import Float, IntArray
 from discreet.data.columns import Range
+from discreet.postprocessing.kernel_basis import NORM_CAP
 from discreet.postprocessing.marginals import (
     Column,
     Line,
@@ -32,8 +33,6 @@ from discreet.postprocessing.marginals import (
 MOST_PAIRS = 66
 # Products of a first and a second term (x z^2) are added for all pairs while they are this few.
 MOST_CURVED_PAIRS = 21
-# A record whose squared norm exceeds this part of the expected one is weighted down: noise falls with it.
-NORM_CAP = 0.75
 # Weights of the constant, of products and of curved products, beside one of a first term; and the power of its order by
 # which the weight of a range's later curves falls.
 _INTERCEPT, _PAIR, _CURVED, _DECAY = 1.5, 0.6, 0.5, 0.3
@@ -312,14 +311,6 @@ def _along(basis: Basis, j: int, x: Float, coefficients: Float) -> tuple[Float, 
     for coefficient, curve in zip(left[:degree], curves, strict=False):
         total += coefficient * curve
     return total, curves
-
-
-def combine(features: Float, coefficients: Float) -> Float:
-    """Features times coefficients, added up in a fixed order (BLAS would round differently by position)."""
-    total, term = np.zeros(len(features)), np.empty(len(features))
-    for k in np.flatnonzero(coefficients):
-        total += np.multiply(features[:, k], coefficients[k], out=term)
-    return total
 
 
 def _contrasts(marginal: Float) -> Float:

@@ -1,22 +1,19 @@
-"""Which features matter to treatment and outcome, and which of them the next noisy moments are of.
+"""Coefficients from noisy moments, and which features the next noisy moments are of.
 
-`weigh` is a spike-and-slab prior over both models together: a feature that confounds matters to both, so that faint
-evidence in one model is weighed with that in the other. Missing a confounder in both is what biases a doubly robust
-estimate; how likely that is, is worked out here. `allot` and `FeatureSelection` choose a few features, by the loss that
-their uncertainty causes, for moments that are released next; `Belief` is updated by these (docs/proofs/ate.md).
-Post-processing: only released numbers and public facts come in.
+`shrink` is a normal prior whose scale comes from the moments. `allot` and `FeatureSelection` choose a few features, by
+the loss that their uncertainty causes, for moments that are released next; `Belief` is updated by these
+(docs/proofs/ate.md). Post-processing: only released numbers and public facts come in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from discreet.data._arrays import Float, IntArray
-from discreet.postprocessing.basis import NORM_CAP, Basis, combine
-from discreet.postprocessing.kernel_basis import CodedBasis
+from discreet.postprocessing.kernel_basis import NORM_CAP, CodedBasis, combine
 
 Response = Callable[[Float], tuple[Float, Float]]
 
@@ -28,22 +25,10 @@ _DIRECTION = 0.15
 _NORM_CAPS = (0.5, NORM_CAP, 1.0, 1.5, 2.5, 4.0, 7.0, 12.0)
 # What is smaller than this beside the largest of its kind is as good as zero.
 _TINY = 1e-12
-# Newton steps, those of them that also estimate the prior variances, and passes of expectation-maximisation in each.
-_STEPS, _SETTLE, _PASSES = 10, 7, 8
-# Prior inclusion probability of first powers and levels; how many features of any other group are expected to matter,
-# the largest inclusion probability that follows, and the pseudo-count, in features, of these expectations.
-_FIRST, _EXPECTED, _OTHERS, _WORTH = 0.5, 5.0, 0.3, 8.0
-# Pseudo-count, in coefficients, of the guessed square in its estimate.
-_STEADY = 2.0
 # Steps of expectation-maximisation, and the pseudo-count, in coefficients, of the guessed scale.
 _EM_STEPS, _PSEUDO = 25, 4.0
 # Variance of the spike in treatment's model where evidence is faint: dozens of small coefficients may add up.
 _REST = 0.0015
-# Prior standard deviation of the correlation between a feature's coefficients in treatment and in outcome.
-_CORRELATION_SD = 0.4
-# Only one of two models may be shrunk freely: inclusion probabilities of the outcome's model are raised by this factor,
-# and features of a single covariate are included in any case: there many small confounders would add up.
-_GENEROUS = 2.0
 
 
 def allot(loss_weight: Float, variance: Float, noise: float) -> Float:
@@ -182,80 +167,10 @@ class Posterior:
     left_out: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PriorCorrelation:
-    """Whether treatment and outcome tend to follow a feature in the same direction.
-
-    ``correlation`` between a feature's coefficients in the two models, common to all features, and its standard
-    deviation ``sd``; ``size`` is the product of each feature's prior standard deviations in both.
-    """
-
-    correlation: float
-    sd: float
-    size: Float
-
-    @classmethod
-    def of(cls, treatment: Posterior, outcome: Posterior, group: IntArray) -> PriorCorrelation:
-        """From the product of both models' raw coefficients: their noises are independent, so that it is unbiased."""
-        size = np.sqrt(treatment.scales * outcome.scales)
-        raw, variance = np.ones(len(size)), np.ones(len(size))
-        for fitted in (treatment, outcome):
-            own = np.diag(np.linalg.inv(fitted.covariance)) - 1.0 / fitted.scales
-            v = 1.0 / np.maximum(own, 1e-9 / fitted.scales)
-            raw *= fitted.mean * (1.0 + v / fitted.scales)
-            variance *= fitted.scales + v
-        weight = (size / variance)[group > 0]
-        precision = float(weight @ size[group > 0]) + _CORRELATION_SD**-2
-        correlation = float(np.clip(weight @ raw[group > 0] / precision, -1.0, 1.0))
-        return cls(correlation, precision**-0.5, size)
-
-
-def weigh(
-    models: Sequence[Moments], basis: Basis, *, sparse: bool, faint: bool = True
-) -> tuple[list[Posterior], Float]:
-    """Coefficients of the outcome's model, or of treatment's and the outcome's, in this order.
-
-    With them comes, for each feature, by how much its relevance to both models exceeds chance. Unless ``sparse``, all
-    features are taken to matter; where evidence is ``faint``, what seems not to keeps a small prior variance.
-    """
-    unit = basis.weight**2
-    inverses = [np.linalg.inv(model.noise) for model in models]
-    means = [np.zeros(basis.m) for _ in models]
-    prior = _Prior(basis.group, [model.size for model in models], basis.m - len(basis.products), faint)
-    fitted = prior.start if sparse else [np.full(basis.m, model.size) for model in models]
-
-    def scales(k: int) -> Float:
-        return np.where(basis.group == 0, models[k].cap, np.maximum(fitted[k], 1e-7 * models[k].size) / unit)
-
-    def step(k: int) -> tuple[Float, Float]:
-        """Newton step of a model; each squared coefficient as the others leave it, and its variance."""
-        value, slope = models[k].response(means[k])
-        left = slope @ inverses[k]
-        precision = left @ slope
-        target = left @ (models[k].value - value) + precision @ means[k]
-        move = np.linalg.solve(precision + np.diag(1.0 / scales(k)), target) - means[k]
-        # A step of more than two units of the linear predictor overshoots where the logistic curve is flat.
-        means[k] = means[k] + move * min(1.0, 1.0 / np.sqrt(max(float(move @ slope @ move), 1e-12)))
-        own = np.diag(precision)
-        return ((target - precision @ means[k] + own * means[k]) / own) ** 2 * unit, unit / own
-
-    for round_ in range(_STEPS):
-        seen = [step(k) for k in range(len(models))]
-        if sparse and round_ < _SETTLE:
-            fitted = prior.fit(seen)
-    posteriors = []
-    for k, model in enumerate(models):
-        _, slope = model.response(means[k])
-        precision = slope @ inverses[k] @ slope
-        covariance = np.asarray(np.linalg.inv(precision + np.diag(1.0 / scales(k))))
-        posteriors.append(Posterior(means[k], covariance, scales(k)))
-    return posteriors, prior.joint_inclusion
-
-
 def shrink(model: Moments, basis: CodedBasis) -> Posterior:
     """Coefficients under normal priors, whose scale in each group of features comes from the moments themselves."""
     unit = basis.variance / basis.weight**2
-    groups = [np.flatnonzero(basis.group == g) for g in range(1, int(basis.group.max(initial=0)) + 1)]
+    groups = [np.flatnonzero(basis.group == g) for g in range(1, len(basis.left_out))]
     inverse = np.linalg.inv(model.noise)
     mean, scale = np.zeros(basis.m), np.full(len(groups), model.size)
 
@@ -277,8 +192,7 @@ def shrink(model: Moments, basis: CodedBasis) -> Posterior:
             if len(members):
                 found = float(np.sum((mean[members] ** 2 + np.diag(covariance)[members]) / unit[members]))
                 scale[g] = max((found + _PSEUDO * model.size) / (len(members) + _PSEUDO), 0.01 * model.size)
-    rest = [*scale, *[model.size] * (3 - len(groups))]
-    left_out = sum(own * part for own, part in zip(rest, basis.left_out, strict=True))
+    left_out = scale @ basis.left_out[1:]
     return Posterior(mean, np.asarray(covariance), prior(), float(left_out))
 
 
@@ -294,87 +208,6 @@ def beside_constant_effect(
         step = float(np.clip((gap - implied @ coefficients) / varies, -most, most))
         coefficients = np.asarray(np.linalg.solve(precision, weights @ (y.value - implied * step)))
     return coefficients, step
-
-
-class _Prior:
-    """Which of the models a feature matters to (a probability for each group of features), and how much it then does.
-
-    States are numbered by bits: bit k is set where a feature matters to model k.
-    """
-
-    def __init__(self, group: IntArray, sizes: Sequence[float], single: int, faint: bool) -> None:
-        self.rest = _REST if faint else 0.0
-        # Features of single covariates come before products.
-        self.single = (np.arange(len(group)) < single) & (group > 0)
-        self.group, self.guesses, self.sizes = group, sizes, list(sizes)
-        count = 2 ** len(sizes)
-        self.states = np.array([[(state >> k) & 1 for k in range(len(sizes))] for state in range(count)], dtype=bool)
-        self.members = [np.flatnonzero(group == g) for g in np.unique(group) if g > 0]
-        # Half of what matters at all matters to every model.
-        parts = np.array([0.0, 1.0]) if count == 2 else np.array([0.0, 0.25, 0.25, 0.5])
-        self.expected = []
-        for members in self.members:
-            first = group[members[0]] == 1
-            chance = (_FIRST if first else min(_OTHERS, _EXPECTED / len(members))) * parts
-            chance[0] = 1.0 - chance.sum()
-            self.expected.append(chance)
-        self.chances = list(self.expected)
-        self.joint_inclusion = np.ones(len(group))
-
-    @property
-    def start(self) -> list[Float]:
-        """Prior variances before anything is seen."""
-        variances = [np.zeros(len(self.group)) for _ in self.sizes]
-        for members, chance in zip(self.members, self.expected, strict=True):
-            for k, size in enumerate(self.sizes):
-                variances[k][members] = chance[self.states[:, k]].sum() * size
-        return variances
-
-    def fit(self, seen: Sequence[tuple[Float, Float]]) -> list[Float]:
-        """Prior variances of unit coefficients, from their squared estimates and the variances of these."""
-        # Only treatment's coefficients keep a variance where they seem not to matter: the outcome's are shrunk less
-        # anyway.
-        rests = [np.zeros(len(self.group)) for _ in seen]
-        if len(seen) > 1:
-            rests[0] = np.full(len(self.group), self.rest)
-        inside = np.zeros((len(self.group), len(self.states)))
-        inside[self.group == 0, -1] = 1.0
-        for _ in range(_PASSES):
-            evidence = np.stack(
-                [
-                    0.5 * (square / (v + rest) - square / (v + size) - np.log((v + size) / (v + rest)))
-                    for (square, v), size, rest in zip(seen, self.sizes, rests, strict=True)
-                ],
-                axis=1,
-            ) @ self.states.T.astype(np.float64)
-            for g, members in enumerate(self.members):
-                most = evidence[members].max(axis=1, keepdims=True)
-                likely = np.exp(evidence[members] - most) * self.chances[g]
-                inside[members] = likely / likely.sum(axis=1, keepdims=True)
-                total = inside[members].sum(axis=0) + _WORTH * self.expected[g]
-                self.chances[g] = total / total.sum()
-            matters = inside @ self.states
-            for k, (square, v) in enumerate(seen):
-                keep = self.sizes[k] / (self.sizes[k] + v)
-                counts = matters[:, k] * (self.group > 0)
-                total = _STEADY * self.guesses[k] + counts @ (keep**2 * square + keep * v)
-                self.sizes[k] = float(total / (_STEADY + counts.sum()))
-        self.joint_inclusion = inside[:, -1] / np.maximum(np.prod(matters, axis=1), 1e-12)
-        if len(seen) > 1:
-            matters[:, -1] = np.where(self.single, 1.0, np.minimum(1.0, _GENEROUS * matters[:, -1]))
-            self.joint_inclusion[self.single] = 1.0
-        return [
-            self._variance(*seen[k], matters[:, k], size, rest)
-            for k, (size, rest) in enumerate(zip(self.sizes, rests, strict=True))
-        ]
-
-    @staticmethod
-    def _variance(square: Float, v: Float, matters: Float, size: float, rest: Float) -> Float:
-        """Prior variance under which a normal posterior has the variance of the mixture's."""
-        keep, little = size / (size + v), rest / (rest + v)
-        left = (matters * keep + (1.0 - matters) * little) * v
-        left = left + matters * (1.0 - matters) * (keep - little) ** 2 * square
-        return np.asarray(left * v / np.maximum(v - left, left * v / size))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

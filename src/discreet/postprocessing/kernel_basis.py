@@ -1,8 +1,8 @@
 """Functions of coded covariates, from smooth to rough, and their products: a basis that grows without end.
 
 A kernel for each covariate (a line in its value, a line in its rank, a path that may jump anywhere) has eigenfunctions
-that are orthonormal to the covariate's released distribution, with their prior variances; products of two and three have
-products of these. A basis is made of as many of them as the budget affords, the largest prior variances first.
+that are orthonormal to the covariate's released distribution, with their prior variances; products of two and three
+have products of these. A basis is made of as many of them as the budget affords, the largest prior variances first.
 Post-processing, but for the features, which are functions of one record at a time.
 """
 
@@ -15,19 +15,35 @@ from itertools import combinations
 import numpy as np
 
 from discreet.data._arrays import Float, IntArray
-from discreet.postprocessing.basis import NORM_CAP
 from discreet.postprocessing.coding import Coding
 
+# A record whose squared norm exceeds this part of the expected one is weighted down: noise falls with it.
+NORM_CAP = 0.75
 # Parts of an ordered covariate's kernel: a line in the value, a line in the rank, a path, and every code for itself.
 _VALUE, _RANK, _PATH, _OWN = 0.3, 0.2, 0.35, 0.15
+# Power of its number by which the prior variance of a function of an ordered covariate falls.
+_DECAY = 2.0
 # Functions of one covariate at most.
 _CURVES = 24
 # Parts of the prior variance that single covariates have, products of two and products of three.
-_ORDERS = (0.6, 0.3, 0.1)
+_ORDERS = (0.55, 0.4, 0.05)
 # Covariates that enter products of three at most; and products of two.
 _TRIPLE_COLUMNS, _PAIR_COLUMNS = 6, 14
 # Part of the norm of the constant, and the least of any other feature, beside the largest.
 _INTERCEPT, _LEAST_WEIGHT = 1.5, 0.2
+
+
+# Covariates and functions whose product a feature is.
+Member = tuple[tuple[int, int], ...]
+_GROUPS = 5
+
+
+def _group(member: Member) -> int:
+    """Features whose coefficients are of about one size: first functions of covariates, their others, products of two
+    first functions, other products of two, and products of three; 0 for the constant.
+    """
+    plain = all(curve == 0 for _, curve in member)
+    return (0, 1 if plain else 2, 3 if plain else 4, 5)[len(member)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +77,9 @@ class Curves:
         values, table = np.maximum(values[order], 1e-9), vectors[:, order] / root[:, None]
         # The sign is arbitrary: let functions rise.
         sign = np.where((mass * coding.value) @ table < 0.0, -1.0, 1.0)
-        return cls(table * sign, values / values.sum())
+        # Curved functions matter more often than a kernel of this roughness has it: products of them must have a chance.
+        variance = 1.0 / np.arange(1.0, len(order) + 1.0) ** _DECAY if coding.ordered else values
+        return cls(table * sign, variance / variance.sum())
 
 
 def _standard(values: Float, mass: Float) -> Float:
@@ -97,14 +115,14 @@ class CodedBasis:
     variance
         Prior variance of each feature's coefficient beside the others', for a feature of unit size.
     left_out
-        Prior variance of functions of one, two and three covariates that are not in the basis.
+        Prior variance of each group of functions that is not in the basis.
     """
 
     codings: tuple[Coding, ...]
     curves: tuple[Curves, ...]
-    members: tuple[tuple[tuple[int, int], ...], ...]
+    members: tuple[Member, ...]
     variance: Float
-    left_out: tuple[float, ...] = (0.0, 0.0, 0.0)
+    left_out: Float = field(default_factory=lambda: np.zeros(_GROUPS + 1))
     weight: Float = field(init=False, repr=False)
     group: IntArray = field(init=False, repr=False)
 
@@ -114,40 +132,47 @@ class CodedBasis:
         weight = np.maximum(weight, _LEAST_WEIGHT)
         weight[0] = _INTERCEPT
         set_(self, "weight", weight)
-        set_(self, "group", np.array([len(member) for member in self.members]))
+        set_(self, "group", np.array([_group(member) for member in self.members]))
 
     @classmethod
     def build(cls, codings: Sequence[Coding], importance: Float, m: int) -> CodedBasis:
         """The features with the largest prior variances, ``m`` in all; every covariate's first one is among them."""
         curves = tuple(Curves.of(each) for each in codings)
-        found: list[tuple[tuple[tuple[int, int], ...], float]] = []
         order = np.argsort(importance, kind="stable")[::-1]
-        columns = {2: sorted(order[:_PAIR_COLUMNS]), 3: sorted(order[:_TRIPLE_COLUMNS])}
+        columns = [
+            range(len(codings)),
+            sorted(order[:_PAIR_COLUMNS].tolist()),
+            sorted(order[:_TRIPLE_COLUMNS].tolist()),
+        ]
+        # Codes do not tell apart what lies in one of them.
+        coarse = [1.0 / coding.count**2 if coding.ordered else 0.0 for coding in codings]
+        found: list[tuple[Member, float]] = []
+        left_out = np.zeros(_GROUPS + 1)
         for size, part in enumerate(_ORDERS, 1):
-            own = range(len(codings)) if size == 1 else columns[size]
-            made = [
-                (tuple(zip(chosen, which, strict=True)), variance)
-                for chosen in combinations(own, size)
-                for which, variance in _products(
-                    [curves[j] for j in chosen], float(np.prod(importance[list(chosen)])), m
-                )
-            ]
-            total = sum(variance for _, variance in made)
-            found += [(member, part * variance / total) for member, variance in made]
-        first = [each for each in found if len(each[0]) == 1 and each[0][0][1] == 0]
-        others = (each for each in found if len(each[0]) > 1 or each[0][0][1] > 0)
-        rest = sorted(others, key=lambda each: -each[1])
+            chosen = list(combinations(columns[size - 1], size))
+            shares = [float(np.prod(importance[list(each)])) for each in chosen]
+            whole = sum(shares) or 1.0
+            for each, share in zip(chosen, shares, strict=True):
+                lost = max(coarse[j] for j in each)
+                left_out[_group(tuple((j, 0) for j in each))] += part * share / whole * lost
+                own = part * share / whole * (1.0 - lost)
+                made = _products([curves[j] for j in each], own, m)
+                found += [(tuple(zip(each, which, strict=True)), variance) for which, variance in made]
+                left_out[_group(tuple((j, 1) for j in each))] += own - sum(variance for _, variance in made)
+        first = [each for each in found if _group(each[0]) == 1]
+        rest = sorted((each for each in found if _group(each[0]) > 1), key=lambda each: -each[1])
         kept = first + rest[: max(0, m - 1 - len(first))]
+        for member, beyond in rest[max(0, m - 1 - len(first)) :]:
+            left_out[_group(member)] += beyond
         kept.sort(key=lambda each: (len(each[0]), each[0]))
-        sums = [[sum(v for member, v in each if len(member) == size) for size in (1, 2, 3)] for each in (found, kept)]
-        left_out = tuple(max(whole - part, 0.0) for whole, part in zip(*sums, strict=True))
         members, variance = ((), *(member for member, _ in kept)), np.array([1.0, *(v for _, v in kept)])
         return cls(tuple(codings), curves, members, variance, left_out)
 
     def singles(self, most: int) -> CodedBasis:
         """The first functions of single covariates alone."""
         keep = [k for k, member in enumerate(self.members) if not member or (len(member) == 1 and member[0][1] < most)]
-        return CodedBasis(self.codings, self.curves, tuple(self.members[k] for k in keep), self.variance[keep])
+        members = tuple(self.members[k] for k in keep)
+        return CodedBasis(self.codings, self.curves, members, self.variance[keep])
 
     @property
     def m(self) -> int:
@@ -197,7 +222,7 @@ class CodedBasis:
         return np.minimum(1.0, self.radius**2 / square)
 
     def __str__(self) -> str:
-        sizes = [int(np.sum(self.group == size)) for size in (1, 2, 3)]
+        sizes = [sum(len(member) == size for member in self.members) for size in (1, 2, 3)]
         words = ("functions of single covariates", "products of two", "products of three")
         return ", ".join(f"{count} {word}" for count, word in zip(sizes, words, strict=True) if count)
 
@@ -215,7 +240,7 @@ def _products(curves: Sequence[Curves], share: float, m: int) -> list[tuple[tupl
 class CodedTables:
     """Features times coefficients, for several sets of these at once, by tables over codes.
 
-    A row's values do not depend on its neighbours in memory: look-ups are added in a fixed order. Only the basis and the
+    A row's values do not depend on its neighbours in memory: values are added in a fixed order. Only the basis and the
     coefficients are sent to other processes.
     """
 
@@ -249,3 +274,11 @@ class CodedTables:
             for total, table in zip(totals, tables, strict=True):
                 total += table.take(place)
         return totals
+
+
+def combine(features: Float, coefficients: Float) -> Float:
+    """Features times coefficients, added up in a fixed order (BLAS would round differently by position)."""
+    total, term = np.zeros(len(features)), np.empty(len(features))
+    for k in np.flatnonzero(coefficients):
+        total += np.multiply(features[:, k], coefficients[k], out=term)
+    return total

@@ -152,7 +152,7 @@ class SteadyGram:
     variance: float
 
     @classmethod
-    def of(cls, gram: Float, sd: float, reference: Reference, basis: Basis) -> SteadyGram:
+    def of(cls, gram: Float, sd: float, reference: Reference, basis: Basis | CodedBasis) -> SteadyGram:
         """Shrink by how far the released entries differ from the reference, beside their noise."""
         apart = gram - reference.gram
         upper = np.triu_indices(basis.m, 1)

@@ -164,12 +164,11 @@ class Tails:
                 own * (most / own) ** step if own < most else most
                 for own, most in zip((first.low, first.high), wide, strict=True)
             )
-            hidden, lost = (
-                sum(side)
-                for side in zip(
-                    self._side(0, np.array([low]), reach[0]), self._side(1, np.array([high]), reach[1]), strict=True
-                )
-            )
+            both = [
+                self._side(side, np.array([own]), far)
+                for side, (own, far) in enumerate(zip((low, high), reach, strict=True))
+            ]
+            hidden, lost = (both[0][k] + both[1][k] for k in (0, 1))
             found.append(Clip(low, high, float(hidden[0]), float(lost[0])))
         return found
 
@@ -218,6 +217,11 @@ class Tails:
         loss = (noise * (top - bottom) / 2.0) ** 2 + bias**2
         i, j = np.unravel_index(int(np.argmin(loss)), loss.shape)
         return Clip(float(low[i]), float(high[j]), float(bias[i, j]), float(lost_low[i] + lost_high[j]))
+
+
+def _largest_smaller(low: float, high: float) -> float:
+    """Largest probability of the less likely arm, for propensities from ``low`` to ``high``."""
+    return min(0.5, max(min(high, 1.0 - high), min(low, 1.0 - low))) if not low <= 0.5 <= high else 0.5
 
 
 def _fitted(fractions: Float, sd: float, ceiling: float) -> tuple[MagnitudeHistogram, Float]:

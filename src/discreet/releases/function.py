@@ -16,7 +16,8 @@ from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds, Levels
 from discreet.data.frames import table
 from discreet.exceptions import InvalidInput
-from discreet.postprocessing.basis import Basis, Size, combine, evaluate
+from discreet.postprocessing.basis import Basis, Size, evaluate
+from discreet.postprocessing.kernel_basis import combine
 from discreet.postprocessing.marginals import Window, cells
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io

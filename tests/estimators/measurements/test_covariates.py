@@ -5,8 +5,9 @@ from discreet.data.bounds import Range
 from discreet.data.records import CHUNK_ROWS, Chunk
 from discreet.estimators.measurements import covariates
 from discreet.estimators.measurements.covariates import Features
-from discreet.postprocessing.basis import Basis, Size, combine
+from discreet.postprocessing.basis import Basis, Size
 from discreet.postprocessing.feature_selection import FeatureSelection
+from discreet.postprocessing.kernel_basis import combine
 
 BASIS = Basis.flat((Range(0, 1), Range(0, 1)), Size(degree=2, pairs=True, curved=False))
 ROWS = 50
@@ -78,4 +79,5 @@ def test_features_of_more_records_than_may_be_kept_share_memory(n, monkeypatch):
 def test_another_process_gets_the_basis_and_no_records():
     features = Features(BASIS, 100)
     features(chunk(0))
-    assert features.__reduce__() == (Features, (BASIS, 100))
+    kind, given = features.__reduce__()
+    assert (kind, given) == (type(features), (BASIS, 100))

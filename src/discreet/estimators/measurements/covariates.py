@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -16,10 +17,10 @@ from discreet.data.columns import Range, ScratchBuffer
 from discreet.data.records import CHUNK_ROWS, Chunk
 from discreet.estimators._allocation import WINDOWS
 from discreet.estimators.measurements.location import Location, RowMap
-from discreet.postprocessing.basis import NORM_CAP, Basis, Size, combine
+from discreet.postprocessing.basis import Basis, Size
 from discreet.postprocessing.coding import Coding, code_numbers, coding, finer_edges, first_edges
 from discreet.postprocessing.feature_selection import FeatureSelection
-from discreet.postprocessing.kernel_basis import CodedBasis
+from discreet.postprocessing.kernel_basis import NORM_CAP, CodedBasis, combine
 from discreet.postprocessing.marginals import (
     Column,
     cell_numbers,
@@ -36,6 +37,7 @@ from discreet.privacy.sensitivity.sets import Ball, Cells, Gram
 
 # Features of up to this many numbers (128 MB) are kept from pass to pass.
 _KEPT_NUMBERS = 16_000_000
+BasisT = TypeVar("BasisT", Basis, CodedBasis)
 # Functions of each covariate that screening looks at.
 _SCREENED = 2
 
@@ -96,7 +98,7 @@ def _fractions(gate: Gate, columns: tuple[Column, ...], question: Query) -> tupl
     return np.split(counts.value / gate.n, np.cumsum(sizes)[:-1]), float(counts.sd) / gate.n
 
 
-class Features:
+class _Features(Generic[BasisT]):
     """Weighted features of a chunk, kept for the queries of a pass and, where memory allows, for later passes.
 
     ``n`` is the number of records. Of long tables, and where every pass makes its own chunks, one chunk at a time is
@@ -105,8 +107,8 @@ class Features:
     it is added up before the next map is asked. Only the basis is sent to other processes.
     """
 
-    def __init__(self, basis: Basis, n: float) -> None:
-        self.basis = basis
+    def __init__(self, basis: BasisT, n: float) -> None:
+        self.basis: BasisT = basis
         self.n = n
         self._kept: list[_Kept] = []
         self._place = 0
@@ -116,8 +118,8 @@ class Features:
         rows = _KEPT_NUMBERS / basis.m
         self._most = min(rows, 1.5 * n + 2.0 * CHUNK_ROWS) / CHUNK_ROWS if n <= rows else 0.0
 
-    def __reduce__(self) -> tuple[type[Features], tuple[Basis, float]]:
-        return Features, (self.basis, self.n)
+    def __reduce__(self) -> tuple[type[_Features[BasisT]], tuple[BasisT, float]]:
+        return type(self), (self.basis, self.n)
 
     def __call__(self, chunk: Chunk) -> Float:
         """Weighted features; they are not to be changed, and last until the next chunk."""
@@ -170,15 +172,15 @@ class _Kept:
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
+class _Setting(Generic[BasisT]):
     """What all later rounds share: the features and what is known of their distribution."""
 
-    features: Features
+    features: _Features[BasisT]
     reference: Reference
     gram: SteadyGram
 
     @property
-    def basis(self) -> Basis:
+    def basis(self) -> BasisT:
         return self.features.basis
 
     @property
@@ -206,6 +208,14 @@ class Setting:
         return np.asarray(self.reference.features.T @ self.reference.features / len(self.reference.weight))
 
 
+# Of polynomials and contrasts, and of codes.
+Features: TypeAlias = _Features[Basis]
+CodedFeatures: TypeAlias = _Features[CodedBasis]
+Setting: TypeAlias = _Setting[Basis]
+CodedSetting: TypeAlias = _Setting[CodedBasis]
+AnySetting: TypeAlias = _Setting[Any]
+
+
 def measure_gram(gate: Gate, share: float, features: Features, *beside: Query) -> Setting:
     """Second moments of the features; the same pass prepares what is asked ``beside`` it later."""
     basis = features.basis
@@ -223,37 +233,28 @@ def measure_gram(gate: Gate, share: float, features: Features, *beside: Query) -
 
 def coding_questions(columns: tuple[Column, ...], share: float) -> tuple[Query, ...]:
     """What `measure_codings` asks first: it depends on no release, and can be prepared in the first pass."""
-    if not columns:
-        return ()
-    return (_histograms("marginals", WINDOWS["marginals"] * share, columns, [first_edges(each) for each in columns]),)
+    return (_histograms("marginals", share, [first_edges(column) for column in columns]),) if columns else ()
 
 
 def measure_codings(gate: Gate, questions: tuple[Query, ...], share: float) -> tuple[Coding, ...]:
     """Marginals in equal cells, then in cells that follow the records, and the codes that these give."""
     columns = gate.bounds.columns
-    if not columns:
-        return ()
-    edges = [first_edges(each) for each in columns]
-    fractions, sd = _shares(gate, edges, columns, *questions)
-    finer = [own if own is None else finer_edges(own, part, sd) for own, part in zip(edges, fractions, strict=True)]
-    name = "marginals within windows"
-    again, noise = _shares(gate, finer, columns, _histograms(name, WINDOWS[name] * share, columns, finer))
-    return tuple(coding(column, own, part, noise) for column, own, part in zip(columns, finer, again, strict=True))
+    edges = [first_edges(column) for column in columns]
+    fractions, sd = _shares(gate, edges, *questions)
+    finer = [finer_edges(*each, sd) for each in zip(columns, edges, fractions, strict=True)]
+    again, noise = _shares(gate, finer, _histograms("marginals within windows", share, finer))
+    return tuple(coding(*each, noise) for each in zip(columns, finer, again, strict=True))
 
 
-def _sizes(columns: tuple[Column, ...], edges: list[Float | None]) -> list[int]:
-    return [cells(column) if own is None else len(own) + 1 for column, own in zip(columns, edges, strict=True)]
+def _histograms(name: str, share: float, edges: list[Float]) -> Query:
+    sizes = tuple(len(own) + 1 for own in edges)
+    return Query(name, WINDOWS[name] * share, Cells(sizes), lambda c: code_numbers(c.x, edges))
 
 
-def _histograms(name: str, share: float, columns: tuple[Column, ...], edges: list[Float | None]) -> Query:
-    return Query(name, share, Cells(tuple(_sizes(columns, edges))), lambda c: code_numbers(c.x, columns, edges))
-
-
-def _shares(
-    gate: Gate, edges: list[Float | None], columns: tuple[Column, ...], question: Query
-) -> tuple[list[Float], float]:
+def _shares(gate: Gate, edges: list[Float], question: Query) -> tuple[list[Float], float]:
     (counts,) = gate.ask(question)
-    return np.split(counts.value / gate.n, np.cumsum(_sizes(columns, edges))[:-1]), float(counts.sd) / gate.n
+    ends = np.cumsum([len(own) + 1 for own in edges])[:-1]
+    return np.split(counts.value / gate.n, ends), float(counts.sd) / gate.n
 
 
 def measure_importance(gate: Gate, share: float, codings: tuple[Coding, ...], location: Location) -> Float:
@@ -263,7 +264,7 @@ def measure_importance(gate: Gate, share: float, codings: tuple[Coding, ...], lo
     basis = basis.singles(_SCREENED)
     clip = 2.5 * location.magnitude.scale
     treated, reach = location.treated, max(location.treated, 1.0 - location.treated)
-    features = Features(basis, gate.n)
+    features = CodedFeatures(basis, gate.n)
 
     def rows(c: Chunk) -> Float:
         weight = features.weights(c)
@@ -303,13 +304,15 @@ def measure_correlation(gate: Gate, share: float, codings: tuple[Coding, ...]) -
         own = np.zeros((len(c.t), p))
         own[:, shown] = basis.features(c.x)[:, first[shown]] / basis.weight[first[shown]]
         square = np.sum(own**2, axis=1)
-        return own * np.minimum(1.0, radius / np.sqrt(np.maximum(square, 1e-12)))[:, None]
+        return np.asarray(own * np.minimum(1.0, radius / np.sqrt(np.maximum(square, 1e-12)))[:, None])
 
     (gram,) = gate.ask(Query("correlations", share, Gram(radius, p), rows))
     return latent_correlation(basis, gram.value / gate.n, float(gram.sd) / gate.n)
 
 
-def measure_coded_gram(gate: Gate, share: float, features: Features, correlation: Float, *beside: Query) -> Setting:
+def measure_coded_gram(
+    gate: Gate, share: float, features: CodedFeatures, correlation: Float, *beside: Query
+) -> CodedSetting:
     """Second moments of the features; the same pass prepares what is asked ``beside`` it later."""
     basis = features.basis
 
@@ -321,4 +324,4 @@ def measure_coded_gram(gate: Gate, share: float, features: Features, correlation
     (gram,) = gate.ask(question)
     released, sd = gram.value / gate.n, float(gram.sd) / gate.n
     reference = Reference.of_codes(basis, correlation)
-    return Setting(features, reference, SteadyGram.of(released, sd, reference, basis))
+    return CodedSetting(features, reference, SteadyGram.of(released, sd, reference, basis))

@@ -25,9 +25,9 @@ from discreet.estimators.measurements.effect_models import (
 )
 from discreet.estimators.measurements.location import Location, RowMap, measure_sides, read_sides, sides_question
 from discreet.estimators.measurements.nuisances import Propensity
-from discreet.postprocessing.basis import NORM_CAP
 from discreet.postprocessing.feature_selection import FeatureSelection, allot
 from discreet.postprocessing.group_shrinkage import Information
+from discreet.postprocessing.kernel_basis import NORM_CAP
 from discreet.postprocessing.magnitude import MagnitudeHistogram
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query

@@ -22,6 +22,7 @@ RowMap = Callable[[Chunk], Float]
 _REACH = 2.0
 # Share of the outcomes at one value from which on the others' shape says little about how far they reach.
 _ATOM = 0.2
+_ENDS = "arms and ends of the outcome"
 # Arms that are equally likely.
 _EVEN = Strata.between(0.5, 0.5)
 
@@ -50,7 +51,7 @@ class Location:
 
 
 def has_atoms(ends: Float, noise: float) -> bool:
-    """Whether clearly more than a fifth of the outcomes are at one end of the range, or noise hides whether they are."""
+    """Whether many outcomes are at one end of the range, or noise hides whether they are."""
     at_ends = float(max(ends[:, 0].sum(), ends[:, 2].sum()))
     return at_ends + 2.0 * noise > _ATOM
 
@@ -110,7 +111,7 @@ def locate(gate: Gate, share: float, *beside: Query) -> Location:
 
 
 def _arms_and_ends(c: Chunk) -> IntArray:
-    """Cell of each record: its arm, and whether its outcome is at the lower end of the range, inside, or at the upper."""
+    """Cell of each record: its arm, and whether its outcome is at the lower end, inside the range, or at the upper."""
     return 3 * (c.t > 0.0) + np.where(c.y <= -1.0, 0, np.where(c.y >= 1.0, 2, 1))
 
 

@@ -17,9 +17,8 @@ from scipy.special import expit, logit
 from discreet.data._arrays import Float
 from discreet.data.records import Chunk
 from discreet.estimators._allocation import MODELS, MODELS_OF_KNOWN_DESIGN
-from discreet.estimators.measurements.covariates import Features, Setting
+from discreet.estimators.measurements.covariates import AnySetting, CodedFeatures, CodedSetting
 from discreet.estimators.measurements.location import Location, measure_magnitude
-from discreet.postprocessing.basis import NORM_CAP
 from discreet.postprocessing.feature_selection import (
     Belief,
     FeatureSelection,
@@ -28,7 +27,7 @@ from discreet.postprocessing.feature_selection import (
     beside_constant_effect,
     shrink,
 )
-from discreet.postprocessing.kernel_basis import CodedTables
+from discreet.postprocessing.kernel_basis import NORM_CAP, CodedTables
 from discreet.postprocessing.magnitude import Factors, arm_factors
 from discreet.postprocessing.reference_population import treatment_moments
 from discreet.privacy.gate import Gate
@@ -41,16 +40,16 @@ _MOST_WEIGHT = 3.0
 _SIZE_OUTCOME = 0.5
 # Standard deviation of the correlation between errors of both models.
 _TOGETHER = 0.5
-# Part of a coefficient's prior variance that a stand-in for the records leaves in doubt, relative doubt about a model's
-# scale, and part of the prior variance along the other model.
-_GRAM_DOUBT, _SCALE_DOUBT, _OTHER_DOUBT = 0.01, 0.3, 0.02
+# Part of a coefficient's prior variance that a stand-in for the records leaves uncertain, relative uncertainty of a
+# model's scale, and part of the prior variance along the other model.
+_GRAM_MISFIT, _SCALE_MISFIT, _OTHER_MISFIT = 0.01, 0.3, 0.02
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Propensity:
     """Public logistic model of treatment, trimmed; or the known design. Coefficients count from the logit ``start``."""
 
-    setting: Setting
+    setting: AnySetting
     theta: Float
     covariance: Float
     low: float
@@ -59,7 +58,7 @@ class Propensity:
     start: float = 0.0
 
     @classmethod
-    def by_design(cls, setting: Setting, low: float, high: float) -> Propensity:
+    def by_design(cls, setting: AnySetting, low: float, high: float) -> Propensity:
         """Probabilities that come with the records."""
         m = setting.basis.m
         return cls(setting, np.zeros(m), np.zeros((m, m)), low, high, known=True)
@@ -157,7 +156,7 @@ class NuisanceQuestions(NamedTuple):
 
 
 def nuisance_questions(
-    gate: Gate, share: float, features: Features, location: Location, pilot: float, known: bool
+    gate: Gate, share: float, features: CodedFeatures, location: Location, pilot: float, known: bool
 ) -> NuisanceQuestions:
     """Moments of treatment and outcome with all features; they need no second moments, and can be prepared with them.
 
@@ -195,7 +194,7 @@ def nuisance_questions(
 def fit_nuisances(
     gate: Gate,
     asked: NuisanceQuestions,
-    setting: Setting,
+    setting: CodedSetting,
     location: Location,
     pilot: float,
     trim: tuple[float, float],
@@ -248,10 +247,10 @@ def refine_propensity(gate: Gate, name: str, share: float, outcome: Outcome) -> 
     (moments,) = gate.ask(Query(name, share, Ball(selection.radius * model.reach, selection.m), rows))
     slope = setting.slope(selection, varies)
     noise = (float(moments.sd) / n) ** 2 * np.eye(selection.m) + setting.square(selection, varies) / n
-    doubt = _doubt(
-        outcome.prior_variances[0], setting.second, (model.theta, _SCALE_DOUBT), (outcome.coefficients, None)
+    misfit = _misfit(
+        outcome.prior_variances[0], setting.second, (model.theta, _SCALE_MISFIT), (outcome.coefficients, None)
     )
-    belief = Belief(model.theta, model.covariance + doubt).update(moments.value / n, slope, noise, setting.second, 1.0)
+    belief = Belief(model.theta, model.covariance + misfit).update(moments.value / n, slope, noise, setting.second, 1.0)
     return replace(outcome, propensity=replace(model, theta=belief.mean, covariance=belief.covariance))
 
 
@@ -270,19 +269,19 @@ def refine_effect(gate: Gate, share: float, scale: float, outcome: Outcome) -> t
     return replace(outcome, effect=outcome.effect + step), float(moment.sd) / gate.n / varies
 
 
-def _doubt(variances: Float, gram: Float, *directions: tuple[Float, float | None]) -> Float:
+def _misfit(variances: Float, gram: Float, *directions: tuple[Float, float | None]) -> Float:
     """Variance that earlier rounds cannot have taken away: their slopes were those of a stand-in for the records.
 
-    A part of each coefficient's prior variance, and along functions that matter most: the model's own, whose size may be
-    off by a part, and the other model's.
+    A part of each coefficient's prior variance, and along functions that matter most: the model's own, whose size may
+    be off by a part, and the other model's.
     """
-    found = _GRAM_DOUBT * np.diag(variances)
+    found = _GRAM_MISFIT * np.diag(variances)
     total = float(variances[1:] @ np.diag(gram)[1:])
     for direction, part in directions:
         plain = direction.copy()
         plain[0] = 0.0
         square = max(float(plain @ gram @ plain), 1e-12)
-        size = part**2 if part is not None else _OTHER_DOUBT * total / square
+        size = part**2 if part is not None else _OTHER_MISFIT * total / square
         found = found + size * np.outer(plain, plain)
     return np.asarray(found)
 
@@ -329,10 +328,10 @@ def correct_outcome(
     everywhere = np.ones(len(e))
     sampling = setting.square(selection, everywhere) * magnitude.scale**2 / n
     noise = (float(moments.sd) / n / seen) ** 2 * np.eye(selection.m) + sampling
-    doubt = _doubt(
-        outcome.prior_variances[1], setting.second, (outcome.coefficients, _SCALE_DOUBT), (model.theta, None)
+    misfit = _misfit(
+        outcome.prior_variances[1], setting.second, (outcome.coefficients, _SCALE_MISFIT), (model.theta, None)
     )
-    before = Belief(outcome.coefficients, outcome.covariance + doubt)
+    before = Belief(outcome.coefficients, outcome.covariance + misfit)
     slope = setting.slope(selection, everywhere)
     belief = before.update(moments.value / n / seen, slope, noise, setting.second, 2.0 * magnitude.scale)
     better = replace(outcome, coefficients=belief.mean, covariance=belief.covariance)

@@ -5,9 +5,10 @@ Diameters: docs/proofs/ate.md.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -25,12 +26,6 @@ from discreet.privacy.sensitivity.sets import Ball, Cells, MeanSquare
 _PROGNOSIS = 5.0
 # Largest ratio of noise to sampling error at which a score goes unclipped.
 _FREE_NOISE = 0.3
-
-
-class ScoreModel(Protocol):
-    """Public models of treatment and outcome: what they say of each record."""
-
-    def __call__(self, c: Chunk) -> Answers: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +64,7 @@ class ScoreRounds:
         Lowest and highest prognosis.
     """
 
-    look_up: ScoreModel
+    look_up: Callable[[Chunk], Answers]
     effect: float
     overlap: Strata
     prognosis: tuple[float, float]

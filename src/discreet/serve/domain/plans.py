@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,7 +11,6 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.data.bounds import Bounds
-from discreet.data.partition import Partition
 from discreet.estimators.planning import Plan, plan
 from discreet.estimators.registry import Planned as Method
 from discreet.exceptions import InvalidInput
@@ -33,6 +33,8 @@ class Planned(BaseModel):
     n: int | None = Field(default=None, ge=10, le=10**12, description="Records to plan with, where n is private.")
     alpha: float = Field(default=0.05, gt=0, lt=1, description="One minus the interval's level.")
     outcome_sd: float | None = Field(default=None, gt=0, description="Standard deviation of the outcome, if known.")
+    outcome_mean: float | None = Field(default=None, description="Mean of the outcome, if known.")
+    prevalence: float | None = Field(default=None, gt=0, lt=1, description="Share of events of a yes/no outcome.")
     covariates: list[str] | None = Field(default=None, max_length=200, description="Covariates that would be used.")
     by: dict[str, Cut] | None = Field(default=None, max_length=6, description="Segments, for 'uplift'.")
 
@@ -93,39 +95,36 @@ def _facts(dataset: Dataset, asked: Planned) -> tuple[Any, ...]:
         raise InvalidInput("n must be given: the number of records of this data set is private, so say what you guess.")
     bounds = chosen(dataset.bounds, asked.covariates)
     known = dataset.propensity if isinstance(dataset.propensity, float) else None
-    delta = asked.delta or None
     method, _ = _planned_as(asked.kind)
-    if asked.kind == "uplift":
-        cuts = {name: 8 if cut == "auto" else cut for name, cut in (asked.by or {}).items()}
-        n = max(n // (Partition.of(cuts, bounds).count if cuts else 1), 10)
-    return method, n, bounds, delta, asked.alpha, known, asked.outcome_sd, dataset.neighbours
+    options: dict[str, Any] = {
+        "n": n,
+        "delta": asked.delta or None,
+        "alpha": asked.alpha,
+        "propensity": known,
+        "outcome_sd": asked.outcome_sd,
+        "outcome_mean": asked.outcome_mean,
+        "prevalence": asked.prevalence,
+        "neighbours": dataset.neighbours,
+    }
+    by = json.dumps(asked.by or {}) if method == "uplift" else None
+    return method, bounds, by, tuple(options.items())
 
 
 @lru_cache(maxsize=20_000)
 def _plan(
     method: Method,
-    n: int,
     bounds: Bounds,
-    delta: float | None,
-    alpha: float,
-    propensity: float | None,
-    outcome_sd: float | None,
-    neighbours: Any,
+    by: str | None,
+    options: tuple[tuple[str, Any], ...],
     epsilon: float | None,
     width: float | None,
 ) -> Plan:
-    return plan(
-        method,
-        n=n,
-        bounds=bounds,
-        epsilon=epsilon,
-        delta=delta,
-        alpha=alpha,
-        width=width,
-        propensity=propensity,
-        outcome_sd=outcome_sd,
-        neighbours=neighbours,
-    )
+    # Segments are text here, so that plans can be kept.
+    cuts = None if by is None else json.loads(by)
+    if method == "uplift" and not cuts:
+        # Nobody has chosen segments yet: all records are one.
+        return plan("difference-in-means", bounds=bounds, epsilon=epsilon, width=width, **dict(options))
+    return plan(method, bounds=bounds, by=cuts, epsilon=epsilon, width=width, **dict(options))
 
 
 def figure(points: list[tuple[float, float]], made: Plan, unit: str) -> dict[str, Any]:

@@ -1,0 +1,80 @@
+"""Codes of covariates: atoms, long tails, ranges declared far too wide, and levels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from discreet.data._arrays import Float
+from discreet.data.columns import Levels, Range
+from discreet.postprocessing.coding import Coding, code_numbers, coding, finer_edges, first_edges
+
+RANGE = Range(0.0, 1.0)
+SD = 1e-3
+
+
+def histogram(values: Float, edges: Float, rng: np.random.Generator) -> Float:
+    """Shares of the cells with noise."""
+    shares = np.bincount(np.searchsorted(edges, values, side="right"), minlength=len(edges) + 1) / len(values)
+    return np.asarray(shares + SD * rng.normal(size=len(shares)))
+
+
+def coded(values: Float) -> Coding:
+    """Both histograms of a range, and its codes."""
+    rng = np.random.default_rng(1)
+    edges = first_edges(RANGE)
+    finer = finer_edges(RANGE, edges, histogram(values, edges, rng), SD)
+    return coding(RANGE, finer, histogram(values, finer, rng), SD)
+
+
+def test_every_value_that_many_records_share_has_a_code_of_its_own() -> None:
+    values = np.repeat([-1.0, -0.7, -0.4, 0.5], [7_000, 1_500, 1_000, 500])
+    found = coded(values)
+    assert found.count == 4
+    assert found.mass == pytest.approx([0.7, 0.15, 0.1, 0.05], abs=5 * SD)
+    assert list(np.unique(found.codes(values))) == [0, 1, 2, 3]
+
+
+def test_a_range_declared_a_hundred_times_too_wide_still_gets_many_codes() -> None:
+    values = -1.0 + 0.02 * np.linspace(0.0, 1.0, 10_000)
+    assert first_edges(RANGE)[0] > values.max()  # all of them in one cell of the first histogram
+    found = coded(values)
+    assert found.count >= 30
+    assert found.mass.max() < 0.06
+
+
+def test_empty_cells_make_no_codes() -> None:
+    rng = np.random.default_rng(0)
+    edges = first_edges(RANGE)
+    nothing = coding(RANGE, edges, SD * rng.normal(size=len(edges) + 1), SD)
+    assert nothing.count == 1
+    assert nothing.mass.sum() == pytest.approx(1.0)
+
+
+def test_codes_rise_with_values_and_cover_the_whole_range() -> None:
+    found = coded(np.random.default_rng(2).normal(-0.3, 0.1, 20_000).clip(-1.0, 1.0))
+    codes = found.codes(np.linspace(-1.0, 1.0, 1_001))
+    assert (np.diff(codes) >= 0).all()
+    assert codes[0] == 0
+    assert codes[-1] == found.count - 1
+
+
+def test_scores_of_codes_are_those_of_a_normal_variable() -> None:
+    found = coded(np.linspace(-1.0, 1.0, 20_000))
+    assert found.mass @ found.scores == pytest.approx(0.0, abs=1e-9)
+    assert found.mass @ found.scores**2 == pytest.approx(1.0, abs=0.02)
+
+
+def test_levels_keep_their_positions_and_no_level_is_without_mass() -> None:
+    column = Levels(("a", "b", "c"))
+    edges = first_edges(column)
+    found = coding(column, edges, np.array([0.6, 0.4, -0.01]), 0.01)
+    assert list(found.codes(np.array([0.0, 1.0, 2.0]))) == [0, 1, 2]
+    assert found.mass.min() > 0.0
+    assert not found.ordered
+
+
+def test_cells_of_several_columns_at_once_are_those_of_each() -> None:
+    x = np.array([[-1.0, 0.0], [0.2, 2.0], [1.0, 1.0]])
+    edges = [first_edges(RANGE), first_edges(Levels(("a", "b", "c")))]
+    assert code_numbers(x, edges).tolist() == [[0, 0], [38, 2], [63, 1]]

@@ -1,0 +1,88 @@
+"""Features of coded covariates: orthonormal to their distribution, ordered by prior variance, and looked up exactly."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from discreet.postprocessing.coding import Coding
+from discreet.postprocessing.kernel_basis import CodedBasis, CodedTables, Curves, combine
+
+EVEN = Coding(np.linspace(-1.0, 1.0, 33)[1:-1], np.linspace(-0.97, 0.97, 32), np.full(32, 1 / 32), True)
+ATOM = Coding(np.array([-0.99, 0.0]), np.array([-1.0, -0.5, 0.5]), np.array([0.7, 0.2, 0.1]), True)
+LEVELS = Coding(np.array([0.5, 1.5, 2.5]), np.arange(4.0), np.array([0.4, 0.3, 0.2, 0.1]), False)
+ALONE = Coding(np.empty(0), np.zeros(1), np.ones(1), True)
+
+
+@pytest.mark.parametrize("coding", [EVEN, ATOM, LEVELS])
+def test_functions_of_a_covariate_are_orthonormal_to_its_distribution(coding: Coding) -> None:
+    curves = Curves.of(coding)
+    gram = curves.table.T @ (coding.mass[:, None] * curves.table)
+    assert gram == pytest.approx(np.eye(len(gram)), abs=1e-8)
+    assert coding.mass @ curves.table == pytest.approx(np.zeros(len(gram)), abs=1e-8)
+
+
+def test_prior_variances_add_up_to_one_and_fall() -> None:
+    curves = Curves.of(EVEN)
+    assert curves.variance.sum() == pytest.approx(1.0)
+    assert (np.diff(curves.variance) <= 0).all()
+    # The first function is all but a line.
+    assert abs(np.corrcoef(EVEN.value, curves.table[:, 0])[0, 1]) > 0.95
+
+
+def test_a_covariate_with_one_code_has_no_functions_and_all_of_its_variance_is_left_out() -> None:
+    basis = CodedBasis.build((ALONE,), np.ones(1), 10)
+    assert basis.m == 1
+    assert basis.left_out.sum() == pytest.approx(0.55)
+
+
+def test_a_larger_basis_leaves_less_out_and_holds_the_smaller_one() -> None:
+    codings, importance = (EVEN, ATOM, LEVELS), np.full(3, 1 / 3)
+    small, large = (CodedBasis.build(codings, importance, m) for m in (10, 60))
+    assert set(small.members) <= set(large.members)
+    assert large.left_out.sum() < small.left_out.sum()
+    kept = [float(basis.variance[1:].sum() + basis.left_out.sum()) for basis in (small, large)]
+    assert kept[0] == pytest.approx(kept[1])
+
+
+def test_products_of_two_and_three_are_products_of_functions() -> None:
+    basis = CodedBasis.build((EVEN, ATOM, LEVELS), np.full(3, 1 / 3), 80)
+    x = np.column_stack([np.linspace(-1, 1, 50), np.linspace(-1, 1, 50)[::-1], np.arange(50) % 4])
+    features, codes = basis.features(x), basis.codes(x)
+    assert {len(member) for member in basis.members} == {0, 1, 2, 3}
+    for k, member in enumerate(basis.members):
+        expected = np.full(50, basis.weight[k])
+        for j, curve in member:
+            expected = expected * basis.curves[j].table[codes[j], curve]
+        assert features[:, k] == pytest.approx(expected)
+
+
+def test_tables_say_what_features_times_coefficients_say() -> None:
+    rng = np.random.default_rng(0)
+    basis = CodedBasis.build((EVEN, ATOM, LEVELS), np.array([0.5, 0.3, 0.2]), 70)
+    x = np.column_stack([rng.uniform(-1, 1, 300), rng.uniform(-1, 1, 300), rng.integers(0, 4, 300)])
+    first, second = rng.normal(size=(2, basis.m))
+    tables = pickle.loads(pickle.dumps(CodedTables(basis, first, second)))
+    for found, coefficients in zip(tables(x), (first, second), strict=True):
+        assert found == pytest.approx(combine(basis.features(x), coefficients))
+
+
+def test_a_record_is_the_same_alone_and_among_others() -> None:
+    rng = np.random.default_rng(1)
+    basis = CodedBasis.build((EVEN, ATOM), np.full(2, 0.5), 40)
+    x = rng.uniform(-1, 1, (64, 2))
+    whole = basis.features(x)
+    assert all((basis.features(x[i : i + 1])[0] == whole[i]).all() for i in range(64))
+    tables = CodedTables(basis, rng.normal(size=basis.m))
+    assert all(tables(x[i : i + 1])[0][0] == tables(x)[0][i] for i in range(64))
+
+
+def test_held_features_stay_within_the_radius() -> None:
+    basis = CodedBasis.build((EVEN, ATOM, LEVELS), np.full(3, 1 / 3), 60)
+    rng = np.random.default_rng(2)
+    x = np.column_stack([rng.uniform(-1, 1, 200), rng.uniform(-1, 1, 200), rng.integers(0, 4, 200)])
+    features = basis.features(x)
+    held = np.sqrt(basis.held(features))[:, None] * features
+    assert np.linalg.norm(held, axis=1).max() <= basis.radius * (1 + 1e-12)
