@@ -144,7 +144,7 @@ class CodedBasis:
             sorted(order[:_PAIR_COLUMNS].tolist()),
             sorted(order[:_TRIPLE_COLUMNS].tolist()),
         ]
-        # Codes do not tell apart what lies in one of them.
+        # Values within one code are taken to be alike.
         coarse = [1.0 / coding.count**2 if coding.ordered else 0.0 for coding in codings]
         found: list[tuple[Member, float]] = []
         left_out = np.zeros(_GROUPS + 1)
@@ -224,7 +224,7 @@ class CodedBasis:
     def __str__(self) -> str:
         sizes = [sum(len(member) == size for member in self.members) for size in (1, 2, 3)]
         words = ("functions of single covariates", "products of two", "products of three")
-        return ", ".join(f"{count} {word}" for count, word in zip(sizes, words, strict=True) if count)
+        return ", ".join(f"{count} {word}" for count, word in zip(sizes, words, strict=True) if count) or "none"
 
 
 def _products(curves: Sequence[Curves], share: float, m: int) -> list[tuple[tuple[int, ...], float]]:
