@@ -13,7 +13,6 @@ from discreet.data.records import Records
 from discreet.estimators._allocation import TRIM, Allocation, information_per_covariate
 from discreet.estimators._base import Progress, TableFits, count_first, open_model_gate, sample_note
 from discreet.estimators._effect_allocation import AVERAGE, EFFECT, shares_of_parts
-from discreet.estimators._effect_release import anchored, constant_release, function_release
 from discreet.estimators.ate import ATE
 from discreet.estimators.measurements.calibration import Calibration, calibrate
 from discreet.estimators.measurements.covariates import (
@@ -24,6 +23,7 @@ from discreet.estimators.measurements.covariates import (
     measure_gram,
 )
 from discreet.estimators.measurements.effect_models import Models
+from discreet.estimators.measurements.effect_release import anchored, constant_release, function_release
 from discreet.estimators.measurements.heterogeneity import (
     Correction,
     TreatmentQuestion,

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from discreet import ATE, CATE, Bounds, EffectRelease
-from discreet.estimators import _effect_release
 from discreet.estimators import cate as cate_module
+from discreet.estimators.measurements import effect_release
 from discreet.estimators.measurements.calibration import Calibration, calibrate
 from discreet.releases.average import Uncertainty
 from discreet.testing import seeded_noise
@@ -79,7 +79,7 @@ def calibration(**given):
 def test_a_precise_average_moves_the_function_and_a_vague_one_does_not(parts, se, moves):
     function, average, _ = parts
     far = replace(average, estimate=2.0, uncertainty=Uncertainty(sampling=se, privacy=0.0))
-    moved = _effect_release.anchored(function, calibration(), far, {})
+    moved = effect_release.anchored(function, calibration(), far, {})
     own = float(function.average @ function.coefficients)
     assert float(moved.average @ moved.coefficients) == pytest.approx(2.0 if moves else own, abs=1e-3)
     assert moved.ate() == 2.0
@@ -90,14 +90,14 @@ def test_a_precise_average_moves_the_function_and_a_vague_one_does_not(parts, se
 def test_the_average_over_the_records_counts_and_not_that_over_the_stand_in(parts):
     function, average, _ = parts
     sure = replace(average, uncertainty=Uncertainty(sampling=1e-6, privacy=0.0))
-    moved = _effect_release.anchored(function, calibration(mean=0.05), sure, {})
+    moved = effect_release.anchored(function, calibration(mean=0.05), sure, {})
     # In units of half the outcome's range.
     assert float(moved.average @ moved.coefficients) == pytest.approx(average.estimate - 0.05 * 6.0, abs=1e-3)
 
 
 def test_effects_end_where_the_function_was_clipped_and_files_keep_it(parts):
     function, average, X = parts
-    moved = _effect_release.anchored(function, calibration(limit=0.02), average, {})
+    moved = effect_release.anchored(function, calibration(limit=0.02), average, {})
     effect, (low, high) = moved.effect(X), moved.effect_interval(X)
     assert np.ptp(effect) <= 2 * 0.02 * 6.0 + 1e-12
     assert np.all(low <= effect)
