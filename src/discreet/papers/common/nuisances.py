@@ -22,7 +22,7 @@ from discreet.data.columns import Range
 from discreet.data.records import Chunk
 from discreet.estimators._allocation import LOCATION, MODELS, MODELS_OF_KNOWN_DESIGN, WINDOWS, Allocation, basis_terms
 from discreet.estimators.measurements.covariates import (
-    Features,
+    CodedFeatures,
     coding_questions,
     measure_coded_gram,
     measure_codings,
@@ -215,7 +215,7 @@ def private_models(gate: Gate, known: float | None) -> PrivateModels:
     codings = measure_codings(gate, marginals, share["marginals"])
     correlation = measure_correlation(gate, share["correlations"], codings)
     terms = basis_terms(gate.n * gate.mu, gate.n, gate.bounds.columns)
-    features = Features(CodedBasis.build(codings, np.full(p, 1.0 / max(p, 1)), terms), gate.n)
+    features = CodedFeatures(CodedBasis.build(codings, np.full(p, 1.0 / max(p, 1)), terms), gate.n)
     first = nuisance_questions(gate, share["models"], features, where, pilot, known is not None)
     setting = measure_coded_gram(gate, share["second moments"], features, correlation, *first.queries)
     outcome = fit_nuisances(gate, first, setting, where, pilot, gate.bounds.propensity, known is not None)
