@@ -28,7 +28,8 @@ LEVEL = 0.05
 Cut = Literal["range", "levels", "crossed"]
 Effect = Literal["zero", "constant", "smooth", "jumps"]
 Design = Literal["known", "unknown", "by segment", "weighted"]
-_RANKS = 50_000
+# Segments that vary less without treatment are taken to be alike: their scale is then one.
+_LEVEL_GROUND = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,9 +104,9 @@ def random_trial(number: int) -> RandomTrial:
     effect: Effect = rng.choice(get_args(Effect))
     control, gain = _levels(rng, effect, cut, rows, columns)
     share = rng.dirichlet(np.full(segments, rng.choice([1.5, 5.0, 50.0])))
-    outcome = random_outcome(
-        rng, rng.choice(KINDS), float(rng.uniform(0.1, 0.7)), np.tile(np.concatenate([control, control + gain]), 200)
-    )
+    kind, explained = rng.choice(KINDS), float(rng.uniform(0.1, 0.7))
+    etas, spread = np.tile(np.concatenate([control, control + gain]), 200), float(control.std())
+    outcome = random_outcome(rng, kind, explained, etas, spread if spread > _LEVEL_GROUND else 1.0)
     design: Design = rng.choice(get_args(Design), p=[0.4, 0.3, 0.2, 0.1])
     overall = float(rng.uniform(0.1, 0.9))
     chance = np.full(segments, overall)
@@ -114,7 +115,7 @@ def random_trial(number: int) -> RandomTrial:
     segment = rng.choice(segments, n, p=share)
     t = (rng.random(n) < chance[segment]).astype(np.float64)
     y = outcome.draw(rng, control[segment] + t * gain[segment])
-    means, variances = zip(*(moments(outcome, eta) for eta in (control, control + gain)), strict=True)
+    means, variances = zip(*(outcome.moments(eta) for eta in (control, control + gain)), strict=True)
     numbers = np.maximum(np.stack([np.bincount(segment[t == arm], minlength=segments) for arm in (0, 1)]), 1)
     low, high = _ends(outcome)
     facts = Facts(
@@ -165,13 +166,6 @@ def measured(release: UpliftRelease, truth: Float, open_sd: Float) -> Measured:
         width=float(np.mean((high - low) / (2 * 1.96 * unit))),
         error=float(np.sqrt(np.mean(((effects - truth) / unit) ** 2))),
     )
-
-
-def moments(outcome: Outcome, eta: Float) -> tuple[Float, Float]:
-    """Means and variances of the clipped outcome, by many ranks: of rare events a few would be too coarse."""
-    ranks, (low, high) = (np.arange(_RANKS) + 0.5) / _RANKS, _ends(outcome)
-    drawn = [np.clip(outcome.quantile(ranks, np.full(_RANKS, place)), low, high) for place in eta]
-    return np.array([each.mean() for each in drawn]), np.array([each.var() for each in drawn])
 
 
 def _ends(outcome: Outcome) -> tuple[float, float]:

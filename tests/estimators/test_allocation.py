@@ -9,7 +9,7 @@ import pytest
 from discreet import ATE, CATE, Bounds, DifferenceInMeans, PrivateKMeans, Uplift
 from discreet.estimators import _allocation
 from discreet.estimators._allocation import KNOWN_DESIGN, MEANS, OBSERVATIONAL, SAMPLE, TRIM, Allocation
-from discreet.estimators._effect_allocation import ARMS_IN_ONE_SUM, CLUSTERED, DECLARED, EFFECT, lloyd_shares
+from discreet.estimators._effect_allocation import ARMS_IN_ONE_SUM, AVERAGE, CLUSTERED, DECLARED, EFFECT, lloyd_shares
 from discreet.releases.wording import rounds
 from discreet.testing import seeded_noise
 
@@ -108,7 +108,9 @@ def test_rounds_beside_a_sample_have_the_shares_of_the_table(kind, neighbours, e
     monkeypatch.setattr(_allocation, "SAMPLE", replace(_allocation.SAMPLE, records=1.0, information=1.0))
     release = fit(kind(epsilon=epsilon, delta=1e-6, bounds=BOUNDS, neighbours=neighbours), sample_by="id")
     shares = release.adjustment["shares"]
-    counts = _allocation.SAMPLE.count + (_allocation.COUNT if neighbours == "add-remove" else 0.0)
+    counts = _allocation.COUNT if neighbours == "add-remove" else 0.0
+    # Both parts of an effect function's budget have a sample, each with its part of the share; the count comes first.
+    counts += _allocation.SAMPLE.count * (1.0 if kind is ATE else 1.0 - counts)
     assert shares["number of records"] == pytest.approx(counts)
     assert_agree(release, shares)
 
@@ -124,15 +126,20 @@ def test_rounds_of_a_difference_in_means_have_the_shares_of_its_table(epsilon, n
 @pytest.mark.parametrize("propensity", [None, 0.5, "e"])
 @pytest.mark.parametrize(
     ("bounds", "epsilon", "count"),
-    [(BOUNDS, 8.0, 3), (LEVELS, 8.0, 3), (MANY, 1.1, 2)],
+    [(BOUNDS, 8.0, 3), (LEVELS, 8.0, 3), (MANY, 1.3, 2)],
     ids=["ranges", "levels", "many"],
 )
 def test_rounds_of_an_effect_function_have_the_shares_of_its_table(bounds, propensity, epsilon, count):
     release = fit(CATE(epsilon=epsilon, delta=1e-6, bounds=bounds, propensity=propensity), n=1_500)
     allocation, expected = EFFECT.allocation(count * 125.0, bounds.columns, propensity)
     assert expected == count
-    assert_agree(release, allocation.shares)
-    assert release.adjustment["shares"] == allocation.shares
+    shares = release.adjustment["shares"]
+    assert_agree(release, shares)
+    function = {name: (1.0 - EFFECT.average) * share for name, share in allocation.shares.items()}
+    assert {name: share for name, share in shares.items() if not name.startswith(AVERAGE)} == pytest.approx(function)
+    average = {name.removeprefix(AVERAGE): share for name, share in shares.items() if name.startswith(AVERAGE)}
+    assert sum(average.values()) == pytest.approx(EFFECT.average)
+    assert {"arms and ends of the outcome", "arm means", "residual tails", "clipped excess", "score"} <= set(average)
 
 
 def test_a_constant_function_has_the_rounds_of_an_average_effect():

@@ -87,8 +87,7 @@ class Allocation:
 
     def after_counts(self, gate: Gate) -> Allocation:
         """What is left by numbers of records that are private, of all records and of a sample, and have been asked."""
-        counts = COUNT if gate.counts_rows else 0.0
-        counts += SAMPLE.count if gate.spent > counts + SAMPLE.count / 2.0 else 0.0
+        counts = gate.spent
         left = 1.0 - counts
         measurements = {"number of records": counts} if counts else {}
         measurements |= {name: left * share for name, share in self.measurements.items()}

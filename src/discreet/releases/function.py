@@ -13,15 +13,23 @@ import numpy as np
 from scipy.special import ndtri
 
 from discreet.data._arrays import Float
-from discreet.data.bounds import Bounds, Levels, Range
+from discreet.data.bounds import Bounds, Levels
 from discreet.data.frames import table
 from discreet.exceptions import InvalidInput
 from discreet.postprocessing.basis import Basis, Size, evaluate
 from discreet.postprocessing.kernel_basis import combine
-from discreet.postprocessing.marginals import NARROWEST, Window, cells
+from discreet.postprocessing.marginals import Window, cells
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
 from discreet.releases.average import StudyDesign
+from discreet.releases.function_parts import (
+    MeasuredAverage,
+    checked_level,
+    checked_limits,
+    fits,
+    read_size,
+    some_rows,
+)
 from discreet.releases.plots import plot_effect
 from discreet.releases.protocol import Display
 from discreet.releases.wording import clipping_words, columns, guarantee_words, mechanism_words
@@ -34,6 +42,8 @@ FORMAT = "discreet-effect-release"
 _ROWS = 16_384
 # Sizes that a file may ask for: far above what any public rule chooses.
 _MOST_CURVES = 64
+# Fields that not every file has.
+_OPTIONAL = frozenset({"centre", "measured", "limits"})
 
 
 class Curve(NamedTuple):
@@ -89,6 +99,10 @@ class EffectRelease:
         Further released numbers by name.
     centre
         Middles of intervals as coefficients, where the file is of version 1; None where they are about the estimate.
+    measured
+        The average effect as rounds of its own measured it; None where the function's own average stands for it.
+    limits
+        Lowest and highest effect of the function: further out it would say more than records were seen to bear out.
 
     Privacy
     -------
@@ -123,6 +137,8 @@ class EffectRelease:
     reference: dict[str, float] = field(default_factory=dict)
     windows: tuple[Window | None, ...] = ()
     centre: Float | None = None
+    measured: MeasuredAverage | None = None
+    limits: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         if self.design not in get_args(StudyDesign):
@@ -134,7 +150,7 @@ class EffectRelease:
                 raise InvalidInput(f"size has a {name} that no release has; check the file.")
         if [len(marginal) for marginal in self.marginals] != [cells(column) for column in self.bounds.columns]:
             raise InvalidInput("marginals must have one number for each cell of each covariate; check the file.")
-        fit = all(map(_fits, self.windows, self.bounds.columns))
+        fit = all(map(fits, self.windows, self.bounds.columns))
         if len(self.windows) not in (0, self.bounds.p) or not fit:
             raise InvalidInput("windows must lie inside the ranges, one for each covariate or none; check the file.")
         m = self.basis.m
@@ -161,7 +177,7 @@ class EffectRelease:
 
     def effect(self, X: Any = None) -> Float:
         """Effect for each row of X: an array or a frame with exactly the declared covariates."""
-        return self._within(np.concatenate([evaluate(self.basis, x, self.coefficients) for x in self._encoded(X)]))
+        return self._limited(np.concatenate([evaluate(self.basis, x, self.coefficients) for x in self._encoded(X)]))
 
     def effect_interval(self, X: Any = None, alpha: float = 0.05) -> tuple[Float, Float]:
         """Interval for each row of X: pointwise, for the best approximation of the effect in the basis.
@@ -176,27 +192,31 @@ class EffectRelease:
 
     def effect_with_interval(self, X: Any = None, alpha: float = 0.05) -> tuple[Float, Float, Float]:
         """Effect and interval for each row of X at once, in half the time: for services that answer one row a time."""
-        parts = [(self._within(rows @ self.coefficients), *self._band(rows, alpha)) for rows in self._features(X)]
+        parts = [(self._limited(rows @ self.coefficients), *self._band(rows, alpha)) for rows in self._features(X)]
         effect, low, high = (np.concatenate([part[k] for part in parts]) for k in (0, 1, 2))
         return effect, low, high
 
     def ate(self) -> float:
-        """Average effect over the released distribution of the covariates."""
+        """Average effect: as it was measured, or over the released distribution of the covariates in older files."""
+        if self.measured is not None:
+            return self.measured.estimate
         return float(self._within(self.average[None] @ self.coefficients)[0])
 
     def ate_interval(self, alpha: float = 0.05) -> tuple[float, float]:
-        """Interval of the average effect, privacy noise included."""
+        """Interval of the average effect, privacy noise included: that of `ATE` where it was measured."""
+        if self.measured is not None:
+            return self.measured.interval(checked_level(alpha), self.bounds.outcome_width)
         low, high = self._band(self.average[None], alpha)
         return float(low[0]), float(high[0])
 
     def effect_on(self, X: Any) -> float:
         """Average effect over the rows of X."""
-        return float(np.mean(self.effect(_some(X))))
+        return float(np.mean(self.effect(some_rows(X))))
 
     def effect_on_interval(self, X: Any, alpha: float = 0.05) -> tuple[float, float]:
         """Interval of the average effect over the rows of X."""
         total, count = np.zeros(self.basis.m), 0
-        for features in self._features(_some(X)):
+        for features in self._features(some_rows(X)):
             total += features.sum(axis=0)
             count += len(features)
         low, high = self._band(total[None] / max(count, 1), alpha)
@@ -226,7 +246,7 @@ class EffectRelease:
             if {a, b} & own:
                 first, second = (there[:, i] if i in own else usual[i] for i in (a, b))
                 rows[:, k] = first * second * self.basis.weight[k]
-        return Curve(values, self._within(combine(rows, self.coefficients)), *self._band(rows, alpha))
+        return Curve(values, self._limited(combine(rows, self.coefficients)), *self._band(rows, alpha))
 
     def plot(self, feature: str | int, ax: Axes | None = None) -> Axes:
         """Draw the effect along one covariate, the others averaged, with pointwise bands (needs matplotlib)."""
@@ -279,8 +299,7 @@ class EffectRelease:
             f"{clipping_words(self.bounds, self.bounds.names)}.",
             f"The function is made of {self._words()}; coefficients were shrunk block by block.",
             mechanism_words(self.guarantee.events),
-            f"Averaged over the released distribution of the covariates, the effect is {self.ate():.4g} (95 % interval "
-            f"{low:.4g} to {high:.4g}).",
+            f"{self._averaged()}, the effect is {self.ate():.4g} (95 % interval {low:.4g} to {high:.4g}).",
             "Intervals are pointwise, for the best approximation of the effect in this basis; they allow for sampling "
             "error, privacy noise and shrinkage.",
         ]
@@ -295,22 +314,31 @@ class EffectRelease:
         plain["windows"] = [window and list(window) for window in self.windows]
         plain |= {name: plain[name].tolist() for name in ("coefficients", "average")}
         plain["factor"] = io.triangular_to_steps(self.factor)
-        centre = plain.pop("centre")
-        return io.head(FORMAT) | plain | ({} if centre is None else {"centre": centre.tolist()})
+        last = {
+            "centre": None if self.centre is None else self.centre.tolist(),
+            "measured": None if self.measured is None else self.measured.to_dict(),
+            "limits": None if self.limits is None else list(self.limits),
+        }
+        plain = {name: value for name, value in plain.items() if name not in _OPTIONAL}
+        return io.head(FORMAT) | plain | {name: value for name, value in last.items() if value is not None}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> EffectRelease:
         """Read a release back; its guarantee is checked against its events again."""
-        rest = io.fields_of(plain, FORMAT, {part.name for part in fields(cls)}, optional=frozenset({"centre"}))
+        rest = io.fields_of(plain, FORMAT, {part.name for part in fields(cls)}, optional=_OPTIONAL)
         with io.wrong_types_named():
             rest["guarantee"] = Guarantee.from_dict(rest["guarantee"])
             rest["bounds"], rest["notes"] = Bounds.from_dict(rest["bounds"]), tuple(map(str, rest["notes"]))
-            rest["size"] = _size(rest["size"])
+            rest["size"] = read_size(rest["size"])
             rest["marginals"] = tuple(np.array(marginal, dtype=np.float64) for marginal in rest["marginals"])
             rest["windows"] = tuple(window and tuple(map(float, window)) for window in rest["windows"])
             arrays = {"coefficients", "average", "centre"} & rest.keys()
             rest |= {name: np.array(rest[name], dtype=np.float64) for name in arrays}
             rest |= {"factor": io.triangular_from_steps(**rest["factor"]), "n": float(rest["n"])}
+            if "measured" in rest:
+                rest["measured"] = MeasuredAverage.from_dict(rest["measured"])
+            if "limits" in rest:
+                rest["limits"] = checked_limits(rest["limits"])
             for name in ("importance", "reference"):
                 rest[name] = {str(key): float(value) for key, value in rest[name].items()}
             return cls(**rest)
@@ -345,43 +373,26 @@ class EffectRelease:
             yield np.array([column[start : start + _ROWS] for column in encoded]).T
 
     def _band(self, features: Float, alpha: float) -> tuple[Float, Float]:
-        if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < 1:
-            raise InvalidInput("alpha must lie between 0 and 1; 0.05 asks for a 95 % interval.")
-        point = features @ self.coefficients
-        half = float(ndtri(1.0 - alpha / 2.0)) * np.sqrt(np.sum((features @ self.factor) ** 2, axis=1))
+        point = self._limited(features @ self.coefficients)
+        half = float(ndtri(1.0 - checked_level(alpha) / 2.0)) * np.sqrt(np.sum((features @ self.factor) ** 2, axis=1))
         if self.centre is None:
             return self._within(point - half), self._within(point + half)
-        middle, point = features @ self.centre, self._within(point)
+        middle = features @ self.centre
         # The estimate is shrunk more than the interval's centre, and belongs to what is believed in any case.
         return np.minimum(self._within(middle - half), point), np.maximum(self._within(middle + half), point)
+
+    def _limited(self, effect: Float) -> Float:
+        """Effects where the function ends."""
+        return self._within(effect if self.limits is None else np.clip(effect, *self.limits))
 
     def _within(self, effect: Float) -> Float:
         """No effect can exceed the outcome's range."""
         return np.clip(effect, -self.bounds.outcome_width, self.bounds.outcome_width)
 
+    def _averaged(self) -> str:
+        if self.measured is None:
+            return "Averaged over the released distribution of the covariates"
+        return "Averaged over the records, by the doubly robust score in rounds of its own"
+
     def _words(self) -> str:
         return str(self.size) if self.varies else "a constant"
-
-
-def _fits(window: Window | None, column: Levels | Range) -> bool:
-    """Whether there is no window, or one of a range: inside it, and no narrower than two rounds make it."""
-    if window is None:
-        return True
-    middle, half = window
-    return isinstance(column, Range) and half >= NARROWEST - 1e-9 and abs(middle) + half <= 1.0 + 1e-9
-
-
-def _size(facts: Mapping[str, Any]) -> Size:
-    """A size whose fields have the right types."""
-    size = Size(**facts)
-    for part in fields(size):
-        expected = int if part.name in {"degree", "jumps"} else bool
-        if type(getattr(size, part.name)) is not expected:
-            raise InvalidInput("size has a field of the wrong type; check the file.")
-    return size
-
-
-def _some(X: Any) -> Any:
-    if hasattr(X, "__len__") and not len(X):
-        raise InvalidInput("X has no rows, so that there is nothing to average over: give at least one.")
-    return X

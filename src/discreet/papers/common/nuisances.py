@@ -20,21 +20,50 @@ from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.columns import Range
 from discreet.data.records import Chunk
-from discreet.estimators.measurements.covariates import Features, build_basis, marginal_questions, measure_gram
+from discreet.estimators._allocation import LOCATION, MODELS, MODELS_OF_KNOWN_DESIGN, WINDOWS, Allocation, basis_terms
+from discreet.estimators.measurements.covariates import (
+    CodedFeatures,
+    coding_questions,
+    measure_coded_gram,
+    measure_codings,
+    measure_correlation,
+)
 from discreet.estimators.measurements.location import locate, pilot_effect
 from discreet.estimators.measurements.nuisances import Outcome, fit_nuisances, nuisance_questions
 from discreet.exceptions import InvalidInput
 from discreet.papers.common.arrays import in_own_unit
 from discreet.papers.common.predictions import Predict, outcomes, probabilities
-from discreet.postprocessing.basis import size_for
-from discreet.privacy.budget import Shares
+from discreet.postprocessing.kernel_basis import CodedBasis
 from discreet.privacy.gate import Gate
 
 Surfaces: TypeAlias = Callable[[Float], tuple[Float, Float]]
 """From covariates as `Bounds` encodes them to propensity and prognosis, the latter in the outcome's unit."""
 
-PRIVATE_SHARES = Shares(location=0.08, pilot=0.04, marginals=0.06, gram=0.16, models=0.66)
-PRIVATE_SHARES_BY_DESIGN = Shares(location=0.12, pilot=0.06, marginals=0.08, gram=0.24, models=0.50)
+_BY_HAND = "Chosen by hand; no search is recorded."
+PRIVATE_SHARES = Allocation.of(
+    {
+        "location": 0.08,
+        "arm means": 0.04,
+        "marginals": 0.06,
+        "correlations": 0.02,
+        "second moments": 0.14,
+        "models": 0.66,
+    },
+    parts={"location": LOCATION, "marginals": WINDOWS, "models": MODELS},
+    provenance=_BY_HAND,
+)
+PRIVATE_SHARES_BY_DESIGN = Allocation.of(
+    {
+        "location": 0.12,
+        "arm means": 0.06,
+        "marginals": 0.08,
+        "correlations": 0.02,
+        "second moments": 0.22,
+        "models": 0.50,
+    },
+    parts={"location": LOCATION, "marginals": WINDOWS, "models": MODELS_OF_KNOWN_DESIGN},
+    provenance=_BY_HAND,
+)
 
 _SAME = 1e-6
 
@@ -127,12 +156,12 @@ class PrivateModels:
         pi, prognosis, _ = self._predictions(x)
         return pi, in_own_unit(np.clip(prognosis, -1.0, 1.0), self.bounds)
 
-    def _predictions(self, x: Float) -> tuple[Float, Float, Float | float]:
+    def _predictions(self, x: Float) -> tuple[Float, Float, float]:
         nobody = np.zeros(len(x))
         known = None if self.known is None else np.full(len(x), self.known)
         chunk = Chunk(y=nobody, t=nobody, x=x, e=known)
         pi = self.outcome.propensity(chunk)
-        return pi, self.outcome.prognosis(chunk, pi), self.outcome.local_effect(chunk)
+        return pi, self.outcome.prognosis(chunk, pi), self.outcome.effect
 
 
 def train(
@@ -175,15 +204,20 @@ def check_finite(*predicted: Float) -> None:
 
 
 def private_models(gate: Gate, known: float | None) -> PrivateModels:
-    """Logistic propensity and linear outcomes on a bounded basis, from noisy sums that spend the whole gate."""
-    share = PRIVATE_SHARES if known is None else PRIVATE_SHARES_BY_DESIGN
-    marginals = marginal_questions(gate.bounds.columns, share["marginals"])
+    """Logistic propensity and linear outcomes on a bounded basis, from noisy sums that spend the whole gate.
+
+    The first rounds of `ATE`, whose rule for the size of the basis it is too; no covariate is screened.
+    """
+    share, p = PRIVATE_SHARES if known is None else PRIVATE_SHARES_BY_DESIGN, gate.bounds.p
+    marginals = coding_questions(gate.bounds.columns, share["marginals"])
     where = locate(gate, share["location"], *marginals)
-    pilot = pilot_effect(gate, share["pilot"], where).effect
-    size = size_for(gate.n * gate.mu, gate.bounds.p)
-    features = Features(build_basis(gate, marginals, size), gate.n)
+    pilot = pilot_effect(gate, share["arm means"], where).effect
+    codings = measure_codings(gate, marginals, share["marginals"])
+    correlation = measure_correlation(gate, share["correlations"], codings)
+    terms = basis_terms(gate.n * gate.mu, gate.n, gate.bounds.columns)
+    features = CodedFeatures(CodedBasis.build(codings, np.full(p, 1.0 / max(p, 1)), terms), gate.n)
     first = nuisance_questions(gate, share["models"], features, where, pilot, known is not None)
-    setting = measure_gram(gate, share["gram"], features, *first.queries)
+    setting = measure_coded_gram(gate, share["second moments"], features, correlation, *first.queries)
     outcome = fit_nuisances(gate, first, setting, where, pilot, gate.bounds.propensity, known is not None)
     return PrivateModels(gate.bounds, outcome, known)
 

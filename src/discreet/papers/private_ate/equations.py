@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
-from discreet.estimators.measurements.score import aipw_score, aipw_score_bound
 from discreet.papers.common.influence import noise_factor, searched
 from discreet.papers.common.nuisances import Surfaces
 from discreet.privacy.noise import published_gaussian
@@ -76,6 +75,20 @@ def publish(exact: Exact, parts: Parts) -> Published:
     sd = exact.variance_noise(parts.epsilon2, parts.delta2)
     sigma2 = max(0.0, exact.sigma2 + float(published_gaussian(1, sd)[0]))  # (11)
     return Published(tau, sigma2, r)
+
+
+def aipw_score(y: Float, t: Float, propensity: Float, prognosis: Float) -> Float:
+    """Augmented inverse-propensity score, (t - e)(y - f) / (e (1 - e)).
+
+    With f = (1 - e) mu_1 + e mu_0 this is the usual doubly robust score; its mean is the average effect if either e
+    or f is right, and otherwise misses by E[(pi - e)(f* - f) / (e (1 - e))]: docs/proofs/ate.md.
+    """
+    return (t - propensity) / (propensity * (1.0 - propensity)) * (y - prognosis)
+
+
+def aipw_score_bound(outcome_width: float, min_propensity: float) -> float:
+    """Largest |score| of one record when outcome and prognosis are clipped: docs/proofs/private_ci.md, lemma 1."""
+    return outcome_width / min_propensity
 
 
 def influence(y: Float, a: Float, x: Float, surfaces: Surfaces) -> Float:
