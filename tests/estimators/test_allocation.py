@@ -71,7 +71,7 @@ def test_rounds_of_an_average_effect_have_the_shares_of_its_table(mode, neighbou
     release = fit(ATE(delta=1e-6, bounds=BOUNDS, neighbours=neighbours, **given))
     shares = release.adjustment["shares"]
     assert_agree(release, shares)
-    if rule is not OBSERVATIONAL:
+    if isinstance(rule, Allocation):
         # With few covariates all are in products, and nobody asks which should be.
         rule = rule.joined("screening moments", into="models") if rule is KNOWN_DESIGN else rule
         expected = rule.shares if neighbours == "replace-one" else counted(rule, _allocation.COUNT)

@@ -5,10 +5,9 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from discreet.data.bounds import Levels, Range
-from discreet.postprocessing.basis import NORM_CAP
 from discreet.postprocessing.coding import coding
 from discreet.postprocessing.feature_selection import Belief, FeatureSelection, Moments, allot, shrink
-from discreet.postprocessing.kernel_basis import CodedBasis
+from discreet.postprocessing.kernel_basis import NORM_CAP, CodedBasis
 from discreet.postprocessing.reference_population import Reference
 
 RNG = np.random.default_rng(0)

@@ -31,7 +31,6 @@ from discreet.estimators._base import (
     sample_note,
     uncertainty_of,
 )
-from discreet.estimators._notes import public_notes
 from discreet.estimators.difference_in_means import measure_means
 from discreet.estimators.measurements.covariates import (
     CodedFeatures,
@@ -41,7 +40,7 @@ from discreet.estimators.measurements.covariates import (
     measure_correlation,
     measure_importance,
 )
-from discreet.estimators.measurements.location import Location, locate, pilot_effect
+from discreet.estimators.measurements.location import Location, locate, pilot_effect, public_notes
 from discreet.estimators.measurements.nuisances import (
     Outcome,
     correct_outcome,

@@ -19,8 +19,7 @@ from discreet.estimators._base import (
     count_first,
     uncertainty_of,
 )
-from discreet.estimators._notes import public_notes
-from discreet.estimators.measurements.location import locate, pilot_effect
+from discreet.estimators.measurements.location import locate, pilot_effect, public_notes
 from discreet.estimators.measurements.nuisances import mean_model
 from discreet.estimators.measurements.score import ScoreRounds, design_strata, prognosis_range
 from discreet.privacy.budget import Budget

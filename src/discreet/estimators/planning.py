@@ -37,8 +37,6 @@ _NEED_DELTA = {"ate": "ATE", "cate": "CATE"}
 # Standard deviation of an outcome that nothing is known of, in its range; and the one from which on it can only be an
 # outcome that is mostly at the ends of its range. Chosen on studies 4,000 to 4,199 of evidence.population.
 _GUESS, _ENDS = 0.1, 0.3
-# Part of the budget that CATE spends on its average.
-_AVERAGE = 0.4
 # Budgets of so many n mu have noise that nobody sees.
 _NO_NOISE = 30.0
 # Known probabilities of treatment are planned with at so many places.
@@ -322,9 +320,9 @@ class _Draft:
         total = epsilon if budget.delta is None else calibrate_mu(epsilon, budget.delta)
         # Where an effect function would say nothing, all of CATE's budget goes to the average.
         function = self.estimator == "cate" and EFFECT.varies(
-            self.n * total * sqrt(1.0 - _AVERAGE), self.bounds.columns
+            self.n * total * sqrt(1.0 - EFFECT.average), self.bounds.columns
         )
-        part = _AVERAGE if function else 1.0
+        part = EFFECT.average if function else 1.0
 
         def noise(geometry: SensitivitySet, share: float) -> float:
             counted = self.neighbours == "add-remove" and self.estimator != "uplift"

@@ -1,7 +1,7 @@
 """Coefficients from noisy moments, and which features the next noisy moments are of.
 
-`shrink` is a heavy-tailed prior whose scale comes from the moments. `allot` and `FeatureSelection` choose a few features, by
-the loss that their uncertainty causes, for moments that are released next; `Belief` is updated by these
+`shrink` is a heavy-tailed prior whose scale comes from the moments. `allot` and `FeatureSelection` choose a few
+features, by the loss that their uncertainty causes, for moments that are released next; `Belief` is updated by these
 (docs/proofs/ate.md). Post-processing: only released numbers and public facts come in.
 """
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from discreet import ATE, Bounds, DifferenceInMeans
-from discreet.estimators._notes import public_notes
-from discreet.estimators.measurements.location import Location
+from discreet.estimators.measurements.location import Location, public_notes
 from discreet.postprocessing.tails import SIDES, Strata, Tails, signed_bins
 from discreet.privacy.budget import Budget
 from discreet.testing import seeded_noise
