@@ -29,7 +29,7 @@ def test_an_estimator_is_audited_shown_and_written(tmp_path):
     text = page.read_text()
     assert "DifferenceInMeans: no violation found." in text
     assert text.count("<svg") == 2
-    assert "share of treated" in text
+    assert "arms and ends of the outcome" in text
 
 
 def test_an_attack_is_run_by_its_name(tmp_path):

@@ -103,7 +103,7 @@ def test_bounds_without_an_outcome_are_refused():
         ({"outcome": ("0", "1")}, "outcome: .* number"),
         ({"outcome": Y}, "outcome: .* not data"),
         ({"outcome": pd.Series(Y)}, "outcome: .* not data"),
-        ({"outcome": Y.tolist()}, r"outcome: .* pair \(low, high\)"),
+        ({"outcome": Y.tolist()}, r"outcome: .* tuple \(low, high\)"),
         ({"outcome": (0, 1), "covariates": {"age": (3, 2)}}, "covariate 'age': .* reversed"),
         ({"outcome": (0, 1), "covariates": {"age": (2, 2)}}, "covariate 'age': .* constant"),
         ({"outcome": (0, 1), "covariates": {"sex": ["f"]}}, "covariate 'sex': .* single level"),
