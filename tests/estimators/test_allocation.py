@@ -47,11 +47,11 @@ def assert_agree(release, shares, unspent=0.0):
     assert set(found) == set(shares)
     # A large matrix has a little more noise than its share asks for, where the grid of its integers is coarse.
     matrix = [name for name in shares if name.endswith("second moments") and found[name] < shares[name] - 1e-9]
-    saved = sum(shares[name] - found[name] for name in matrix) / (1.0 - sum(found[name] for name in matrix))
-    assert 0.0 <= saved < 2e-3
+    asked, spent = (1.0 - sum(each[name] for name in matrix) for each in (shares, found))
+    assert spent / asked < 1.002
     for name in set(shares) - set(matrix):
         # Rounds are shares of what was spent.
-        assert found[name] == pytest.approx(shares[name] / (1.0 - unspent) * (1.0 + saved), abs=1e-8), name
+        assert found[name] == pytest.approx(shares[name] / (asked - unspent) * spent, abs=1e-9), name
 
 
 def counted(allocation, count):
