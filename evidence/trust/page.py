@@ -6,7 +6,7 @@ import platform
 import re
 from collections.abc import Sequence
 from datetime import date
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import discreet
@@ -25,12 +25,20 @@ edited by hand. Studies by which anything is chosen have other numbers than thos
 
 def provenance(command: str, seeds: str, measured: int, wanted: int) -> str:
     """When, with what and how much of it."""
-    packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "opendp", "lightgbm"))
+    packages = ", ".join(_with_version(name) for name in ("numpy", "opendp", "lightgbm"))
     done = f"{measured:,} measurements" if measured == wanted else f"{measured:,} of {wanted:,} measurements so far"
     return (
         f"Written by `{command}` on {date.today().isoformat()}; do not edit. {done}; {seeds}. "
         f"discreet {discreet.__version__}, Python {platform.python_version()}, {packages}."
     )
+
+
+def _with_version(package: str) -> str:
+    """A package and its version; rivals that have it are an extra."""
+    try:
+        return f"{package} {version(package)}"
+    except PackageNotFoundError:
+        return f"no {package}"
 
 
 def text(title: str, head: str, section: Section) -> str:
