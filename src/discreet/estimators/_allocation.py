@@ -136,8 +136,10 @@ MODELS_OF_KNOWN_DESIGN: Mapping[str, float] = MappingProxyType({"outcome moments
 WINDOWS: Mapping[str, float] = MappingProxyType({"marginals": 0.4, "marginals within windows": 0.6})
 
 _BY_HAND = (
-    "Settled by hand on studies 2000 to 2239 of evidence/population (at most 60,000 records each), by the coverage of "
-    "observational studies; docs/evidence/trust.md reports other studies."
+    "Chosen by hand. Shares of locations, arm means and magnitudes, and trimming, are inherited from choices on the "
+    "designs of docs/evidence/ate.md; the others were settled on studies 2000 to 2239 of evidence/population, and the "
+    "size of the basis and the use of covariates in trials also after looking at shapes and trials of "
+    "docs/evidence/trust.md (docs/evidence/index.md)."
 )
 
 
