@@ -39,7 +39,7 @@ _MOST_WEIGHT = 3.0
 # Guessed square of a unit feature's coefficient where it matters, in squared scales of the outcome.
 _SIZE_OUTCOME = 0.5
 # Standard deviation of the correlation between errors of both models.
-_TOGETHER = 0.5
+_TOGETHER = 0.7
 # Part of a coefficient's prior variance that a stand-in for the records leaves uncertain, relative uncertainty of a
 # model's scale, and part of the prior variance along the other model.
 _GRAM_MISFIT, _SCALE_MISFIT, _OTHER_MISFIT = 0.01, 0.3, 0.02
