@@ -180,11 +180,11 @@ class EffectRelease:
         return self._limited(np.concatenate([evaluate(self.basis, x, self.coefficients) for x in self._encoded(X)]))
 
     def effect_interval(self, X: Any = None, alpha: float = 0.05) -> tuple[Float, Float]:
-        """Interval for each row of X: pointwise, for the best approximation of the effect in the basis.
+        """Interval for each row of X, pointwise.
 
-        Covers sampling error, privacy noise and shrinkage. It does not cover what no function of the basis can follow
-        (a sharp bend, a joint effect of three covariates), nor unmeasured confounding; and it is for one row at a time:
-        of many rows, a part ``alpha`` is missed.
+        Covers sampling error, privacy noise and shrinkage, and allows for what the function cannot follow (a sharp
+        bend, a joint effect of three covariates) as much as random studies needed it; not unmeasured confounding. It is
+        for one row at a time: of many rows, a part ``alpha`` is missed.
         """
         parts = [self._band(features, alpha) for features in self._features(X)]
         low, high = (np.concatenate([part[k] for part in parts]) for k in (0, 1))

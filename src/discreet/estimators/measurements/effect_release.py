@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import hypot
 
 import numpy as np
 from scipy.special import ndtri
@@ -27,6 +28,11 @@ _POINTS = 2_000
 # Intervals are so many times as wide as the shrunk posterior would have them, at least and at most: it knows nothing of
 # what first-order formulas miss, and what is believed against it is not without limit.
 _TIMES = (2.0, 2.4)
+# Standard deviation of what a function leaves out of the effect: in that of single outcomes that models leave
+# unexplained, and in that of the function itself. On studies 3000 to 3239 of evidence/population, cut at 20,000
+# records, the narrowest of 378 such rules by which nine studies in ten have pointwise intervals that hold at least
+# 88 % of their effects at the level of 90 %.
+_UNEXPLAINED, _VARYING = 0.13, 1.3
 
 
 def function_release(
@@ -95,6 +101,7 @@ def anchored(
         function.factor - part * np.outer(first, function.average @ function.factor),
         calibration.slope_sd * shape[:, None],
         np.sqrt(part**2 * error + (1.0 - part) ** 2 * unit**2 * level) * first[:, None],
+        _left_out(average, slope * function.reference["sd_of_effect"]) * first[:, None],
     ]
     return replace(
         function,
@@ -107,6 +114,13 @@ def anchored(
         measured=measured,
         limits=(moved - slope * unit * calibration.limit, moved + slope * unit * calibration.limit),
     )
+
+
+def _left_out(average: Release, sd: float) -> float:
+    """What a function with this standard deviation leaves out of the effect, as a standard deviation."""
+    # A score varies twice as much as outcomes about their models, or more.
+    unexplained = average.uncertainty.sampling * float(average.n) ** 0.5 / 2.0
+    return hypot(_UNEXPLAINED * unexplained, _VARYING * sd)
 
 
 def _triangular(root: Float) -> Float:
@@ -167,8 +181,9 @@ def constant_release(average: Release) -> EffectRelease:
         size=size,
         marginals=basis.marginals,
         coefficients=average.estimate * first,
-        # The interval of the average, clipping included, at its 95 % level.
-        factor=(high - low) / (2.0 * float(ndtri(0.975))) * np.outer(first, np.eye(basis.m)[0]),
+        # The interval of the average, clipping included, at its 95 % level, and what a constant leaves out.
+        factor=hypot((high - low) / (2.0 * float(ndtri(0.975))), _left_out(average, 0.0) if bounds.p else 0.0)
+        * np.outer(first, np.eye(basis.m)[0]),
         average=basis.weight * np.eye(basis.m)[0],
         importance=dict.fromkeys(bounds.names, 0.0),
         adjustment=average.adjustment,
