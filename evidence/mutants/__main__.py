@@ -33,7 +33,7 @@ SOURCE = ROOT / "src" / "discreet"
 KEPT = ROOT / ".evidence-cache" / "mutants"
 PAGE = ROOT / "docs" / "evidence" / "mutants.md"
 # Draw another one before the next run: some tests were written after looking at what survived of this sample.
-SEED = 20261121
+SEED = 20261122
 
 
 def digest(*paths: Path) -> str:
