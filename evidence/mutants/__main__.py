@@ -33,7 +33,9 @@ SOURCE = ROOT / "src" / "discreet"
 KEPT = ROOT / ".evidence-cache" / "mutants"
 PAGE = ROOT / "docs" / "evidence" / "mutants.md"
 # Draw another one before the next run: some tests were written after looking at what survived of this sample.
-SEED = 20261121
+SEED = 20261122
+# Seeds and sizes of the samples just before it, after whose survivors tests were written; the next seed adds this one.
+EARLIER = ((20261121, 32), (11, 45), (12, 40))
 
 
 def digest(*paths: Path) -> str:
@@ -82,8 +84,17 @@ class Found:
 
 def in_order(module: str) -> list[Mutant]:
     """A module's mutants in an order drawn by lot, so that whatever part is reached is a random sample."""
+    return _drawn(mutants_of(module, SOURCE / module), module, SEED)
+
+
+def _drawn(every: list[Mutant], module: str, seed: int) -> list[Mutant]:
+    return random.Random(f"{seed}/{module}").sample(every, len(every))
+
+
+def seen_before(module: str) -> frozenset[str]:
+    """Keys of a module's mutants that were in an earlier sample, had each been of all modules."""
     every = mutants_of(module, SOURCE / module)
-    return random.Random(f"{SEED}/{module}").sample(every, len(every))
+    return frozenset(mutant.key for seed, size in EARLIER for mutant in _drawn(every, module, seed)[:size])
 
 
 def start(group: Group, only: list[str], sample: int | None, seconds: float) -> int:
@@ -146,7 +157,7 @@ def outcomes(sample: int | None) -> list[Outcome]:
         # In their drawn order, up to the first that is not known: what comes later would be no fair sample.
         for mutant in takewhile(found.status, mutants[:sample]):
             by_status.setdefault(found.status(mutant) or "", []).append(mutant)
-        every.append(Outcome(module, len(mutants), by_status))
+        every.append(Outcome(module, len(mutants), by_status, seen_before(module)))
     return every
 
 

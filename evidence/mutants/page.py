@@ -26,10 +26,16 @@ class Outcome:
     module: str
     mutants: int
     by_status: dict[str, list[Mutant]]
+    seen: frozenset[str] = frozenset()
+    """keys of those that were in an earlier sample"""
 
     def count(self, *statuses: str) -> int:
         """How many ended that way."""
         return sum(len(self.by_status.get(status, ())) for status in statuses)
+
+    def unseen(self, *statuses: str) -> int:
+        """How many of these were in no earlier sample."""
+        return sum(mutant.key not in self.seen for status in statuses for mutant in self.by_status.get(status, ()))
 
     @property
     def run(self) -> int:
@@ -74,6 +80,8 @@ def _head(outcomes: list[Outcome], seed: int) -> Iterator[str]:
         sum(len(each.survivors) for each in outcomes),
         sum(len(each.unexplained) for each in outcomes),
     )
+    new = sum(each.unseen("killed", "timed out", "survived", "no test") for each in outcomes)
+    known = sum(each.unseen("killed", "timed out") for each in outcomes)
     since = sum(reason(mutant).startswith(SINCE) for each in outcomes for mutant in each.survivors)
     reached = "reached" if run and noticed >= AIM * run else "**not reached**"
     yield "# Mutants: whether the tests of the privacy core notice a bug"
@@ -101,7 +109,7 @@ def _head(outcomes: list[Outcome], seed: int) -> Iterator[str]:
     yield ""
     yield (
         "Many tests, among them all in files whose names end in '_values', were written after looking at survivors of earlier samples, which were drawn with other seeds. None that counts here was written after looking at this one: those that were are named beside the survivors that they notice now. "
-        "It was drawn from all mutants alike, so that some of them had been in an earlier sample too."
+        f"It was drawn from all mutants alike, so that some of them had been in an earlier sample too; {new:,} had been in none of those just before it, and tests noticed {known:,} of these: {_percent(known, new)}."
     )
     yield ""
     yield (

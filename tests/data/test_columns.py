@@ -317,7 +317,7 @@ def test_decimals_of_every_scale_become_the_nearest_float64_wherever_they_stand(
         context.prec = 76
         rounded = [Decimal(text).quantize(step) for text in DECIMALS if abs(Decimal(text)) < 2**53]
     column = pa.array([None, *rounded, None, *rounded[::-1]], pa.decimal256(76, scale))
-    parts = [column.slice(1, 4), column.slice(5)]
+    parts = [column.slice(1, 4), column.slice(5, 3), column.slice(8)]
     values = [*map(float, rounded), np.nan, *map(float, rounded[::-1])]
     found = numbers(pa.chunked_array(parts) if chunked else column.slice(1), "x")
     np.testing.assert_array_equal(found, values)
@@ -375,3 +375,34 @@ def test_a_decimal_of_all_words_is_refused_whatever_its_last_word_is() -> None:
         column = pa.array([Decimal(whole).scaleb(-22)], pa.decimal256(76, 22))
     with pytest.raises(InvalidInput, match="beyond"):
         numbers(column, "x")
+
+
+def test_decimals_of_more_places_than_a_power_of_ten_is_exact_for_become_the_nearest_float64() -> None:
+    # A float divided by 10.0**23, which is rounded itself, would miss half of these.
+    for scale in (22, 23):
+        column = pa.array([Decimal(whole).scaleb(-scale) for whole in range(1, 60)], pa.decimal128(38, scale))
+        np.testing.assert_array_equal(numbers(column, "x"), [float(f"{whole}e-{scale}") for whole in range(1, 60)])
+
+
+def test_a_range_knows_how_wide_it_is_and_may_be_filled_with_its_ends() -> None:
+    spec = Range(10, 30)
+    assert (spec.width, spec.middle) == (20.0, 20.0)
+    for fill, encoded in ((10, -1.0), (30, 1.0)):
+        np.testing.assert_array_equal(Range(10, 30, fill=fill).encode(np.array([np.nan])), [encoded])
+
+
+def test_floats_inside_their_range_are_neither_copied_first_nor_clipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(*_: object) -> None:
+        raise AssertionError("the long way")
+
+    inside, ends = np.array([2.0, 5.0, 9.0]), np.array([0.0, 5.0, 10.0])
+    monkeypatch.setattr(Range, "_force_inside", refuses)
+    for values in (inside, ends):
+        # What is no array of floats is turned into one, and not looked at again.
+        np.testing.assert_array_equal(Range(0, 10).encode(pa.array(values)), (values - 5) / 5)
+    monkeypatch.setattr(columns, "numbers", refuses)
+    for values in (inside, ends):
+        np.testing.assert_array_equal(Range(0, 10).encode(values), (values - 5) / 5)
+    for value in (-1.0, 11.0, math.nan):
+        with pytest.raises(AssertionError, match="the long way"):
+            Range(0, 10).encode(np.array([5.0, value]))

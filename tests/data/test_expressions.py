@@ -132,8 +132,9 @@ def test_a_clip_is_left_out_only_where_it_does_nothing():
 
 def test_dividing_by_a_power_of_two_is_multiplying():
     chunk = Chunk(np.random.default_rng(0).normal(size=1_000), np.zeros(1_000), np.empty((1_000, 0)), None)
-    assert (Y / number(0.25)).op == "times"
-    np.testing.assert_array_equal((Y / number(0.25))(chunk), chunk.y / 0.25)
+    for power in (0.25, -0.25):
+        assert (Y / number(power)).op == "times"
+        np.testing.assert_array_equal((Y / number(power))(chunk), chunk.y / power)
     assert (Y / number(0.3)).op == "over"
 
 
@@ -170,3 +171,23 @@ def test_prepared_sums_are_asked_for_once_and_cost_nothing_before():
     assert records.passes == 1
     assert gate.spent == pytest.approx(1.0)
     assert pairs.value.sum() == pytest.approx(50)
+
+
+def test_a_map_by_cell_without_numbers_is_the_cell_alone():
+    chunk = Chunk(np.zeros(3), np.array([0.0, 1.0, 1.0]), np.array([[-1.0], [0.0], [1.0]]), None)
+    bounds = Bounds(outcome=(0, 1), covariates=[(0, 1)])
+    thirds = Partition.of({0: 3}, bounds)
+    np.testing.assert_array_equal(ByCell(thirds, False)(chunk), [0.0, 1.0, 2.0])
+    np.testing.assert_array_equal(ByCell(thirds, True)(chunk), [0.0, 3.0, 5.0])
+    np.testing.assert_array_equal(ByCell(None, True)(chunk), [0.0, 1.0, 1.0])
+    np.testing.assert_array_equal(ByCell(None, False, (Y,))(chunk), np.zeros((3, 2)))
+
+
+@pytest.mark.parametrize("ends", [(-1.7e308, -1e308), (1e308, 1.7e308), (-8e307, 8e307), (-1e-320, 1e-320)])
+def test_thresholds_are_found_next_to_the_largest_and_the_smallest_numbers(ends):
+    bounds = Bounds(outcome=(0, 1), covariates=[Range(*ends)])
+    (cut,), spec = Partition.of({0: 8}, bounds).cuts, bounds.columns[0]
+    edges = np.array(thresholds(cut, spec))
+    near = np.concatenate([edges, np.nextafter(edges, -np.inf), np.nextafter(edges, np.inf), ends])
+    np.testing.assert_array_equal(np.searchsorted(edges, near, side="right"), cut.parts(spec.encode(near.copy()), spec))
+    assert len(edges) == 7

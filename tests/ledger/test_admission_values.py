@@ -383,10 +383,10 @@ def test_a_gaussian_cost_needs_a_delta():
 def test_a_fit_of_one_gate_is_charged_by_its_mu(quick, monkeypatch):
     charged: list[Any] = []
     with monkeypatch.context() as patch:
-        patch.setattr(charging, "charged_fit", lambda *_, **how: charged.append(how["one_gate"]))
+        patch.setattr(charging, "charged_fit", lambda *_, **how: charged.append((how["kinds"], how["one_gate"])))
         for one_gate in (True, False):
-            on_ledger(one_gate=one_gate)(lambda self, Y: Y)(None, 1, ledger=quick)
-    assert charged == [True, False]
+            on_ledger(Fits, one_gate=one_gate)(lambda self, Y: Y)(None, 1, ledger=quick)
+    assert charged == [((Fits,), True), ((Fits,), False)]
     quick.open("icu", epsilon=2.0, delta=1e-5)
     means = DifferenceInMeans(epsilon=0.5, delta=1e-6, bounds=Bounds(outcome=(0, 1)))
     means.fit([0.0, 1.0] * 20, [0, 0, 1, 1] * 10, ledger=quick, dataset="icu")
@@ -411,3 +411,25 @@ def test_an_epsilon_of_a_larger_delta_is_not_stated_at_a_smaller_one(quick):
     quick.open("icu", epsilon=2.0, delta=1e-6, composition="gaussian")
     quick.charge(quick.reserve("icu", Cost.of(Budget(epsilon=0.1, delta=1e-4), one_gate=True)))
     assert quick.account("icu").composed > 0.1
+
+
+def test_an_account_that_nobody_has_used_has_all_of_its_cap_left(quick):
+    for delta in (None, 1e-6):
+        quick.open(f"icu {delta}", epsilon=1.0, delta=delta)
+        account = quick.account(f"icu {delta}")
+        assert account.shares == (0.0, 0.0, 1.0)
+        assert (account.composed, account.left) == (0.0, (1.0, delta or 0.0))
+
+
+def test_a_refusal_says_what_earlier_requests_add_up_to(quick):
+    quick.open("icu", epsilon=1.0, delta=1e-5, composition="plain")
+    facts = r"has a cap of epsilon = 1, delta = 1e-05; requests so far add up to epsilon = {}, delta = {}, and epsilon"
+    with pytest.raises(BudgetExceeded, match=facts.format("0", "0")):
+        quick.reserve("icu", Cost(epsilon=1.5, delta=1e-7))
+    quick.reserve("icu", Cost(epsilon=0.25, delta=2e-6))
+    quick.reserve("icu", Cost(epsilon=0.125, delta=1e-6))
+    with pytest.raises(BudgetExceeded, match=facts.format("0.375", "3e-06")):
+        quick.reserve("icu", Cost(epsilon=0.75, delta=1e-6))
+    quick.open("pure", epsilon=1.0)
+    with pytest.raises(BudgetExceeded, match="add up to epsilon = 0, and epsilon = 2 more"):
+        quick.reserve("pure", Cost(epsilon=2.0))

@@ -16,6 +16,7 @@ from discreet.privacy.accountant import (
     gdp_mu,
     lattice_delta,
     lattice_slack,
+    parallel_profile,
     profile_of,
     sets_slack_aside,
     zcdp_delta,
@@ -191,5 +192,46 @@ def test_noise_without_any_gaussian_part_composes_as_it_is():
 
 @pytest.mark.parametrize("delta", [1.0, 1.5, -1e-9, math.nan])
 def test_no_epsilon_is_stated_at_a_delta_that_promises_nothing(delta):
-    with pytest.raises(InvalidInput, match="delta"):
-        profile_of([GaussianEvent(name="sum", diameter=1.0, sigma=2.0, dimension=1)]).epsilon_at(delta)
+    for event in (
+        GaussianEvent(name="sum", diameter=1.0, sigma=2.0, dimension=1),
+        LaplaceEvent(name="sum", diameter=1.0, scale=2.0, dimension=1),
+    ):
+        with pytest.raises(InvalidInput, match="delta must lie in"):
+            profile_of([event]).epsilon_at(delta)
+
+
+def test_disjoint_parts_are_bounded_by_the_worst_of_them_in_every_respect():
+    gaussian = profile_of([GaussianEvent(name="sum", diameter=3.0, sigma=5.0, dimension=1)])
+    laplace = profile_of([LaplaceEvent(name="sum", diameter=1.0, scale=0.5, dimension=3)])
+    claims = [profile_of([ClaimedEvent(name="claim", epsilon=e, delta=d)]) for e, d in ((1.0, 1e-3), (1.5, 1e-5))]
+    for parts in (claims, claims[::-1], [laplace, gaussian], [gaussian, laplace, *claims], [gaussian, gaussian]):
+        found = parallel_profile(parts)
+        for each in ("slack", "epsilon", "delta", "rho", "reach"):
+            assert getattr(found, each) == max(getattr(part, each) for part in parts), each
+        for epsilon in (0.0, 0.7, 1.2, 1.5, 3.0):
+            assert found.delta_at(epsilon) >= max(part.delta_at(epsilon) for part in parts)
+    assert parallel_profile([gaussian, laplace]).mu is None
+    assert parallel_profile([gaussian, gaussian]).mu == gaussian.mu
+
+
+def test_a_sequence_adds_up_what_each_of_its_events_states():
+    events = [
+        LaplaceEvent(name="sum", diameter=1.0, scale=4.0, dimension=3),
+        LaplaceEvent(name="sum", diameter=1.0, scale=8.0, dimension=2),
+    ]
+    found, parts = profile_of(events), [profile_of([event]) for event in events]
+    for each in ("slack", "epsilon", "delta", "rho"):
+        assert getattr(found, each) == math.fsum(getattr(part, each) for part in parts), each
+    assert found.mu is None
+    two = profile_of([GaussianEvent(name="sum", diameter=each, sigma=10.0, dimension=1) for each in (3.0, 4.0)])
+    assert two.mu == pytest.approx(0.5, rel=1e-15)
+    assert two.epsilon == math.inf
+
+
+def test_no_delta_is_larger_than_one_however_coarse_the_lattice():
+    coarse = LaplaceEvent(name="sum", diameter=0.01, scale=0.1, dimension=3)
+    claimed = ClaimedEvent(name="claim", epsilon=1.0, delta=0.5)
+    profile = profile_of([coarse, claimed])
+    # Without zCDP nothing but this bound is left.
+    assert (profile.slack, profile.rho) == (1.0, math.inf)
+    assert profile.delta_at(0.0) == 1.0

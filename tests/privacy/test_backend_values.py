@@ -194,3 +194,11 @@ def test_dividing_by_a_power_of_two_is_multiplying_only_where_its_inverse_is_a_n
         assert (Y / number(2.0**power)).op == "over"
     for power in (-1022, 1000, 1023):
         assert (Y / number(2.0**power)).op == "times"
+
+
+def test_an_engine_knows_a_probability_by_design():
+    bounds = Bounds(outcome=(0, 6000), propensity=(0.2, 0.7))
+    with opened(relation(), bounds, propensity=0.25) as records:
+        found = records.group_sums(None, [(Y * E * number(2.0**20)).rint()])
+    steps = np.rint((np.arange(N) * 100.0 - 3000) / 3000 * 0.25 * 2.0**20)
+    np.testing.assert_array_equal(found[1], [np.bincount(np.arange(N) % 2, steps)])

@@ -11,7 +11,7 @@ from discreet.data._arrays import IntArray
 from discreet.data.expressions import ByCell, Y, number
 from discreet.data.partition import Partition
 from discreet.data.records import Chunk, Unit
-from discreet.exceptions import InvalidInput
+from discreet.exceptions import InvalidBudget, InvalidInput
 from discreet.privacy import gate as gate_module
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
@@ -416,3 +416,45 @@ def test_rows_beyond_an_octahedron_of_the_finest_grid_end_inside_it_too():
     edge = 2.0**40
     found = table._into_octahedron(np.array([[1.0, 2.0**-40], [1.0, 2.0**-39]]), 1.0, edge)
     assert (np.abs(found).sum(axis=1) <= edge).all()
+
+
+def test_grids_have_eight_bits_at_least_and_a_budget_too_small_for_them_is_refused(monkeypatch):
+    facts = Interval(0, 1), 1.0, 1e-9, False, "replace-one", 10, False
+    coarsest = math.nextafter(Interval(0, 1).grid(8, "replace-one").l2 / 1e-9, math.inf)
+    monkeypatch.setattr(fixed_point, "MAX_SCALE", coarsest)
+    grid, scale = plan_noise.__wrapped__(*facts)
+    assert (grid.grid_bits, scale) == (8, coarsest)
+    monkeypatch.setattr(fixed_point, "MAX_SCALE", math.nextafter(coarsest, 0.0))
+    with pytest.raises(InvalidBudget, match="so small a budget"):
+        plan_noise.__wrapped__(*facts)
+
+
+@pytest.mark.parametrize(
+    ("unit", "neighbours", "said"),
+    [(None, "add-remove", "neighbours='add-remove'"), (Unit("id", 2), "replace-one", "unit")],
+)
+def test_where_rows_are_counted_no_more_are_taken_than_their_grid_has_room_for(unit, neighbours, said):
+    def made(n):
+        return Gate(SimpleNamespace(n=n, unit=unit), budget=Budget(epsilon=1.0), neighbours=neighbours)
+
+    assert made(2**27).counts_rows
+    with pytest.raises(InvalidInput, match=f"^{said} takes at most"):
+        made(2**27 + 1)
+    assert not Gate(SimpleNamespace(n=2**27 + 1, unit=None), budget=Budget(epsilon=1.0)).counts_rows
+
+
+class Reporting(Grouped):
+    """Records whose engine says how far it is."""
+
+    def group_sums(self, partition, formulas, on_rows=None):
+        if on_rows is not None:
+            on_rows(self.n)
+        return super().group_sums(partition, formulas)
+
+
+def test_an_engine_tells_how_far_it_is_to_whoever_asked_the_gate():
+    seen = []
+    query = Query("outcome", 0.5, Interval(-1.0, 1.0), ByCell(None, False, (Y,), alone=True))
+    with frozen_noise():
+        Gate(Reporting(), budget=Budget(epsilon=1.0, delta=1e-6), progress=seen.append).ask(query)
+    assert seen == [RECORDS.n]

@@ -10,7 +10,7 @@ from discreet.data import in_memory
 from discreet.data.bounds import Bounds
 from discreet.data.columns import Levels, Range, decimals
 from discreet.data.in_memory import ArrayRecords
-from discreet.data.records import CHUNK_ROWS, Chunk, Names, Unit, _keys, add_up, hold
+from discreet.data.records import _MOST_ROWS, CHUNK_ROWS, Chunk, Names, Unit, _keys, add_up, hold
 from discreet.data.sampling import chosen, nothing, part_numbers, sampled, together
 from discreet.exceptions import InvalidInput
 
@@ -194,3 +194,35 @@ def test_an_empty_sample_is_asked_at_a_probability_that_is_allowed():
 
     np.testing.assert_array_equal(nothing(kernel, bounds), [0, 0])
     assert seen == [[0.2]]
+
+
+def test_a_number_is_chosen_from_exactly_the_part_on_that_its_hash_says():
+    for key in range(200):
+        place = splitmix(key) / 2.0**64
+        for part, expected in ((place * (1 - 2.0**-50), False), (place * (1 + 2.0**-50), True)):
+            assert chosen(np.array([float(key)]), part).tolist() == [expected]
+
+
+def test_an_outcome_of_two_labels_is_held_as_zero_and_one_and_refused_by_its_name():
+    bounds, names = Bounds(outcome=["no", "yes"]), Names("the outcome", "T", (), "e")
+    t = np.array([0, 1, 1])
+    for values in (np.array(["yes", "no", "yes"]), pa.array(["yes", "no", "yes"])):
+        held = hold(values, t, [], None, bounds=bounds, names=names)
+        assert (held.y.tolist(), held.t.tolist(), held.x, held.e, held.k) == ([1, 0, 1], [0, 1, 1], (), None, None)
+    for wrong in (np.array(["yes", "no", "maybe"]), np.array([1, 0, 1]), np.array(["yes", None, "no"], dtype=object)):
+        with pytest.raises(InvalidInput, match=r"^the outcome must hold one of the two labels"):
+            hold(wrong, t, [], None, bounds=bounds, names=names)
+
+
+def test_a_unit_may_have_as_many_rows_as_are_said_to_be_the_most():
+    assert Unit("id", 1).max_rows == 1
+    assert Unit("id", _MOST_ROWS).max_rows == _MOST_ROWS == 1_000_000
+    with pytest.raises(InvalidInput, match="max_rows must be a whole number from 1 to 1,000,000"):
+        Unit("id", _MOST_ROWS + 1)
+
+
+def test_numbers_to_choose_by_and_known_probabilities_are_held_beside_the_records():
+    bounds, names = Bounds(outcome=(0, 1), propensity=(0.2, 0.8)), Names("Y", "T", (), "e", "id")
+    e, k = np.array([0.5, 0.25], dtype=object), np.array([7, 9], dtype=object)
+    held = hold(np.array([0.0, 1.0]), np.array([0, 1]), [], e, k, bounds=bounds, names=names)
+    assert (held.e.tolist(), held.k.tolist()) == ([0.5, 0.25], [7, 9])

@@ -202,6 +202,8 @@ NEAR = [
     (Y * number(1e-300)) / (E * number(1e-200)),
     (Y * number(1e-300)) / (E * number(-1e-200)),
     (Y * number(1e-20)) / (E * number(1e306)),
+    # Over almost the largest number there is.
+    (Y * number(2.0**-51.5)) / (E * number(1.79e308)),
     Y * (Y - number(0.0)),
     Y / (E * number(0.0) + number(8.0)),
 ]
@@ -230,10 +232,15 @@ def test_no_product_or_quotient_that_rounds_to_zero_reaches_an_engine_that_raise
 
 @dataclass(frozen=True)
 class Counting(Strict):
-    """A dialect that counts comparisons: most of what an engine does for a formula."""
+    """A dialect that counts comparisons, which are most of what an engine does for a formula, and clips."""
 
     asked: list[str] = field(default_factory=list)
     signs: list[str] = field(default_factory=list)
+    clips: list[tuple[float, float]] = field(default_factory=list)
+
+    def clip(self, value: Expression, low: float, high: float) -> Expression:
+        self.clips.append((low, high))
+        return super().clip(value, low, high)
 
     def arithmetic(self, sign: str, left: Expression, right: Expression) -> Expression:
         self.signs.append(sign)
@@ -291,6 +298,18 @@ def test_an_outcome_is_encoded_with_as_little_as_gives_the_same_bits(
     dialect = Counting()
     encoded(dialect.number("y"), Range(*outcome), dialect)
     assert (dialect.signs, len(dialect.asked)) == (signs, comparisons)
+    assert dialect.clips == [outcome]
+
+
+def test_an_encoded_outcome_is_clipped_once_more_exactly_where_rounding_may_carry_an_end_beyond_one() -> None:
+    clipped = []
+    for low, high in np.sort(np.random.default_rng(5).normal(size=(300, 2)) * 1e3, axis=1).tolist():
+        spec, half, dialect = Range(low, high), high / 2 - low / 2, Counting()
+        encoded(dialect.number("y"), spec, dialect)
+        beyond = (high - spec.middle) / half > 1.0 or (low - spec.middle) / half < -1.0
+        assert dialect.clips == [(low, high), *[(-1.0, 1.0)] * beyond]
+        clipped.append(beyond)
+    assert 0 < sum(clipped) < len(clipped)
 
 
 def test_an_engine_that_goes_on_is_told_the_plain_formulas() -> None:
@@ -452,3 +471,13 @@ def test_a_filter_keeps_the_texts_that_it_names_and_leaves_hashes_to_sweeps() ->
     texts, numbers_ = compile_filters(asked, Strict())
     assert [texts({"x": value}) is True for value in ("a", "b", "c", None)] == [True, True, False, False]
     assert [numbers_({"y": value}) for value in (0.5, 2.0)] == [True, False]
+
+
+@pytest.mark.parametrize("fill", [None, "no"])
+def test_an_outcome_of_two_labels_is_zero_or_one_and_nothing_where_it_is_neither(fill: str | None) -> None:
+    columns = columns_of(Bounds(outcome=["no", "yes"], outcome_fill=fill))
+    named = compile_rows(columns, None, Strict())
+    values = ["no", "yes", "maybe", None]
+    assert [named.y({"y": value, "t": 0}) for value in values] == [0.0, 1.0, None, None if fill is None else 0.0]
+    coded = compile_expression(Y, named, Strict(), columns)
+    assert [coded({"y": value, "t": 0}) for value in ("no", "yes")] == [-1.0, 1.0]
