@@ -14,6 +14,7 @@ from evidence.trust.targets import (
     POINTWISE_COVERAGE,
     POINTWISE_ENOUGH,
     POINTWISE_SHARE,
+    POINTWISE_WIDTH,
     at_least,
     at_most,
 )
@@ -50,6 +51,8 @@ def effects(found: Found) -> Section:
     share = float((frame["inside"] >= POINTWISE_ENOUGH).mean()) if has else None
     target = f"pointwise 90 % intervals: share of studies with {POINTWISE_ENOUGH:g} or more"
     verdicts.append(at_least(target, share, POINTWISE_SHARE))
+    width = float(frame["relative width"].median()) if has else None
+    verdicts.append(at_most("pointwise 90 % intervals: median width over sd of the effect", width, POINTWISE_WIDTH))
     head = ["n μ", "studies", "CATE", "95th percentile", "boosted DR", "that vary", "coverage", "width / sd"]
     parts = [
         "Root mean square error over a study's own covariates, divided by that of `ATE` as a constant at the same "

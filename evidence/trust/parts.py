@@ -122,6 +122,7 @@ PARTS: dict[str, Part] = {
         seeds="",
     ),
     "plan": Part(title="Plans", studies=2_000, jobs=_on_random_studies("random", "plan"), section=plans.plan, seeds=""),
+    "advice": Part(title="Advice", studies=400, jobs=_on_random_studies("again"), section=plans.advice, seeds=""),
 }
 
 

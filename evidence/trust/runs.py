@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
+from discreet import Bounds
+from discreet.datasets import Study
 from evidence.average.nonprivate import boosted_aipw
 from evidence.population import RandomStudy, random_study
 from evidence.trust import designs, rivals
@@ -15,9 +17,11 @@ from evidence.trust.acic import acic
 from evidence.trust.fits import Row, average, function, function_errors, means, mu_of
 
 # Seeds of trials, of shapes and of noise on ACIC's responses; a random study's own number is the seed of its noise.
-TRIAL_SEED, SHAPE_SEED, ACIC_SEED = 61_000_000, 62_000_000, 63_000_000
+TRIAL_SEED, SHAPE_SEED, ACIC_SEED = 71_000_000, 72_000_000, 73_000_000
 # Effects that vary less than this part of the outcome's standard deviation count as constant.
 _CONSTANT = 1e-6
+# Studies of fewer records are not halved.
+_ENOUGH = 1_000
 
 
 def random(largest: int, number: int) -> Row:
@@ -79,6 +83,49 @@ def planned(made: RandomStudy, guess: bool) -> float:
     return plan("ate", n=facts.n, bounds=study.bounds, epsilon=facts.epsilon, delta=facts.delta, **options).width
 
 
+def again(largest: int, number: int) -> Row:
+    """Widths of `ATE` on a random study with half of its records, twice its epsilon and half of its covariates."""
+    made = random_study(number, largest=largest)
+    study, facts = made.study, made.facts
+    first, _ = average(study, number, epsilon=facts.epsilon, delta=facts.delta, propensity=made.known)
+    if first is None or facts.n < _ENOUGH or facts.p < 2:
+        return {"number": number}
+    mu = mu_of(2.0 * facts.epsilon, facts.delta) / mu_of(facts.epsilon, facts.delta)
+    kept = (facts.p + 1) // 2
+    row: Row = {"number": number} | {name: getattr(facts, name) for name in ("n", "p", "epsilon", "outcome", "design")}
+    changes: dict[str, tuple[Row, dict[str, float], Row]] = {
+        "half n": ({"n": facts.n // 2}, {"records": 0.5}, {}),
+        "twice epsilon": ({}, {"mu": mu}, {"epsilon": 2.0 * facts.epsilon}),
+    }
+    if facts.design == "observational":
+        changes["half p"] = ({"p": kept}, {"covariates": kept / facts.p}, {})
+    for name, (smaller, scales, budget) in changes.items():
+        part = _part_of(study, **smaller)
+        known = made.known[: len(part.T)] if isinstance(made.known, np.ndarray) else made.known
+        options: Row = {"epsilon": facts.epsilon, "delta": facts.delta, "propensity": known} | budget
+        second, _ = average(part, number, **options)
+        if second is not None:
+            low, high = first.release_.uncertainty.scaled(**scales).interval(0.0)
+            row[name] = _width(second.ate_interval()) / _width(first.ate_interval())
+            row[f"{name} expected"] = min(high - low, 2.0 * study.bounds.outcome_width) / _width(first.ate_interval())
+    return row
+
+
+def _width(interval: tuple[float, float]) -> float:
+    return interval[1] - interval[0]
+
+
+def _part_of(study: Study, n: int | None = None, p: int | None = None) -> Study:
+    """The first records, or the first covariates alone."""
+    names = study.bounds.names[:p]
+    facts = study.bounds.to_dict()
+    facts["covariates"] = {name: facts["covariates"][name] for name in names}
+    x = study.X[list(names)] if hasattr(study.X, "columns") else study.X[:, : len(names)]
+    return replace(
+        study, X=x[:n], T=study.T[:n], Y=study.Y[:n], bounds=Bounds.from_dict(facts), effects=None, propensity=None
+    )
+
+
 def trial(outcome: str, share: float, n: int, replication: int) -> Row:
     """`DifferenceInMeans` and, from the usual sizes on, `ATE` on a trial of known arms."""
     made = designs.trial(outcome, share, n, TRIAL_SEED + replication)
@@ -115,6 +162,7 @@ RUNS: dict[str, Callable[..., Row]] = {
     "boosted": boosted,
     "learner": learner,
     "plan": plan,
+    "again": again,
     "trial": trial,
     "shape": shape,
     "response": response,

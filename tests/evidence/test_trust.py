@@ -233,8 +233,23 @@ def test_plans_are_judged_by_released_widths():
     rows = [made_up(k, 0.3, 0.7) for k in range(2)]
     rows += [(Job("plan", (SMALL,), k), {"without": 0.1, "with": 0.4}) for k in range(2)]
     found = by_target(plans.plan(rows))
-    assert found["median, without a guess"].reached is False
-    assert found["median, with the outcome's mean and standard deviation"].reached is True
+    assert found["share within a factor of 3, without a guess"].reached is False
+    assert found["share within a factor of 1.5, with the outcome's mean and standard deviation"].reached is True
+
+
+def test_advice_is_judged_by_second_fits():
+    row = {"half n": 1.5, "half n expected": 1.4, "twice epsilon": 0.9, "twice epsilon expected": 0.5, "half p": np.nan}
+    found = by_target(plans.advice([(Job("again", (SMALL,), k), row | {"half p expected": 1.0}) for k in range(3)]))
+    assert found["half the records: share within a factor of 1.5"].reached is True
+    assert found["twice the epsilon: share within a factor of 1.5"].reached is False
+    assert found["half the covariates: share within a factor of 1.5"].reached is None
+
+
+def test_a_study_is_fitted_again_with_fewer_records_and_covariates_and_more_budget():
+    rows = [runs.again(2_000, number) for number in range(REPORTING, REPORTING + 8)]
+    some = [row for row in rows if "half p" in row]
+    assert some
+    assert all(row["half n"] > 0.0 and row["twice epsilon expected"] < 1.0 for row in some)
 
 
 def test_a_part_is_written_in_its_place_and_the_others_stay(tmp_path):
@@ -256,7 +271,7 @@ def test_the_command_runs_a_part_and_writes_page_and_table(kept, tmp_path, capsy
     assert f"`python -m evidence.trust plan --studies 3 --largest {SMALL}`" in text
     assert "studies 1,000,000 to 1,000,002" in text
     assert len(pd.read_csv(tmp_path / "trust-plan.csv")) >= 1
-    assert "plan: median, without a guess" in capsys.readouterr().out
+    assert "plan: share within a factor of 3, without a guess" in capsys.readouterr().out
 
 
 def test_studies_for_choosing_are_not_reported(capsys):

@@ -53,6 +53,7 @@ from discreet.estimators.measurements.score import Score, ScoreRounds, clips_not
 from discreet.exceptions import InvalidBudget
 from discreet.postprocessing.kernel_basis import CodedBasis
 from discreet.postprocessing.tails import Strata
+from discreet.privacy.accountant import calibrate_mu
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours
@@ -167,7 +168,7 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
         # What the models leave out is taken to be a part of what they took away.
         moved = 0.0 if known else max(abs(score.mean - pilot) - first.noise, 0.0)
         uncertainty = uncertainty_of(gate, score, hypot(remainder, score.lost * off, LEFT_OUT * moved))
-        notes = _notes(str(features.basis), bounds.p, known, trim, uncertainty)
+        notes = _notes(str(features.basis), bounds.p, known, trim, uncertainty, gate.budget)
         return average_release(
             "ate",
             gate,
@@ -222,7 +223,24 @@ def _measure_score(
     return rounds.measure(gate, allocation["score"], clip), allocation
 
 
-def _notes(size: str, p: int, known: bool, trim: tuple[float, float], uncertainty: Uncertainty) -> tuple[str, ...]:
+def _advice(uncertainty: Uncertainty, budget: Budget, p: int) -> str:
+    """What would help, and by how much."""
+    mu = calibrate_mu(2.0 * budget.epsilon, budget.delta) / calibrate_mu(budget.epsilon, budget.delta)
+
+    def width(**more: float) -> float:
+        low, high = uncertainty.scaled(**more).interval(0.0)
+        return high - low
+
+    fewer = f", with half of the covariates, should they be enough, {width(covariates=0.5) / width():.2g}"
+    return (
+        f"With twice the records it is expected to be {width(records=2.0) / width():.2g} times as wide, with twice the "
+        f"epsilon {width(mu=mu) / width():.2g}{fewer if p > 1 else ''}."
+    )
+
+
+def _notes(
+    size: str, p: int, known: bool, trim: tuple[float, float], uncertainty: Uncertainty, budget: Budget
+) -> tuple[str, ...]:
     notes = []
     if known:
         notes.append("The interval relies on the stated probabilities of treatment; covariates only narrow it.")
@@ -234,7 +252,6 @@ def _notes(size: str, p: int, known: bool, trim: tuple[float, float], uncertaint
         notes.append(f"Fitted probabilities of treatment are held between {trim[0]:.3g} and {trim[1]:.3g}.")
         if uncertainty.share()["nuisance"] > 0.5:
             notes.append(
-                "Most of the width is what the adjustment may have got wrong: more records or a larger epsilon would "
-                "narrow it most."
+                f"Most of the width is what the adjustment may have got wrong. {_advice(uncertainty, budget, p)}"
             )
     return (*notes, *clip_note(uncertainty))

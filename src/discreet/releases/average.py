@@ -81,6 +81,20 @@ class Uncertainty:
         half = folded_critical(self.clipping / self.se, alpha) * self.se
         return estimate - half, estimate + half
 
+    def scaled(self, *, records: float = 1.0, mu: float = 1.0, covariates: float = 1.0) -> Uncertainty:
+        """What to expect with so many times the records, the budget's Gaussian parameter mu and the covariates.
+
+        Noise and clipping fall with n mu and sampling with the root of n; what adjustment leaves falls with the root of
+        n mu over covariates, as it does in the middle of random studies that are fitted again (docs/evidence/trust.md).
+        """
+        information = records * mu
+        return Uncertainty(
+            sampling=self.sampling / math.sqrt(records),
+            privacy=self.privacy / information,
+            nuisance=self.nuisance * math.sqrt(covariates / information),
+            clipping=self.clipping / information,
+        )
+
     def share(self) -> dict[str, float]:
         """Share of each source in the variance (the squared clipping allowance counted with them)."""
         # Relative to the largest, so that no declared range is too wide to be squared.
