@@ -18,7 +18,7 @@ from discreet.data._arrays import Float, IntArray
 from discreet.data.bounds import Bounds
 from discreet.data.expressions import ByCell, number
 from discreet.data.partition import Partition
-from discreet.data.records import CHUNK_ROWS, Chunk, Records, RowProgress
+from discreet.data.records import CHUNK_ROWS, CappedRecords, Chunk, Records, RowProgress
 from discreet.exceptions import BudgetExceeded, InvalidBudget, InvalidInput
 from discreet.privacy.accountant import calibrate_mu, sets_slack_aside
 from discreet.privacy.budget import Budget, Event, GaussianEvent, LaplaceEvent
@@ -120,6 +120,16 @@ class Gate:
         gate.count(share)
         return gate
 
+    def capped(self, cap: float) -> "Gate":
+        """A gate on the same records whose larger outcomes count as ``cap``, which spends from the same budget.
+
+        The cap is declared or released: to all rounds the range of the outcome ends there.
+        Proof: docs/proofs/gate.md, lemma 16.
+        """
+        gate = copy(self)
+        gate._records, gate._prepared = CappedRecords.of(self._records, cap), {}
+        return gate
+
     @property
     def events(self) -> tuple[Event, ...]:
         """Everything released so far, as accountants see it."""
@@ -161,6 +171,14 @@ class Gate:
     def spent(self) -> float:
         """Share of the budget that is spent."""
         return math.fsum(self._account.shares)
+
+    @property
+    def spent_on(self) -> dict[str, float]:
+        """Shares that are spent, by the names of events."""
+        spent: dict[str, float] = {}
+        for event, share in zip(self._account.events, self._account.shares, strict=True):
+            spent[event.name] = spent.get(event.name, 0.0) + share
+        return spent
 
     @property
     def left(self) -> float:
