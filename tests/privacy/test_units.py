@@ -1,5 +1,8 @@
 """Units with several rows: whole units are replaced, added and removed, and sums move as far as docs/proofs say."""
 
+import json
+from typing import Any
+
 import duckdb
 import numpy as np
 import pandas as pd
@@ -9,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet import ATE, CATE, Bounds, DifferenceInMeans, Uplift
+from discreet import ATE, CATE, Bounds, DifferenceInMeans, Uplift, UpliftRelease
 from discreet.exceptions import InvalidInput
 from discreet.papers import ADUM
 from discreet.privacy.sensitivity.fixed_point import CAPACITY_BITS, unit_grid
@@ -163,7 +166,9 @@ def test_the_number_of_rows_is_private_and_the_release_says_whose_they_are(name,
     assert guarantee.proof.endswith("units.md")
     assert "the number of records" not in guarantee.public
     assert not guarantee.counts_public
-    assert any("Rows are taken as independent" in note for note in estimator.release_.notes)  # type: ignore[attr-defined]
+    note = estimator.release_.notes[-1]  # type: ignore[attr-defined]
+    assert ("if rows of one person are alike" in note) == (name in ("cate", "adum"))
+    assert ("as if all 3 rows of one person were alike" in note) == (name != "adum")
     if name in ("ate", "means", "cate"):
         assert recorded[0][0] == "number of records"
 
@@ -173,6 +178,42 @@ def test_grids_do_not_depend_on_the_number_of_rows():
         assert unit_grid(geometry, 61 - CAPACITY_BITS, "replace-one", 2).grid_bits == 61 - CAPACITY_BITS
     few, many = (fitted(ESTIMATORS["uplift"](), visits(n)) for n in (40, 400))
     assert [diameter for *_, diameter in few] == [diameter for *_, diameter in many]
+
+
+def repeated(people, rows):
+    """People whose rows are all alike: as good as one row for each of them, and no better."""
+    rng = np.random.default_rng(3)
+    t, x = rng.integers(0, 2, people), rng.random(people)
+    one = pd.DataFrame({"person": np.arange(people), "y": 0.2 + 0.3 * t + 0.5 * rng.random(people), "t": t, "x": x})
+    return pd.concat([one] * rows, ignore_index=True)
+
+
+@pytest.mark.parametrize("name", ["ate", "means", "uplift", "cate"])
+def test_rows_that_are_all_alike_say_no_more_than_one_of_them(name):
+    estimators: list[Any] = [ESTIMATORS[name](propensity=0.5) for _ in range(2)]
+    once, often = (estimator.set_params(epsilon=1e4) for estimator in estimators)
+    with seeded_noise(1):
+        once.fit_table(repeated(1_000, 1), outcome="y", treatment="t", unit="person", max_rows=1)
+        often.fit_table(repeated(1_000, 4), outcome="y", treatment="t", unit="person", max_rows=4)
+    low, high = np.array([once.ate_interval(), often.ate_interval()]).T
+    assert (high - low)[1] == pytest.approx((high - low)[0], rel=0.1)
+    if name == "uplift":
+        widths = [np.subtract(*each.release_.interval()) for each in (often, once)]
+        np.testing.assert_allclose(widths[0], widths[1], rtol=0.1)
+
+
+def test_the_number_of_rows_of_a_unit_is_in_a_file_of_segments_where_there_are_several(tmp_path):
+    for rows in (1, 3):
+        with seeded_noise(1):
+            segments = Uplift(epsilon=1, bounds=BOUNDS, by={"x": 4}).fit_table(
+                repeated(200, rows), outcome="y", treatment="t", unit="person", max_rows=rows
+            )
+        segments.release_.save(tmp_path / "it.json")
+        plain = json.loads((tmp_path / "it.json").read_text())["outcome_moments"]
+        assert plain.get("rows", 1.0) == rows
+        assert ("rows" in plain) == (rows > 1)
+        again = UpliftRelease.load(tmp_path / "it.json")
+        np.testing.assert_array_equal(again.interval(), segments.release_.interval())
 
 
 def tables(frame, tmp_path):

@@ -17,7 +17,7 @@ from discreet.data.backends import TableSpec, open_table
 from discreet.data.backends.base import Options
 from discreet.data.bounds import Bounds
 from discreet.data.in_memory import ArrayRecords
-from discreet.data.records import Records, Unit
+from discreet.data.records import Records
 from discreet.estimators import _allocation
 from discreet.estimators.measurements.score import Score
 from discreet.exceptions import InvalidInput, MissingBounds, NotFitted
@@ -28,6 +28,11 @@ from discreet.privacy.guarantee import Guarantee, Neighbours
 from discreet.privacy.sensitivity.sets import Interval
 from discreet.releases.average import Release, Uncertainty
 
+ROWS_APART = (
+    "Rows are taken as independent where sampling error is estimated: if rows of one {unit} are alike, the interval is "
+    "too narrow."
+)
+ROWS_ALIKE = "Sampling error is counted as if all {rows} rows of one {unit} were alike, the most that it can be."
 # Called with (pass, rows done, rows in all).
 Progress = Callable[[str, int, int], None]
 
@@ -209,8 +214,9 @@ class ArrayFits(Checked, Chargeable, Fitted[ReleaseT]):
 class TableFits(ArrayFits[ReleaseT]):
     """Fitting to tables, wherever they are."""
 
-    # Whether models of a long table can be fitted to a sample of it.
+    # Whether models of a long table can be fitted to a sample of it; what is said where a unit has several rows.
     samples: ClassVar[bool] = False
+    unit_note: ClassVar[str] = ROWS_APART
 
     def fit_table(
         self,
@@ -293,7 +299,8 @@ class TableFits(ArrayFits[ReleaseT]):
         with open_table(table, spec, source) as records:
             self._fit(records, progress)
             if records.unit is not None and records.unit.max_rows > 1:
-                self.release_ = replace(self.release_, notes=(*self.release_.notes, _unit_note(records.unit)))
+                note = self.unit_note.format(unit=records.unit.column, rows=records.unit.max_rows)
+                self.release_ = replace(self.release_, notes=(*self.release_.notes, note))
         return self
 
 
@@ -303,13 +310,6 @@ def refuse_unknown(method: str, given: Mapping[str, object], known: Collection[s
         if name not in known:
             allowed = ", ".join(sorted(known))
             raise InvalidInput(f"{method} does not take {name}=: besides its own arguments it takes {allowed}.")
-
-
-def _unit_note(unit: Unit) -> str:
-    return (
-        f"Rows are taken as independent where sampling error is estimated: if rows of one {unit.column} are alike, the "
-        "interval is too narrow."
-    )
 
 
 def count_first(gate: Gate) -> None:

@@ -21,6 +21,7 @@ from discreet.estimators._allocation import (
     models_pay,
 )
 from discreet.estimators._base import (
+    ROWS_ALIKE,
     AverageResult,
     Progress,
     TableFits,
@@ -107,6 +108,7 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
     method_id: ClassVar[str] = "discreet/ate"
     release_types: ClassVar = (Release,)
     one_gate: ClassVar[bool] = True
+    unit_note: ClassVar[str] = ROWS_ALIKE
     samples: ClassVar[bool] = True
     # Subclasses whose constructors are older than the parameter do not set it.
     cap: Cap = None

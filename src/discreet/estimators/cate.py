@@ -11,7 +11,7 @@ from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import Records
 from discreet.estimators._allocation import TRIM, Allocation, information_per_covariate
-from discreet.estimators._base import Progress, TableFits, count_first, open_model_gate, sample_note
+from discreet.estimators._base import ROWS_ALIKE, Progress, TableFits, count_first, open_model_gate, sample_note
 from discreet.estimators._effect_allocation import AVERAGE, EFFECT, shares_of_parts
 from discreet.estimators.ate import ATE
 from discreet.estimators.measurements.calibration import Calibration, calibrate
@@ -98,6 +98,10 @@ class CATE(TableFits[EffectRelease], BaseEstimator):  # type: ignore[misc]
     method_id: ClassVar[str] = "discreet/cate"
     release_types: ClassVar = (EffectRelease,)
     one_gate: ClassVar[bool] = True
+    unit_note: ClassVar[str] = (
+        f"Of the average effect: {ROWS_ALIKE} Effects at points take rows as independent: if rows of one {{unit}} are "
+        "alike, their intervals are too narrow."
+    )
     samples: ClassVar[bool] = True
 
     def __init__(

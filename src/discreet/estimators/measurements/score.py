@@ -32,6 +32,7 @@ _FREE_NOISE = 0.3
 class Score:
     """Mean and variance of the clipped score, the noise of the mean, and what clipping may have hidden.
 
+    Where a unit has several rows, the variance is the one that as many independent rows would need to have.
     ``lost`` is the part of the records that were clipped: by so much the mean stays behind when its centre is off.
     """
 
@@ -129,8 +130,8 @@ class ScoreRounds:
         (sums,) = gate.ask(Query("score", share, MeanSquare(half), rows))
         mean, square = sums.value / gate.n
         noise, square_noise = np.asarray(sums.sd) / gate.n
-        # What noise may hide of the second moment counts.
-        variance = max(float(square - mean**2), 0.0) + float(square_noise)
+        # What noise may hide of it counts, and rows of one unit may all be alike: docs/proofs/units.md, lemma 3.
+        variance = gate.most_rows * (max(float(square - mean**2), 0.0) + float(square_noise))
         return Score(self.effect + middle + float(mean), variance, float(noise), clip.hidden, clip.lost)
 
 
