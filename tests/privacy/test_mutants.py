@@ -15,7 +15,7 @@ import pytest
 
 from discreet import Ledger
 from discreet.data import expressions as formulas
-from discreet.data import records
+from discreet.data import in_memory, records
 from discreet.data import sampling as samples
 from discreet.data.backends import sql
 from discreet.estimators.measurements import score
@@ -135,6 +135,31 @@ MUTANTS = {
             lambda _: test_units.test_the_stated_distance_is_reached_and_that_of_single_rows_would_not_do(
                 Interval(0.0, 1.0), 7
             ),
+        ),
+    ),
+    "questions about rows have the noise of those about units": Mutant(
+        gate.Gate._plan,
+        "unit is not None and of_units",
+        "unit is not None",
+        (
+            lambda _: test_units.test_a_unit_moves_the_first_rounds_of_an_estimator_no_further_than_stated(
+                "means", "replace-one"
+            ),
+        ),
+    ),
+    "chunks divide units": Mutant(
+        in_memory._edges,
+        'edges.append(int(ends[np.searchsorted(ends, edges[-1] + CHUNK_ROWS, side="right") - 1]))',
+        "edges.append(min(edges[-1] + CHUNK_ROWS, len(units)))",
+        (lambda _: test_units.check_units_are_whole(),),
+    ),
+    "a unit with many rows is not held to its set": Mutant(
+        gate._rows,
+        "return unit_sums(query.name, values, chunk.u)",
+        "return values",
+        (
+            lambda _: test_units.check_units_are_whole(),
+            lambda _: test_units.test_the_distance_of_sums_over_units_is_reached_and_is_that_of_one_contribution(),
         ),
     ),
     "a unit counts as one row in a sample": Mutant(

@@ -6,6 +6,7 @@ clips and encodes a few thousand rows at a time.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -43,6 +44,8 @@ class Chunk(NamedTuple):
     """(m,) known probability of treatment, inside its bounds; None if it has to be estimated"""
     k: Float | None = None
     """(m,) whole numbers by which a sample may be chosen; None if there are none"""
+    u: IntArray | None = None
+    """(m,) number of the unit that each row belongs to, where all rows of a unit are in one chunk: see `Records`"""
 
 
 Kernel: TypeAlias = Callable[[Chunk], IntArray]
@@ -122,6 +125,10 @@ class Records(Protocol):
         """
         ...
 
+    def by_unit(self) -> "Records | None":
+        """The same in chunks that hold all rows of a unit and say whose they are; None where none can be made."""
+        ...
+
     def close(self) -> None:
         """Let go of whatever the passes needed."""
         ...
@@ -145,6 +152,10 @@ class RecordsInMemory:
 
     def sample(self, part: float, rows: float, progress: RowProgress | None = None) -> Records | None:
         """No column chooses one."""
+        return None
+
+    def by_unit(self) -> Records | None:
+        """Nothing says whose rows they are."""
         return None
 
     def close(self) -> None:
@@ -219,6 +230,11 @@ class CappedRecords:
         some = self.source.sample(part, rows, progress)
         return None if some is None else CappedRecords(some, self.bounds, self.at)
 
+    def by_unit(self) -> Records | None:
+        """The source's, capped alike."""
+        together = self.source.by_unit()
+        return None if together is None else CappedRecords(together, self.bounds, self.at)
+
     def close(self) -> None:
         """Let go of whatever the source needed."""
         self.source.close()
@@ -265,11 +281,14 @@ def hold(
     )
 
 
-def chunks(held: Held, bounds: Bounds, names: Names) -> Iterator[Chunk]:
-    """Clip and encode ``CHUNK_ROWS`` rows at a time; values that have no place in the bounds are refused."""
+def chunks(held: Held, bounds: Bounds, names: Names, edges: Sequence[int] = ()) -> Iterator[Chunk]:
+    """Clip and encode ``CHUNK_ROWS`` rows at a time; values that have no place in the bounds are refused.
+
+    ``edges`` say where chunks begin, and the last one ends, if they are to hold fewer.
+    """
     outcome, columns = bounds.outcome_range, list(zip(bounds.columns, held.x, names.x, strict=True))
-    for start in range(0, len(held.t), CHUNK_ROWS):
-        rows = slice(start, start + CHUNK_ROWS)
+    for start, stop in pairwise(edges or [*range(0, len(held.t), CHUNK_ROWS), len(held.t)]):
+        rows = slice(start, stop)
         t = held.t[rows].astype(np.float64)
         # One covariate after the other lies in memory, so that each is encoded in one sweep.
         x = np.empty((len(columns), len(t)))

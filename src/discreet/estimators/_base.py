@@ -33,6 +33,7 @@ ROWS_APART = (
     "too narrow."
 )
 ROWS_ALIKE = "Sampling error is counted as if all {rows} rows of one {unit} were alike, the most that it can be."
+ROWS_JOINED = "Sampling error rests on sums over all rows of one {unit}, which may be alike."
 # Called with (pass, rows done, rows in all).
 Progress = Callable[[str, int, int], None]
 
@@ -214,9 +215,10 @@ class ArrayFits(Checked, Chargeable, Fitted[ReleaseT]):
 class TableFits(ArrayFits[ReleaseT]):
     """Fitting to tables, wherever they are."""
 
-    # Whether models of a long table can be fitted to a sample of it; what is said where a unit has several rows.
+    # Whether models of a long table can be fitted to a sample of it; and what is said where a unit has several rows,
+    # which stay where they are or can be brought together.
     samples: ClassVar[bool] = False
-    unit_note: ClassVar[str] = ROWS_APART
+    unit_notes: ClassVar[tuple[str, str]] = (ROWS_APART, ROWS_APART)
 
     def fit_table(
         self,
@@ -247,7 +249,8 @@ class TableFits(ArrayFits[ReleaseT]):
             ends included. It is public; SQL is not taken.
         unit, max_rows : str and int, optional
             The column that says whose row it is, and the most rows that one unit has. The promise is then about units;
-            a unit with more rows is refused. Without them, it is about rows.
+            a unit with more rows is refused. Without them, it is about rows. A note of the release says how its
+            interval allows for rows of one unit that are alike, which depends on where they are.
         sample_by : str, optional
             A column of whole numbers that differ between rows, such as an id (`ATE` and `CATE`). The models that
             adjust for covariates are then fitted to a sample of a long table, chosen by a hash of it; the effect
@@ -299,7 +302,8 @@ class TableFits(ArrayFits[ReleaseT]):
         with open_table(table, spec, source) as records:
             self._fit(records, progress)
             if records.unit is not None and records.unit.max_rows > 1:
-                note = self.unit_note.format(unit=records.unit.column, rows=records.unit.max_rows)
+                note = self.unit_notes[records.by_unit() is not None]
+                note = note.format(unit=records.unit.column, rows=records.unit.max_rows)
                 self.release_ = replace(self.release_, notes=(*self.release_.notes, note))
         return self
 

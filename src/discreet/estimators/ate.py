@@ -22,6 +22,7 @@ from discreet.estimators._allocation import (
 )
 from discreet.estimators._base import (
     ROWS_ALIKE,
+    ROWS_JOINED,
     AverageResult,
     Progress,
     TableFits,
@@ -108,7 +109,7 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
     method_id: ClassVar[str] = "discreet/ate"
     release_types: ClassVar = (Release,)
     one_gate: ClassVar[bool] = True
-    unit_note: ClassVar[str] = ROWS_ALIKE
+    unit_notes: ClassVar[tuple[str, str]] = (ROWS_ALIKE, ROWS_JOINED)
     samples: ClassVar[bool] = True
     # Subclasses whose constructors are older than the parameter do not set it.
     cap: Cap = None

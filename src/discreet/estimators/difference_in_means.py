@@ -12,6 +12,7 @@ from discreet.data.records import Records
 from discreet.estimators._allocation import MEANS
 from discreet.estimators._base import (
     ROWS_ALIKE,
+    ROWS_JOINED,
     AverageResult,
     Progress,
     TableFits,
@@ -74,7 +75,7 @@ class DifferenceInMeans(TableFits[Release], AverageResult, BaseEstimator):  # ty
     method_id: ClassVar[str] = "discreet/difference-in-means"
     release_types: ClassVar = (Release,)
     one_gate: ClassVar[bool] = True
-    unit_note: ClassVar[str] = ROWS_ALIKE
+    unit_notes: ClassVar[tuple[str, str]] = (ROWS_ALIKE, ROWS_JOINED)
     # Subclasses whose constructors are older than the parameter do not set it.
     cap: Cap = None
 

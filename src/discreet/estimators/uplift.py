@@ -99,7 +99,7 @@ class Uplift(TableFits[UpliftRelease], BaseEstimator):  # type: ignore[misc]
     method_id: ClassVar[str] = "discreet/uplift"
     release_types: ClassVar = (UpliftRelease,)
     one_gate: ClassVar[bool] = True
-    unit_note: ClassVar[str] = ROWS_ALIKE
+    unit_notes: ClassVar[tuple[str, str]] = (ROWS_ALIKE, ROWS_ALIKE)
 
     def __init__(
         self,

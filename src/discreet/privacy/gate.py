@@ -18,13 +18,13 @@ from discreet.data._arrays import Float, IntArray
 from discreet.data.bounds import Bounds
 from discreet.data.expressions import ByCell, number
 from discreet.data.partition import Partition
-from discreet.data.records import CHUNK_ROWS, CappedRecords, Chunk, Records, RowProgress
+from discreet.data.records import CHUNK_ROWS, CappedRecords, Chunk, Records, RowProgress, Unit
 from discreet.exceptions import BudgetExceeded, InvalidBudget, InvalidInput
 from discreet.privacy.accountant import calibrate_mu, sets_slack_aside
 from discreet.privacy.budget import Budget, Event, GaussianEvent, LaplaceEvent
 from discreet.privacy.guarantee import Guarantee, Neighbours, audit_of
 from discreet.privacy.noise import discrete_gaussian, discrete_laplace, drawing_is_seeded
-from discreet.privacy.query import Query, Released, Round
+from discreet.privacy.query import Query, Released, Round, unit_sums
 from discreet.privacy.sensitivity.fixed_point import (
     CAPACITY_BITS,
     ROUNDING,
@@ -146,6 +146,11 @@ class Gate:
         return 1 if self._records.unit is None else self._records.unit.max_rows
 
     @property
+    def joins_rows(self) -> bool:
+        """Whether rows of one unit can be added up before a set is enforced: see `Query`."""
+        return self.most_rows > 1 and self._records.by_unit() is not None
+
+    @property
     def pure(self) -> bool:
         """Whether the budget has no delta, so that all noise is Laplace noise."""
         return self.budget.pure
@@ -203,7 +208,7 @@ class Gate:
         Nothing is charged and nothing leaves: what is not asked for is forgotten with the gate. Questions must be
         public, as those of `ask` are; a question is recognised as the same object, and equals no other.
         """
-        grids = [self._plan(query.geometry, query.share)[0] for query in queries]
+        grids = [self._plan(query.geometry, query.share, query.of_units)[0] for query in queries]
         for query, grid, sums in zip(queries, grids, self._sums(queries, grids), strict=True):
             self._prepared[query] = _Prepared(grid.grid_bits, sums)
 
@@ -214,7 +219,9 @@ class Gate:
         noise drawn.
         """
         shares = self._allot(queries)
-        plans = [self._plan(query.geometry, share) for query, share in zip(queries, shares, strict=True)]
+        plans = [
+            self._plan(query.geometry, share, query.of_units) for query, share in zip(queries, shares, strict=True)
+        ]
         events = [self._event(query, *plan) for query, plan in zip(queries, plans, strict=True)]
         watchers = _watchers.get()
         if watchers and not drawing_is_seeded():
@@ -257,9 +264,12 @@ class Gate:
     def _total(self) -> float:
         return self.budget.epsilon if self.pure else self.mu
 
-    def _plan(self, geometry: SensitivitySet, share: float) -> tuple[Grid, float]:
+    def _plan(self, geometry: SensitivitySet, share: float, of_units: bool = False) -> tuple[Grid, float]:
         aside = self.budget.delta is not None and sets_slack_aside(self.budget.epsilon, self.budget.delta)
         unit = self._records.unit
+        if unit is not None and of_units:
+            # What is forced into the set is a unit's: docs/proofs/units.md, lemma 3.
+            unit = Unit(unit.column, 1)
         return plan_noise(geometry, share, self._total, self.pure, self.neighbours, self._bits, aside, unit)
 
     def _allot(self, queries: tuple[Query, ...]) -> tuple[float, ...]:
@@ -303,7 +313,10 @@ class Gate:
         grouped = self._group_sums(queries, grids)
         if grouped is not None:
             return grouped
-        total = self._records.sum(Sums(queries, tuple(grids)), self._progress)
+        records = self._records.by_unit() if any(query.of_units for query in queries) else self._records
+        if records is None:
+            raise InvalidInput("rows of one unit cannot be brought together here: ask about rows.")
+        total = records.sum(Sums(queries, tuple(grids)), self._progress)
         return np.split(total, np.cumsum([grid.length for grid in grids])[:-1])
 
     def _group_sums(self, queries: tuple[Query, ...], grids: list[Grid]) -> list[IntArray] | None:
@@ -377,4 +390,6 @@ def _rows(query: Query, chunk: Chunk) -> Any:
             f"the map of query {query.name!r} must return one row per record and "
             f"{'no columns' if columns is None else f'{columns} columns'}: see its geometry."
         )
+    if query.of_units:
+        return unit_sums(query.name, values, chunk.u)
     return values.reshape(rows, columns) if columns is not None else values

@@ -73,6 +73,11 @@ class GatePart(Gate):
         return self._whole.most_rows
 
     @property
+    def joins_rows(self) -> bool:
+        """Whether rows of one unit can be added up before a set is enforced."""
+        return self._whole.joins_rows
+
+    @property
     def mu(self) -> float:
         """What all Gaussian releases of this part together may add up to."""
         return self._whole.mu * math.sqrt(self._part)

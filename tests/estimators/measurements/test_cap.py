@@ -316,3 +316,14 @@ def test_a_plan_takes_a_declared_cap_for_the_range():
             plan(estimator, bounds=BOUNDS, cap=cap, **asked)
     with pytest.raises(InvalidInput, match="cap must lie above 0"):
         plan("ate", bounds=BOUNDS, cap=-1, **asked)
+
+
+@pytest.mark.parametrize("cap", [40, "auto"])
+def test_units_with_several_rows_have_a_cap_too(cap, tmp_path):
+    frame = FRAME.assign(person=FRAME["id"] // 2)
+    frame.to_parquet(tmp_path / "it.parquet")
+    for table in (frame, str(tmp_path / "it.parquet")):
+        release = fit(MAKERS["means"](cap=cap), table, unit="person", max_rows=2)
+        assert release.cap is not None
+        assert release.guarantee.unit == "one person with at most 2 rows"
+        assert set(release.adjustment["shares"]) == {name for name, *_ in release.rounds()}
