@@ -38,6 +38,15 @@ def test_a_known_propensity_is_a_number_or_a_column(here, propensity):
     assert Release.load("r.json").design == "known propensity"
 
 
+@pytest.mark.parametrize("cap", ["5", "auto"])
+def test_an_outcome_may_be_capped(here, cap):
+    result = run("ate", "study.parquet", *ESTIMATE, "--cap", cap, "--out", "r.json")
+    assert result.exit_code == 0
+    release = Release.load("r.json")
+    assert release.cap == 5 if cap == "5" else release.cap is not None
+    assert f"capped at {release.cap:g}" in plain(result.stdout)
+
+
 def test_relation_and_level_can_be_chosen(here):
     result = run("ate", "study.parquet", *ESTIMATE, "--neighbours", "add-remove", "--alpha", "0.2")
     assert result.exit_code == 0
@@ -57,6 +66,8 @@ def test_relation_and_level_can_be_chosen(here):
         (["--out", "study.csv"], "exists already"),
         (["--report", "."], "name a file in a directory that exists"),
         (["--propensity", "0.99"], "propensity"),
+        (["--cap", "-3"], "cap must lie above"),
+        (["--cap", "most"], "cap must be a number"),
     ],
 )
 def test_refusals_are_one_sentence_and_exit_code_two(here, extra, sentence):

@@ -15,6 +15,7 @@ import pytest
 
 from discreet import Ledger
 from discreet.data import expressions as formulas
+from discreet.data import in_memory, records
 from discreet.data import sampling as samples
 from discreet.data.backends import sql
 from discreet.estimators.measurements import score
@@ -31,7 +32,7 @@ from discreet.privacy.sensitivity import sets as geometry
 from discreet.privacy.sensitivity.sets import Ball, Interval
 from evidence.planted import _patched
 from tests.data.backends import test_group_by
-from tests.estimators.measurements import test_score
+from tests.estimators.measurements import test_cap, test_score
 from tests.ledger import test_costs, test_fits, test_ledger, test_races_and_crashes
 from tests.privacy import test_gate, test_learners_replay, test_private_ci_replay, test_samples_replay, test_units
 
@@ -136,6 +137,31 @@ MUTANTS = {
             ),
         ),
     ),
+    "questions about rows have the noise of those about units": Mutant(
+        gate.Gate._plan,
+        "unit is not None and of_units",
+        "unit is not None",
+        (
+            lambda _: test_units.test_a_unit_moves_the_first_rounds_of_an_estimator_no_further_than_stated(
+                "means", "replace-one"
+            ),
+        ),
+    ),
+    "chunks divide units": Mutant(
+        in_memory._edges,
+        'edges.append(int(ends[np.searchsorted(ends, edges[-1] + CHUNK_ROWS, side="right") - 1]))',
+        "edges.append(min(edges[-1] + CHUNK_ROWS, len(units)))",
+        (lambda _: test_units.check_units_are_whole(),),
+    ),
+    "a unit with many rows is not held to its set": Mutant(
+        gate._rows,
+        "return unit_sums(query.name, values, chunk.u)",
+        "return values",
+        (
+            lambda _: test_units.check_units_are_whole(),
+            lambda _: test_units.test_the_distance_of_sums_over_units_is_reached_and_is_that_of_one_contribution(),
+        ),
+    ),
     "a unit counts as one row in a sample": Mutant(
         samples.each_of,
         'Unit("record", 1) if unit is None else unit',
@@ -154,6 +180,24 @@ MUTANTS = {
                 test_samples_replay.test_a_gate_on_a_sample_does_not_answer_from_what_was_prepared_for_all_records()
             ),
         ),
+    ),
+    "a gate on capped outcomes has a budget of its own": Mutant(
+        gate.Gate.capped,
+        "gate = copy(self)",
+        "gate = Gate(self._records, budget=self.budget, neighbours=self.neighbours)",
+        (lambda _: test_cap.test_a_capped_gate_spends_from_the_same_budget(),),
+    ),
+    "capped outcomes are answered from what was prepared before": Mutant(
+        gate.Gate.capped,
+        "CappedRecords.of(self._records, cap), {}",
+        "CappedRecords.of(self._records, cap), self._prepared",
+        (lambda _: test_cap.test_a_capped_gate_does_not_answer_from_what_was_prepared_before(),),
+    ),
+    "outcomes beyond the cap are not capped": Mutant(
+        records._Capped.__call__,
+        "np.where(chunk.y >= self.at, 1.0, below)",
+        "below + np.maximum(chunk.y - self.at, 0.0)",
+        (lambda _: test_cap.test_what_a_missing_outcome_counts_as_is_capped_too(),),
     ),
     "prepared sums are taken whatever their grid": Mutant(
         gate.Gate._known_sums,

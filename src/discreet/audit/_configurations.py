@@ -77,6 +77,13 @@ def _averages() -> list[Configuration]:
                 binary=outcome == "binary",
             )
         )
+    for relation, cap in product(RELATIONS, (3.0, "auto")):
+        given = {"neighbours": relation, "cap": cap, "delta": DELTA}
+        words = f"cap = {cap}, {relation}"
+        found.append(Configuration("ATE", words, _made(ATE, 20.0, public_facts(1), given), n=400))
+        given = {"neighbours": relation, "cap": cap}
+        pure = _made(DifferenceInMeans, 20.0, public_facts(0), given)
+        found.append(Configuration("DifferenceInMeans", f"pure, {words}", pure, n=1_000))
     cases = enumerate(product(DESIGNS, OUTCOMES, (None, DELTA), RELATIONS))
     for number, (design, outcome, delta, relation) in cases:
         given = {"propensity": DESIGNS[design], "neighbours": relation, "delta": delta}

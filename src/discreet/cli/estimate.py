@@ -141,8 +141,9 @@ def _made(entry: Entry, asked: dict[str, Any]) -> Any:
 
     chosen = {option.name: asked[option.name] for option in entry.options}
     covariates = chosen.pop("covariates", None)
-    if "propensity" in chosen:
-        chosen["propensity"] = number_or_name(chosen["propensity"])
+    for name in ("propensity", "cap"):
+        if name in chosen:
+            chosen[name] = number_or_name(chosen[name])
     arguments = entry.arguments(chosen)
     public = only(Bounds.load(asked["bounds"]), covariates)
     return entry.load()(epsilon=asked["epsilon"], bounds=public, **arguments)

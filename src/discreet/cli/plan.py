@@ -38,6 +38,7 @@ def _add_plan(plans: typer.Typer, estimator: Planned) -> None:
             float | None, typer.Option(help="Share of events of a yes/no outcome, if roughly known.")
         ] = None,
         treated: Annotated[float, typer.Option(help="Expected share of treated.")] = 0.5,
+        cap: Annotated[float | None, typer.Option(help="What larger outcomes will count as.")] = None,
         by: Segments = None,
         neighbours: Relation = "replace-one",
     ) -> None:
@@ -58,6 +59,7 @@ def _add_plan(plans: typer.Typer, estimator: Planned) -> None:
             outcome_mean=outcome_mean,
             prevalence=prevalence,
             treated=treated,
+            cap=cap,
             by=segments_in_words(by) if by else None,
             neighbours=neighbours,
         )

@@ -5,7 +5,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -197,6 +197,11 @@ class Bounds:
     def arms(self) -> Levels:
         """The treatment as a column of two levels, control first."""
         return Levels(self.treatment or (0, 1))
+
+    def capped(self, cap: float) -> "Bounds":
+        """The same where larger outcomes count as ``cap``, and so does a larger fill."""
+        fill: Any = self.outcome_fill
+        return replace(self, outcome=(self.outcome[0], cap), outcome_fill=None if fill is None else min(fill, cap))
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready dictionary."""

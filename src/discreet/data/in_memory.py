@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any
 
@@ -13,6 +13,7 @@ from discreet.data._arrays import IntArray
 from discreet.data.bounds import Bounds
 from discreet.data.frames import table, vector
 from discreet.data.records import (
+    CHUNK_ROWS,
     Chunk,
     Held,
     Kernel,
@@ -46,6 +47,10 @@ class ArrayRecords(RecordsInMemory):
     kept: list[Chunk] = field(default_factory=list, repr=False)
     unit: Unit | None = None
     public: tuple[str, ...] = ()
+    units: IntArray | None = field(default=None, repr=False)
+    """number of the unit that each row belongs to"""
+    edges: tuple[int, ...] = field(default=(), repr=False)
+    """where chunks begin that hold all rows of a unit; none if they need not"""
 
     @classmethod
     def of(
@@ -106,13 +111,43 @@ class ArrayRecords(RecordsInMemory):
         kept = tuple(sampled(self._chunks(), part))
         return Sample(n=self.n, bounds=self.bounds, unit=each_of(self.unit), kept=kept)
 
+    def by_unit(self) -> ArrayRecords | None:
+        """The same with all rows of a unit in one chunk; None where it is not known whose they are."""
+        if self.units is None or self.unit is None or self.unit.max_rows > CHUNK_ROWS:
+            return None
+        order = np.argsort(self.units, kind="stable")
+        units = self.units[order]
+        return replace(self, held=_taken(self.held, order), kept=[], units=units, edges=_edges(units))
+
     def _chunks(self) -> Iterable[Chunk]:
         if not self.kept:
-            made = chunks(self.held, self.bounds, _names(self.bounds))
+            made: Iterable[Chunk] = chunks(self.held, self.bounds, _names(self.bounds), self.edges)
+            if self.edges and self.units is not None:
+                parts = np.split(self.units, self.edges[1:-1])
+                made = (chunk._replace(u=part) for chunk, part in zip(made, parts, strict=True))
             if self.n * (self.bounds.p + 3) > KEPT_NUMBERS:
                 return made
             self.kept.extend(made)
         return self.kept
+
+
+def _taken(held: Held, order: IntArray) -> Held:
+    """The same columns with their rows in another order."""
+
+    def taken(values: Any) -> Any:
+        return values[order] if isinstance(values, np.ndarray) else values.take(order)
+
+    e, k = (None if each is None else taken(each) for each in (held.e, held.k))
+    return Held(y=taken(held.y), t=taken(held.t), x=tuple(map(taken, held.x)), e=e, k=k)
+
+
+def _edges(units: IntArray) -> tuple[int, ...]:
+    """Where chunks begin, and the last one ends, if none is to divide a unit, whose rows lie together."""
+    ends = np.append(np.flatnonzero(np.diff(units)) + 1, len(units))
+    edges = [0]
+    while edges[-1] < len(units):
+        edges.append(int(ends[np.searchsorted(ends, edges[-1] + CHUNK_ROWS, side="right") - 1]))
+    return tuple(edges)
 
 
 def _names(bounds: Bounds) -> Names:

@@ -86,11 +86,9 @@ class Allocation:
         return tuple(self.parts.get(name, {name: 1.0})) if name in self.measurements else ()
 
     def after_counts(self, gate: Gate) -> Allocation:
-        """What is left by numbers of records that are private, of all records and of a sample, and have been asked."""
-        counts = gate.spent
-        left = 1.0 - counts
-        measurements = {"number of records": counts} if counts else {}
-        measurements |= {name: left * share for name, share in self.measurements.items()}
+        """What is left by what was asked first: private numbers of records, of all and of a sample, and a cap."""
+        left = 1.0 - gate.spent
+        measurements = gate.spent_on | {name: left * share for name, share in self.measurements.items()}
         return replace(self, measurements=measurements, unspent=left * self.unspent)
 
     def without(self, name: str) -> Allocation:
@@ -119,6 +117,8 @@ class Allocation:
 
 # Shares that go to the private number of records, under add-remove, before everything else.
 COUNT = 0.02
+# Share of the histogram that a cap of the outcome is chosen by, where it is chosen by the records.
+CAP = 0.03
 
 # Questions of one measurement, and the part of its share that each has.
 LOCATION: Mapping[str, float] = MappingProxyType(

@@ -17,7 +17,7 @@ from discreet.data.backends import TableSpec, open_table
 from discreet.data.backends.base import Options
 from discreet.data.bounds import Bounds
 from discreet.data.in_memory import ArrayRecords
-from discreet.data.records import Records, Unit
+from discreet.data.records import Records
 from discreet.estimators import _allocation
 from discreet.estimators.measurements.score import Score
 from discreet.exceptions import InvalidInput, MissingBounds, NotFitted
@@ -28,6 +28,12 @@ from discreet.privacy.guarantee import Guarantee, Neighbours
 from discreet.privacy.sensitivity.sets import Interval
 from discreet.releases.average import Release, Uncertainty
 
+ROWS_APART = (
+    "Rows are taken as independent where sampling error is estimated: if rows of one {unit} are alike, the interval is "
+    "too narrow."
+)
+ROWS_ALIKE = "Sampling error is counted as if all {rows} rows of one {unit} were alike, the most that it can be."
+ROWS_JOINED = "Sampling error rests on sums over all rows of one {unit}, which may be alike."
 # Called with (pass, rows done, rows in all).
 Progress = Callable[[str, int, int], None]
 
@@ -209,8 +215,10 @@ class ArrayFits(Checked, Chargeable, Fitted[ReleaseT]):
 class TableFits(ArrayFits[ReleaseT]):
     """Fitting to tables, wherever they are."""
 
-    # Whether models of a long table can be fitted to a sample of it.
+    # Whether models of a long table can be fitted to a sample of it; and what is said where a unit has several rows,
+    # which stay where they are or can be brought together.
     samples: ClassVar[bool] = False
+    unit_notes: ClassVar[tuple[str, str]] = (ROWS_APART, ROWS_APART)
 
     def fit_table(
         self,
@@ -241,7 +249,8 @@ class TableFits(ArrayFits[ReleaseT]):
             ends included. It is public; SQL is not taken.
         unit, max_rows : str and int, optional
             The column that says whose row it is, and the most rows that one unit has. The promise is then about units;
-            a unit with more rows is refused. Without them, it is about rows.
+            a unit with more rows is refused. Without them, it is about rows. A note of the release says how its
+            interval allows for rows of one unit that are alike, which depends on where they are.
         sample_by : str, optional
             A column of whole numbers that differ between rows, such as an id (`ATE` and `CATE`). The models that
             adjust for covariates are then fitted to a sample of a long table, chosen by a hash of it; the effect
@@ -293,7 +302,9 @@ class TableFits(ArrayFits[ReleaseT]):
         with open_table(table, spec, source) as records:
             self._fit(records, progress)
             if records.unit is not None and records.unit.max_rows > 1:
-                self.release_ = replace(self.release_, notes=(*self.release_.notes, _unit_note(records.unit)))
+                note = self.unit_notes[records.by_unit() is not None]
+                note = note.format(unit=records.unit.column, rows=records.unit.max_rows)
+                self.release_ = replace(self.release_, notes=(*self.release_.notes, note))
         return self
 
 
@@ -303,13 +314,6 @@ def refuse_unknown(method: str, given: Mapping[str, object], known: Collection[s
         if name not in known:
             allowed = ", ".join(sorted(known))
             raise InvalidInput(f"{method} does not take {name}=: besides its own arguments it takes {allowed}.")
-
-
-def _unit_note(unit: Unit) -> str:
-    return (
-        f"Rows are taken as independent where sampling error is estimated: if rows of one {unit.column} are alike, the "
-        "interval is too narrow."
-    )
 
 
 def count_first(gate: Gate) -> None:

@@ -21,6 +21,8 @@ from discreet.estimators._allocation import (
     models_pay,
 )
 from discreet.estimators._base import (
+    ROWS_ALIKE,
+    ROWS_JOINED,
     AverageResult,
     Progress,
     TableFits,
@@ -32,6 +34,7 @@ from discreet.estimators._base import (
     uncertainty_of,
 )
 from discreet.estimators.difference_in_means import measure_means
+from discreet.estimators.measurements.cap import Cap, check_cap, measure_capped
 from discreet.estimators.measurements.covariates import (
     CodedFeatures,
     coding_questions,
@@ -76,6 +79,9 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
         Probability of treatment where it is known by design (a randomised trial).
     neighbours : {"replace-one", "add-remove"}
         Which data sets must look alike. Under add-remove the number of records is private too.
+    cap : float or "auto", optional
+        Larger outcomes count as this number, and the effect is that on the capped outcome: noise is made for what lies
+        below it. With "auto" it is chosen by a noisy histogram, so that about one outcome in a hundred exceeds it.
 
     Attributes
     ----------
@@ -104,7 +110,10 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
     method_id: ClassVar[str] = "discreet/ate"
     release_types: ClassVar = (Release,)
     one_gate: ClassVar[bool] = True
+    unit_notes: ClassVar[tuple[str, str]] = (ROWS_ALIKE, ROWS_JOINED)
     samples: ClassVar[bool] = True
+    # Subclasses whose constructors are older than the parameter do not set it.
+    cap: Cap = None
 
     def __init__(
         self,
@@ -114,12 +123,14 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
         delta: float | None = None,
         propensity: Any = None,
         neighbours: Neighbours = "replace-one",
+        cap: Cap = None,
     ) -> None:
         self.epsilon = epsilon
         self.bounds = bounds
         self.delta = delta
         self.propensity = propensity
         self.neighbours = neighbours
+        self.cap = cap
 
     def _check_budget(self, budget: Budget) -> None:
         if budget.pure:
@@ -127,11 +138,13 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
                 "ATE needs delta, e.g. delta=1e-6: its rounds add Gaussian noise. "
                 "For pure epsilon in a randomised trial, use DifferenceInMeans."
             )
+        if self.cap is not None:
+            check_cap(self.cap, self.bounds)
 
     def _fit(self, records: Records, progress: Progress | None) -> None:
         gate = self._open_gate(records, progress)
         count_first(gate)
-        self.release_ = self._measure(gate)
+        self.release_ = self._measure(gate) if self.cap is None else measure_capped(gate, self.cap, self._measure)
 
     def _measure(self, gate: Gate) -> Release:
         """All rounds after the count; they fit into what it leaves of the budget."""

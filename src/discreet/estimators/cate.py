@@ -11,7 +11,15 @@ from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import Records
 from discreet.estimators._allocation import TRIM, Allocation, information_per_covariate
-from discreet.estimators._base import Progress, TableFits, count_first, open_model_gate, sample_note
+from discreet.estimators._base import (
+    ROWS_ALIKE,
+    ROWS_JOINED,
+    Progress,
+    TableFits,
+    count_first,
+    open_model_gate,
+    sample_note,
+)
 from discreet.estimators._effect_allocation import AVERAGE, EFFECT, shares_of_parts
 from discreet.estimators.ate import ATE
 from discreet.estimators.measurements.calibration import Calibration, calibrate
@@ -47,6 +55,11 @@ from discreet.privacy.gate import Gate
 from discreet.privacy.gate_part import GatePart
 from discreet.privacy.guarantee import Neighbours
 from discreet.releases.function import EffectRelease
+
+_OF_AVERAGE = "Of the average effect: "
+_AT_POINTS = (
+    " Effects at points take rows as independent: if rows of one {unit} are alike, their intervals are too narrow."
+)
 
 
 class CATE(TableFits[EffectRelease], BaseEstimator):  # type: ignore[misc]
@@ -98,6 +111,10 @@ class CATE(TableFits[EffectRelease], BaseEstimator):  # type: ignore[misc]
     method_id: ClassVar[str] = "discreet/cate"
     release_types: ClassVar = (EffectRelease,)
     one_gate: ClassVar[bool] = True
+    unit_notes: ClassVar[tuple[str, str]] = (
+        _OF_AVERAGE + ROWS_ALIKE + _AT_POINTS,
+        _OF_AVERAGE + ROWS_JOINED + _AT_POINTS,
+    )
     samples: ClassVar[bool] = True
 
     def __init__(

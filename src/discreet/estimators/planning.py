@@ -22,6 +22,7 @@ from discreet.estimators._allocation import COUNT
 from discreet.estimators._base import refuse_unknown
 from discreet.estimators._effect_allocation import DECLARED, EFFECT
 from discreet.estimators._expected import Expected, Shape, segment_uncertainty
+from discreet.estimators.measurements.cap import check_cap
 from discreet.estimators.uplift import declared
 from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds
 from discreet.postprocessing.segment_means import parts_for
@@ -113,6 +114,7 @@ class PlanOptions(TypedDict, total=False):
     treated: float
     by: Any
     neighbours: Neighbours
+    cap: float | None
 
 
 def plan(
@@ -152,6 +154,8 @@ def plan(
     by : mapping
         Segments, for "uplift", as `Uplift` takes them.
     neighbours : {"replace-one", "add-remove"}
+    cap : float, optional
+        What larger outcomes count as ("ate", "difference-in-means"); mean and deviation are of the capped outcome.
 
     Privacy
     -------
@@ -179,6 +183,7 @@ def _draft(estimator: str, n: int, bounds: Bounds, delta: float | None, options:
     """What is planned, all but epsilon."""
     neighbours: Neighbours = options.get("neighbours", "replace-one")
     _check(estimator, n, bounds, neighbours)
+    bounds = _capped(estimator, bounds, options.get("cap"))
     alpha, treated = options.get("alpha", 0.05), options.get("treated", 0.5)
     _between(alpha, "alpha", "0.05 stands for a 95 % interval")
     _between(treated, "treated", "it is the expected share of treated")
@@ -215,6 +220,18 @@ def _check(estimator: str, n: int, bounds: Bounds, neighbours: str) -> None:
         raise InvalidInput(f"n must be a whole number of at least {MIN_ROWS}; it is the number of records.")
     if neighbours not in get_args(Neighbours):
         raise InvalidInput("neighbours must be 'replace-one' or 'add-remove'; say which data sets are compared.")
+
+
+def _capped(estimator: str, bounds: Bounds, cap: Any) -> Bounds:
+    """The bounds that noise is made for."""
+    if cap is None:
+        return bounds
+    if estimator in ("cate", "uplift") or isinstance(cap, str):
+        raise InvalidInput(
+            "cap must be a number, for 'ate' or 'difference-in-means': one that the records choose cannot be planned."
+        )
+    check_cap(cap, bounds)
+    return bounds.capped(float(cap))
 
 
 def _design(propensity: Any) -> float | Float | None:

@@ -122,6 +122,11 @@ PROPENSITY = Option(
 RELATION = Option(
     name="neighbours", type=Neighbours, help="Which data sets must be indistinguishable.", default="replace-one"
 )
+CAP = Option(
+    name="cap",
+    type=str | None,
+    help="Count larger outcomes as this number, which narrows the noise: a number, or auto to have one chosen.",
+)
 CORRECTION = Option(
     name="correction",
     type=Literal["R", "DR"],
@@ -155,7 +160,7 @@ _ENTRIES = (
         name="ate",
         path="discreet.estimators.ate:ATE",
         help="Estimate an average treatment effect and publish it.",
-        options=(DELTA, COVARIATES, PROPENSITY, RELATION),
+        options=(DELTA, COVARIATES, PROPENSITY, RELATION, CAP),
         command=True,
         samples=True,
         title="Average effect",
@@ -188,7 +193,7 @@ _ENTRIES = (
         name="difference-in-means",
         path="discreet.estimators.difference_in_means:DifferenceInMeans",
         help="Compare the mean outcomes of a trial and publish their difference.",
-        options=(replace(DELTA, help="Leave it out for pure epsilon."), PROPENSITY, RELATION),
+        options=(replace(DELTA, help="Leave it out for pure epsilon."), PROPENSITY, RELATION, CAP),
         title="Difference of means",
         planned_as="difference-in-means",
         one_gate=True,

@@ -16,7 +16,7 @@ from discreet.data.expressions import ByCell, Y, number
 from discreet.data.partition import By, Partition, column_places
 from discreet.data.records import Records
 from discreet.estimators._allocation import Allocation
-from discreet.estimators._base import Progress, TableFits
+from discreet.estimators._base import ROWS_ALIKE, Progress, TableFits
 from discreet.estimators._effect_allocation import ARMS_APART, ARMS_IN_ONE_SUM, CLUSTERED, DECLARED, MOST_SEGMENTS
 from discreet.estimators.clustering import PrivateKMeans, first_clusters, lloyd
 from discreet.exceptions import InvalidInput
@@ -99,6 +99,7 @@ class Uplift(TableFits[UpliftRelease], BaseEstimator):  # type: ignore[misc]
     method_id: ClassVar[str] = "discreet/uplift"
     release_types: ClassVar = (UpliftRelease,)
     one_gate: ClassVar[bool] = True
+    unit_notes: ClassVar[tuple[str, str]] = (ROWS_ALIKE, ROWS_ALIKE)
 
     def __init__(
         self,
@@ -269,6 +270,7 @@ def _outcome_moments(gate: Gate, questions: tuple[Query, Query]) -> OutcomeMomen
         mean=float(np.clip((plus - minus) / max(plus + minus, 2 * noise, 1.0), -1.0, 1.0)),
         square=float(np.clip(float(square.value) / n, 0.0, 1.0)),
         noise=float(square.sd) / n,
+        rows=float(gate.most_rows),
     )
 
 

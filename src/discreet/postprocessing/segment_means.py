@@ -26,17 +26,26 @@ _ALLOWED = 1.0
 
 
 class OutcomeMoments(NamedTuple):
-    """Moments of the outcome: number of records, mean and mean square, and the noise of the latter."""
+    """Moments of the outcome: number of records, mean and mean square, and the noise of the latter.
+
+    ``rows`` is the most that one unit has. They may all be alike: a mean's sampling variance is up to so many times
+    that of independent rows.
+    """
 
     n: float
     mean: float
     square: float
     noise: float
+    rows: float = 1.0
 
     @property
     def variance(self) -> float:
         """Variance of all outcomes; never less than the noise leaves open."""
         return float(np.clip(self.square - self.mean**2, max(self.noise, 1e-6), 1.0))
+
+    def to_dict(self) -> dict[str, float]:
+        """As plain JSON, with rows only where there are several."""
+        return {name: value for name, value in self._asdict().items() if name != "rows" or value > 1.0}
 
 
 class Means(NamedTuple):
@@ -126,11 +135,12 @@ def arm_means(table: Table, moments: OutcomeMoments, bounds: Bounds, weighted: b
     """Means of both arms; ``pure`` where noise is Laplace noise."""
     value = table.means
     # Weights are at most one, so that their squares add up to no more than they do.
-    pooled = table.variance + np.minimum(moments.variance, 1.0 - np.minimum(value**2, 0.99)) / table.known
+    outcome = moments.rows * np.minimum(moments.variance, 1.0 - np.minimum(value**2, 0.99))
+    pooled = table.variance + outcome / table.known
     low, high = bounds.propensity
     counts = (table.known / [1 - high, low]).mean(axis=1) if weighted else table.known.sum(axis=1)
     sampling, unseen = _outcome_variance(table, moments)
-    variance = table.variance + sampling / table.known
+    variance = table.variance + moments.rows * sampling / table.known
     # Of the two numbers of a pair, one moves a mean by (1 - mean) / count, the other by (1 + mean) / count.
     each = (1.0 + np.stack([value, -value])) ** 2 * table.count_sd**2 / 2 / table.known**2
     peaked = pure * np.sqrt((each**2).sum(axis=(0, 2)))
@@ -141,7 +151,7 @@ def signed_effects(table: Table, moments: OutcomeMoments, propensity: float, pur
     """Effects of segments whose arms share a sum; ``pure`` where noise is Laplace noise."""
     scale = min(propensity, 1 - propensity)
     value, noise = table.means / scale, table.variance / scale**2
-    records = propensity * (1 - propensity) * table.known
+    records = propensity * (1 - propensity) * table.known / moments.rows
     pooled = noise + max(moments.square, moments.variance) / records
     variance = noise + min(max(moments.square, moments.variance) + _ALLOWED * moments.noise, 1.0) / records
     each = np.stack([np.full_like(value, table.sum_sd), table.means * table.count_sd]) / (table.known * scale)
@@ -178,5 +188,5 @@ def _outcome_variance(table: Table, moments: OutcomeMoments) -> tuple[Float, Flo
     pooled = float(np.clip(moments.square + _ALLOWED * moments.noise - squares, 1e-6, 1.0 - squares))
     share = pooled / (1.0 - squares)
     most = 1.0 - table.means**2
-    unseen = np.abs(table.means) * (2 * share / table.known) ** 2
+    unseen = np.abs(table.means) * (2 * moments.rows * share / table.known) ** 2
     return np.minimum(np.maximum(pooled, share * most), most), unseen

@@ -18,13 +18,13 @@ from discreet.data._arrays import Float, IntArray
 from discreet.data.bounds import Bounds
 from discreet.data.expressions import ByCell, number
 from discreet.data.partition import Partition
-from discreet.data.records import CHUNK_ROWS, Chunk, Records, RowProgress
+from discreet.data.records import CHUNK_ROWS, CappedRecords, Chunk, Records, RowProgress, Unit
 from discreet.exceptions import BudgetExceeded, InvalidBudget, InvalidInput
 from discreet.privacy.accountant import calibrate_mu, sets_slack_aside
 from discreet.privacy.budget import Budget, Event, GaussianEvent, LaplaceEvent
 from discreet.privacy.guarantee import Guarantee, Neighbours, audit_of
 from discreet.privacy.noise import discrete_gaussian, discrete_laplace, drawing_is_seeded
-from discreet.privacy.query import Query, Released, Round
+from discreet.privacy.query import Query, Released, Round, unit_sums
 from discreet.privacy.sensitivity.fixed_point import (
     CAPACITY_BITS,
     ROUNDING,
@@ -120,6 +120,16 @@ class Gate:
         gate.count(share)
         return gate
 
+    def capped(self, cap: float) -> "Gate":
+        """A gate on the same records whose larger outcomes count as ``cap``, which spends from the same budget.
+
+        The cap is declared or released: to all rounds the range of the outcome ends there.
+        Proof: docs/proofs/gate.md, lemma 16.
+        """
+        gate = copy(self)
+        gate._records, gate._prepared = CappedRecords.of(self._records, cap), {}
+        return gate
+
     @property
     def events(self) -> tuple[Event, ...]:
         """Everything released so far, as accountants see it."""
@@ -134,6 +144,11 @@ class Gate:
     def most_rows(self) -> int:
         """Most rows of one unit."""
         return 1 if self._records.unit is None else self._records.unit.max_rows
+
+    @property
+    def joins_rows(self) -> bool:
+        """Whether rows of one unit can be added up before a set is enforced: see `Query`."""
+        return self.most_rows > 1 and self._records.by_unit() is not None
 
     @property
     def pure(self) -> bool:
@@ -163,6 +178,14 @@ class Gate:
         return math.fsum(self._account.shares)
 
     @property
+    def spent_on(self) -> dict[str, float]:
+        """Shares that are spent, by the names of events."""
+        spent: dict[str, float] = {}
+        for event, share in zip(self._account.events, self._account.shares, strict=True):
+            spent[event.name] = spent.get(event.name, 0.0) + share
+        return spent
+
+    @property
     def left(self) -> float:
         """Share of the budget that is left."""
         return max(0.0, 1.0 - self.spent)
@@ -185,7 +208,7 @@ class Gate:
         Nothing is charged and nothing leaves: what is not asked for is forgotten with the gate. Questions must be
         public, as those of `ask` are; a question is recognised as the same object, and equals no other.
         """
-        grids = [self._plan(query.geometry, query.share)[0] for query in queries]
+        grids = [self._plan(query.geometry, query.share, query.of_units)[0] for query in queries]
         for query, grid, sums in zip(queries, grids, self._sums(queries, grids), strict=True):
             self._prepared[query] = _Prepared(grid.grid_bits, sums)
 
@@ -196,7 +219,9 @@ class Gate:
         noise drawn.
         """
         shares = self._allot(queries)
-        plans = [self._plan(query.geometry, share) for query, share in zip(queries, shares, strict=True)]
+        plans = [
+            self._plan(query.geometry, share, query.of_units) for query, share in zip(queries, shares, strict=True)
+        ]
         events = [self._event(query, *plan) for query, plan in zip(queries, plans, strict=True)]
         watchers = _watchers.get()
         if watchers and not drawing_is_seeded():
@@ -239,9 +264,12 @@ class Gate:
     def _total(self) -> float:
         return self.budget.epsilon if self.pure else self.mu
 
-    def _plan(self, geometry: SensitivitySet, share: float) -> tuple[Grid, float]:
+    def _plan(self, geometry: SensitivitySet, share: float, of_units: bool = False) -> tuple[Grid, float]:
         aside = self.budget.delta is not None and sets_slack_aside(self.budget.epsilon, self.budget.delta)
         unit = self._records.unit
+        if unit is not None and of_units:
+            # What is forced into the set is a unit's: docs/proofs/units.md, lemma 3.
+            unit = Unit(unit.column, 1)
         return plan_noise(geometry, share, self._total, self.pure, self.neighbours, self._bits, aside, unit)
 
     def _allot(self, queries: tuple[Query, ...]) -> tuple[float, ...]:
@@ -285,7 +313,10 @@ class Gate:
         grouped = self._group_sums(queries, grids)
         if grouped is not None:
             return grouped
-        total = self._records.sum(Sums(queries, tuple(grids)), self._progress)
+        records = self._records.by_unit() if any(query.of_units for query in queries) else self._records
+        if records is None:
+            raise InvalidInput("rows of one unit cannot be brought together here: ask about rows.")
+        total = records.sum(Sums(queries, tuple(grids)), self._progress)
         return np.split(total, np.cumsum([grid.length for grid in grids])[:-1])
 
     def _group_sums(self, queries: tuple[Query, ...], grids: list[Grid]) -> list[IntArray] | None:
@@ -359,4 +390,6 @@ def _rows(query: Query, chunk: Chunk) -> Any:
             f"the map of query {query.name!r} must return one row per record and "
             f"{'no columns' if columns is None else f'{columns} columns'}: see its geometry."
         )
+    if query.of_units:
+        return unit_sums(query.name, values, chunk.u)
     return values.reshape(rows, columns) if columns is not None else values

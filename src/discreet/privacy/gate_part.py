@@ -35,7 +35,7 @@ class GatePart(Gate):
         self._whole = whole
         self._part = part
         self._prefix = prefix
-        self._spent: list[float] = []
+        self._spent: dict[str, float] = {}
         self._own: dict[Query, Query] = {}
         self.counts_rows = whole.counts_rows
         self.budget = whole.budget
@@ -46,8 +46,14 @@ class GatePart(Gate):
         sample = self._whole.sampled(part, share * self._part)
         if sample is None:
             return None
-        self._spent.append(share)
+        self._add("number of records", share)
         gate = GatePart(sample, self._part, self._prefix)
+        gate._spent = self._spent
+        return gate
+
+    def capped(self, cap: float) -> Gate:
+        """The same part of the budget on records whose larger outcomes count as ``cap``."""
+        gate = GatePart(self._whole.capped(cap), self._part, self._prefix)
         gate._spent = self._spent
         return gate
 
@@ -67,6 +73,11 @@ class GatePart(Gate):
         return self._whole.most_rows
 
     @property
+    def joins_rows(self) -> bool:
+        """Whether rows of one unit can be added up before a set is enforced."""
+        return self._whole.joins_rows
+
+    @property
     def mu(self) -> float:
         """What all Gaussian releases of this part together may add up to."""
         return self._whole.mu * math.sqrt(self._part)
@@ -79,7 +90,12 @@ class GatePart(Gate):
     @property
     def spent(self) -> float:
         """Share of this part that is spent."""
-        return math.fsum(self._spent)
+        return math.fsum(self._spent.values())
+
+    @property
+    def spent_on(self) -> dict[str, float]:
+        """Shares of this part that are spent, by the names of questions."""
+        return dict(self._spent)
 
     def noise_sd(self, geometry: SensitivitySet, share: float) -> float:
         """Noise that a release would have."""
@@ -102,12 +118,16 @@ class GatePart(Gate):
                 f"{left:.6g} is left of it; lower the shares."
             )
         released = self._whole.ask(*map(self._named, queries))
-        self._spent += [query.share for query in queries]
+        for query in queries:
+            self._add(query.name, query.share)
         return released
 
     def guarantee(self, proof: str, public: tuple[str, ...] = (), unit: str = "one record") -> Guarantee:
         """What everything that the whole gate has released so far promises."""
         return self._whole.guarantee(proof, public, unit)
+
+    def _add(self, name: str, share: float) -> None:
+        self._spent[name] = self._spent.get(name, 0.0) + share
 
     def _named(self, query: Query) -> Query:
         """The same question to the whole gate, one object for each, so that what was prepared is recognised."""

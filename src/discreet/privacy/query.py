@@ -4,8 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from discreet.data._arrays import Float, IntArray
 from discreet.data.records import Chunk
+from discreet.exceptions import InvalidInput
 from discreet.privacy.sensitivity.fixed_point import Grid, SensitivitySet
 
 
@@ -26,12 +29,16 @@ class Query:
         From a chunk to one row per record. A row may depend on its own record and on earlier releases, and on nothing
         else: neither on other records nor on its place in the chunk. It may run in another process. A `ByCell` can be
         added up wherever the records are.
+    of_units
+        Whether numbers of one unit's rows, one number each, are added up before their sum is forced into the set;
+        where `Gate.joins_rows` says that they can be.
     """
 
     name: str
     share: float
     geometry: SensitivitySet
     map: Callable[[Chunk], Any]
+    of_units: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +60,18 @@ class Released:
     value: Float
     sd: Float | float
     name: str
+
+
+def unit_sums(name: str, values: Float, units: IntArray | None) -> Float:
+    """One number per unit of what a query's map gives its rows. Proof: docs/proofs/units.md, lemma 3.
+
+    Numbers are sorted first, so that the order of rows does not matter, not even to the last bit.
+    """
+    if units is None or values.ndim != 1:
+        raise InvalidInput(f"query {name!r} of units needs one number per row, and rows that say whose they are.")
+    order = np.lexsort((values, units))
+    places = np.cumsum(np.diff(units[order], prepend=units[order[:1]]) != 0)
+    return np.asarray(np.bincount(places, weights=values[order]), dtype=np.float64)
 
 
 class Round(NamedTuple):

@@ -117,6 +117,8 @@ class Uncertainty:
 Kind = Literal["ate", "difference-in-means"]
 StudyDesign = Literal["observational", "known propensity"]
 FORMAT = "discreet-release"
+# Fields that not every file has.
+_OPTIONAL = frozenset({"cap"})
 SOURCES = {
     "sampling": "sampling",
     "privacy": "privacy noise",
@@ -126,8 +128,8 @@ SOURCES = {
 """Sources of uncertainty: names of fields, and what people call them."""
 _TITLE = {"ate": "Average treatment effect", "difference-in-means": "Difference in mean outcomes"}
 _METHOD = {
-    "ate": "average treatment effect was estimated by augmented inverse probability weighting",
-    "difference-in-means": "average treatment effect was estimated by the difference in mean outcomes",
+    "ate": "augmented inverse probability weighting",
+    "difference-in-means": "the difference in mean outcomes",
 }
 
 
@@ -157,6 +159,8 @@ class Release:
         Assumptions and warnings, one sentence each.
     reference
         Further released numbers by name.
+    cap
+        What larger outcomes counted as, where the effect is that on a capped outcome.
 
     Privacy
     -------
@@ -187,6 +191,7 @@ class Release:
     adjustment: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     reference: dict[str, float] = field(default_factory=dict)
+    cap: float | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -206,6 +211,9 @@ class Release:
         notes: object = self.notes
         if not isinstance(notes, tuple | list) or not all(isinstance(note, str) for note in notes):
             raise InvalidInput("notes must be sentences in a tuple; put a single one in a tuple too.")
+        low, high = self.bounds.outcome
+        if self.cap is not None and (isinstance(self.cap, bool) or not low < self.cap <= high):
+            raise InvalidInput("cap must be a number above the lower end of the outcome's range, and in it: check it.")
         object.__setattr__(self, "estimate", float(self.estimate))
         object.__setattr__(self, "n", float(self.n))
         object.__setattr__(self, "notes", tuple(notes))
@@ -218,13 +226,13 @@ class Release:
             raise InvalidInput("alpha must lie between 0 and 1; 0.05 asks for a 95 % interval.")
         low, high = self.uncertainty.interval(self.estimate, alpha)
         # No effect can exceed the outcome's range.
-        most = self.bounds.outcome_width
+        most = self.bounds.outcome_width if self.cap is None else self.cap - self.bounds.outcome[0]
         return min(max(low, -most), self.estimate), max(min(high, most), self.estimate)
 
     @property
     def title(self) -> str:
         """What was estimated, for people."""
-        return _TITLE[self.kind]
+        return _TITLE[self.kind] + ("" if self.cap is None else f" (outcome capped at {self.cap:g})")
 
     @property
     def records(self) -> str:
@@ -283,9 +291,9 @@ class Release:
         """A paragraph for a paper's methods section, numbers filled in."""
         g, u, names = self.guarantee, self.uncertainty, self.bounds.names if self.kind == "ate" else ()
         sentences = [
-            f"The {_METHOD[self.kind]} from {self.records} records under differential privacy with "
-            f"{guarantee_words(g)}",
-            f"{clipping_words(self.bounds, names)}{self._adjustment_words()}.",
+            f"The average treatment effect{self._cap_words()} was estimated by {_METHOD[self.kind]} from "
+            f"{self.records} records under differential privacy with {guarantee_words(g)}",
+            f"{clipping_words(self.bounds, names, self.cap)}{self._adjustment_words()}.",
             self._mechanism_words(),
             f"The estimate is {self.text(self.estimate)} (95 % interval {self.interval_text()}).",
             f"The interval combines {listed(_error_words(u))}"
@@ -308,6 +316,9 @@ class Release:
             return SUMS
         return f"{before}. All that was released are sums over {over}: each contribution was clipped to a fixed set"
 
+    def _cap_words(self) -> str:
+        return "" if self.cap is None else f" on the outcome capped at {self.cap:g}"
+
     def _adjustment_words(self) -> str:
         if self.kind != "ate" or not self.bounds.p:
             return ""
@@ -322,12 +333,13 @@ class Release:
         """As plain JSON."""
         plain = {part.name: getattr(self, part.name) for part in fields(self)}
         made = {name: plain[name].to_dict() for name in ("uncertainty", "guarantee", "bounds")}
-        return io.head(FORMAT) | plain | made | {"notes": list(self.notes)}
+        done = io.head(FORMAT) | plain | made | {"notes": list(self.notes)}
+        return {name: value for name, value in done.items() if name not in _OPTIONAL or value is not None}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Release:
         """Read a release back; its guarantee is checked against its events again."""
-        rest = io.fields_of(plain, FORMAT, {part.name for part in fields(cls)})
+        rest = io.fields_of(plain, FORMAT, {part.name for part in fields(cls)}, optional=_OPTIONAL)
         with io.wrong_types_named():
             made = {
                 "uncertainty": Uncertainty.from_dict(rest["uncertainty"]),

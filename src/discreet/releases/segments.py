@@ -328,10 +328,9 @@ class UpliftRelease:
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON."""
         plain = {name: getattr(self, name) for name in _stored()}
-        made = {name: plain[name].to_dict() for name in ("partition", "guarantee", "bounds")}
+        made = {name: plain[name].to_dict() for name in ("partition", "outcome_moments", "guarantee", "bounds")}
         made |= {"noisy": {name: np.asarray(part).tolist() for name, part in self.noisy._asdict().items()}}
-        made |= {"outcome_moments": self.outcome_moments._asdict(), "notes": list(self.notes)}
-        return io.head(FORMAT) | plain | made
+        return io.head(FORMAT) | plain | made | {"notes": list(self.notes)}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> UpliftRelease:

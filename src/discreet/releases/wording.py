@@ -57,7 +57,7 @@ def guarantee_words(guarantee: Guarantee) -> str:
     )
 
 
-def clipping_words(bounds: Bounds, covariates: Iterable[str] = ()) -> str:
+def clipping_words(bounds: Bounds, covariates: Iterable[str] = (), cap: float | None = None) -> str:
     """What was done to outcomes and covariates before anything was computed."""
     names = list(covariates)
     if bounds.outcome_levels is not None:
@@ -66,6 +66,7 @@ def clipping_words(bounds: Bounds, covariates: Iterable[str] = ()) -> str:
         return f"Before anything was computed, outcomes were coded as 0 ({first}) and 1 ({second}){more}"
     low, high = bounds.outcome
     more = f" and covariates ({listed(names)}) to theirs" if names else ""
+    more += "" if cap is None else f"; outcomes above {cap:g} then counted as {cap:g}"
     return f"Before anything was computed, outcomes were clipped to the declared range from {low:g} to {high:g}{more}"
 
 

@@ -231,6 +231,10 @@ class TableRecords:
             progress(self.n)
         return np.stack([groups.counts, *groups.sums]).astype(np.int64)
 
+    def by_unit(self) -> Records | None:
+        """Rows stay where they are: no engine is asked to bring those of a unit together."""
+        return None
+
     def close(self) -> None:
         """Let go of whatever the passes needed."""
         self.source.close()
@@ -322,6 +326,10 @@ class _SweptSample:
 
     def sample(self, part: float, rows: float, progress: RowProgress | None = None) -> Records | None:
         """A sample has none of its own."""
+        return None
+
+    def by_unit(self) -> Records | None:
+        """Rows stay where they are."""
         return None
 
     def close(self) -> None:

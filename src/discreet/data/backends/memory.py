@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from narwhals.exceptions import DuplicateError
 
+from discreet.data._arrays import IntArray
 from discreet.data.backends.base import Options, missing_unit, too_many_rows
 from discreet.data.backends.scan import Columns, named
 from discreet.data.columns import arrow
@@ -41,10 +42,11 @@ def open_records(table: Any, columns: Columns, options: Options) -> ArrayRecords
         used &= condition.mask(vector(frame[condition.column].to_native(), named(condition.column)))
     if not used.all():
         frame = frame.filter(used.tolist())
+    units = None
     if columns.unit is not None:
-        _check_units(vector(frame[columns.unit.column].to_native(), named(columns.unit.column)), columns)
+        units = _unit_numbers(vector(frame[columns.unit.column].to_native(), named(columns.unit.column)), columns)
     by_column = isinstance(columns.propensity, str)
-    return ArrayRecords.of(
+    records = ArrayRecords.of(
         frame[columns.outcome].to_native(),
         frame[columns.treatment].to_native(),
         frame.select(list(columns.covariates)).to_native() if columns.covariates else None,
@@ -54,9 +56,11 @@ def open_records(table: Any, columns: Columns, options: Options) -> ArrayRecords
         sample_by=None if columns.sample_by is None else frame[columns.sample_by].to_native(),
         public=columns.public,
     )
+    return replace(records, units=units)
 
 
-def _check_units(values: Any, columns: Columns) -> None:
+def _unit_numbers(values: Any, columns: Columns) -> IntArray:
+    """A number for each row that says whose it is; units with more rows than declared are refused."""
     assert columns.unit is not None
     column = arrow(values, named(columns.unit.column))
     kind = column.type
@@ -66,9 +70,11 @@ def _check_units(values: Any, columns: Columns) -> None:
         )
     if column.null_count:
         raise missing_unit(columns.unit.column)
-    counts = pc.value_counts(column)
-    if len(counts) and pc.max(counts.field("counts")).as_py() > columns.unit.max_rows:
+    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    numbers: IntArray = column.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    if len(numbers) and np.bincount(numbers).max() > columns.unit.max_rows:
         raise too_many_rows(columns.unit)
+    return numbers
 
 
 def _is_text(kind: Any) -> bool:

@@ -32,6 +32,7 @@ _FREE_NOISE = 0.3
 class Score:
     """Mean and variance of the clipped score, the noise of the mean, and what clipping may have hidden.
 
+    Where a unit has several rows, the variance is the one that as many independent rows would need to have.
     ``lost`` is the part of the records that were clipped: by so much the mean stays behind when its centre is off.
     """
 
@@ -118,7 +119,11 @@ class ScoreRounds:
             low, high = (far / self.overlap.least for far in self.reach)
             clip = Clip(low, high, 0.0, 0.0)
         bottom, top = (float(end) for end in self.overlap.ends(np.array(clip.low), np.array(clip.high)))
-        middle, half = (top + bottom) / 2.0, (top - bottom) / 2.0
+        middle, half, alike = (top + bottom) / 2.0, (top - bottom) / 2.0, gate.most_rows
+        of_units = gate.joins_rows
+        if of_units:
+            # Counted from where its mean is about zero: units have different numbers of rows, and a mean for each.
+            middle, half, alike = 0.0, gate.most_rows * max(top, -bottom), 1
 
         def rows(c: Chunk) -> Float:
             answers = self.look_up(c)
@@ -126,11 +131,11 @@ class ScoreRounds:
             weight = np.where(c.t > 0.0, 1.0 / answers.e, -1.0 / (1.0 - answers.e))
             return weight * np.clip(self.residual(c, answers), -clip.low * smaller, clip.high * smaller) - middle
 
-        (sums,) = gate.ask(Query("score", share, MeanSquare(half), rows))
+        (sums,) = gate.ask(Query("score", share, MeanSquare(half), rows, of_units))
         mean, square = sums.value / gate.n
         noise, square_noise = np.asarray(sums.sd) / gate.n
-        # What noise may hide of the second moment counts.
-        variance = max(float(square - mean**2), 0.0) + float(square_noise)
+        # What noise may hide of it counts, and rows of one unit may all be alike: docs/proofs/units.md, lemma 4.
+        variance = alike * (max(float(square - mean**2), 0.0) + float(square_noise))
         return Score(self.effect + middle + float(mean), variance, float(noise), clip.hidden, clip.lost)
 
 
