@@ -61,11 +61,7 @@ def _plan_lines(frame: pd.DataFrame) -> list[list[str]]:
 def advice(found: Found) -> Section:
     """How widths change with records, budget and covariates, beside what a release says that they would."""
     frame = pd.DataFrame([row for job, row in found if job.kind == "again"])
-    changes = {
-        "half n": "half of the records",
-        "twice epsilon": "twice the epsilon",
-        "half p": "half of the covariates",
-    }
+    changes = {"half n": "half the records", "twice epsilon": "twice the epsilon", "half p": "half the covariates"}
     verdicts, lines = [], []
     for key, name in changes.items():
         some = frame.dropna(subset=[key]) if len(frame) else frame
