@@ -64,7 +64,7 @@ def advice(found: Found) -> Section:
     changes = {"half n": "half the records", "twice epsilon": "twice the epsilon", "half p": "half the covariates"}
     verdicts, lines = [], []
     for key, name in changes.items():
-        some = frame.dropna(subset=[key]) if len(frame) else frame
+        some = frame.dropna(subset=[key]) if key in frame else frame[:0]
         off = np.abs(np.log(some[key] / some[f"{key} expected"])) if len(some) else pd.Series(dtype=float)
         close = float((off <= np.log(ADVICE_FACTOR)).mean()) if len(off) else None
         verdicts.append(at_least(f"{name}: share within a factor of {ADVICE_FACTOR:g}", close, ADVICE_SHARE))

@@ -248,7 +248,7 @@ class Expected:
         return unit * max(clip.low, clip.high) / 2.0 * float(np.hypot(*(1.0 / shares)))
 
 
-# Chosen on studies 4,000 to 4,199 of evidence.population (records cut at 30,000), where they brought planned widths
+# Chosen on studies 4,000 to 4,199 of evidence.population (records cut at 20,000 or 30,000), where they brought planned widths
 # nearest to released ones; studies from 4,300 on were for judging the choice.
 # Standard deviation of the propensity's logit, in the width of the declared overlap on that scale.
 _LOGIT_SD = 0.18
@@ -256,7 +256,7 @@ _LOGIT_SD = 0.18
 _EXPLAINED, _HALF_WAY = 0.5, 10_000.0
 # What adjustment leaves open, in standard deviations of the outcome times the root of n mu (with six covariates); the
 # part of it where many outcomes have one value; and the most that it comes to.
-_ADJUSTMENT, _OF_ATOMS, _MOST = 4.5, 0.6, 0.5
+_ADJUSTMENT, _OF_ATOMS, _MOST = 5.5, 0.6, 0.5
 
 
 def _left(information: float, p: int) -> float:
