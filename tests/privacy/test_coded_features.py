@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from discreet.data.bounds import Levels, Range
 from discreet.data.records import Chunk
 from discreet.estimators.measurements.covariates import Features
-from discreet.postprocessing.coding import code_numbers, coding, finer_edges, first_edges
+from discreet.postprocessing.coding import CellFinder, code_numbers, coding, finer_edges, first_edges
 from discreet.postprocessing.kernel_basis import CodedBasis, CodedTables
 
 COLUMNS = (Range(0, 1), Levels(("a", "b", "c")), Range(-5, 5), Levels((0, 1)))
@@ -51,7 +51,7 @@ def basis_of(seed, noise, m):
 @given(seeds, noises)
 def test_every_value_has_a_cell_and_a_code(seed, noise):
     found, x = histograms(seed, noise), rows_of(np.random.default_rng(seed))
-    numbers = code_numbers(x, [own for own, _ in found])
+    numbers = code_numbers(x, [CellFinder(own) for own, _ in found])
     for j, (own, made) in enumerate(found):
         levels = isinstance(COLUMNS[j], Levels)
         assert 0 <= numbers[:, j].min() <= numbers[:, j].max() < len(own) + 1
@@ -102,3 +102,17 @@ def test_tables_hold_what_features_times_coefficients_are(seed, noise):
     tables = pickle.loads(pickle.dumps(CodedTables(basis, *both)))
     for found, own in zip(tables(x), both, strict=True):
         np.testing.assert_allclose(found, basis.features(x) @ own, atol=1e-9 * (1 + np.abs(found).max()))
+
+
+@settings(max_examples=100, deadline=None)
+@given(seeds, st.sampled_from([0, 1, 2, 64, 300]), st.booleans())
+def test_cells_are_found_exactly(seed, count, crowded):
+    rng = np.random.default_rng(seed)
+    edges = np.sort(rng.uniform(-1, 1, count))
+    if crowded:
+        edges = np.sort(np.concatenate([edges, edges, np.nextafter(edges, 2.0)]))
+    x = np.concatenate(
+        [rng.uniform(-1, 1, 200), edges, np.nextafter(edges, 2.0), np.nextafter(edges, -2.0), [-1, 1, 40]]
+    )
+    finder = pickle.loads(pickle.dumps(CellFinder(edges)))
+    np.testing.assert_array_equal(finder(x), np.searchsorted(edges, x, side="right"))

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg.lapack import dtrtri
 
 from discreet.data._arrays import Float, IntArray
 from discreet.postprocessing.kernel_basis import NORM_CAP, CodedBasis, combine
@@ -29,8 +30,6 @@ _TINY = 1e-12
 _EM_STEPS, _PSEUDO = 25, 4.0
 # Degrees of freedom of the prior.
 _TAIL = 1.0
-# Variance of the spike in treatment's model where evidence is faint: dozens of small coefficients may add up.
-_REST = 0.0015
 
 
 def allot(loss_weight: Float, variance: Float, noise: float) -> Float:
@@ -173,7 +172,7 @@ def shrink(model: Moments, basis: CodedBasis) -> Posterior:
     """Coefficients under Student priors, whose scale in each group of features comes from the moments themselves."""
     unit = basis.variance / basis.weight**2
     groups = [np.flatnonzero(basis.group == g) for g in range(1, len(basis.left_out))]
-    inverse = np.linalg.inv(model.noise)
+    whiten, last = _inverse_root(model.noise), None
     mean, scale, weight = np.zeros(basis.m), np.full(len(groups), model.size), np.ones(basis.m)
 
     def prior() -> Float:
@@ -184,21 +183,28 @@ def shrink(model: Moments, basis: CodedBasis) -> Posterior:
 
     for _ in range(_EM_STEPS):
         value, slope = model.response(mean)
-        left = slope @ inverse
-        precision = left @ slope
-        covariance = np.linalg.inv(precision + np.diag(1.0 / prior()))
-        move = covariance @ (left @ (model.value - value) + precision @ mean) - mean
+        if slope is not last:
+            left, last = whiten @ slope, slope
+            precision = left.T @ left
+        root = _inverse_root(precision + np.diag(1.0 / prior()))
+        move = root.T @ (root @ ((whiten @ (model.value - value)) @ left + precision @ mean)) - mean
         # A step of more than two units of the linear predictor overshoots where the logistic curve is flat.
         mean = mean + move * min(1.0, 1.0 / np.sqrt(max(float(move @ slope @ move), 1e-12)))
+        variance = np.sum(root**2, axis=0)
         for g, members in enumerate(groups):
             if len(members):
-                square = (mean[members] ** 2 + np.diag(covariance)[members]) / unit[members]
+                square = (mean[members] ** 2 + variance[members]) / unit[members]
                 # A few coefficients may be far larger than the others of their group.
                 weight[members] = (_TAIL + 1.0) / (_TAIL + square / scale[g])
                 found = float(weight[members] @ square)
                 scale[g] = max((found + _PSEUDO * model.size) / (len(members) + _PSEUDO), 0.01 * model.size)
     left_out = scale @ basis.left_out[1:]
-    return Posterior(mean, np.asarray(covariance), prior(), float(left_out))
+    return Posterior(mean, np.asarray(root.T @ root), prior(), float(left_out))
+
+
+def _inverse_root(matrix: Float) -> Float:
+    """A matrix A with A'A the inverse of a positive definite matrix, in a third of the time of the inverse."""
+    return np.asarray(dtrtri(np.linalg.cholesky(matrix), lower=1)[0])
 
 
 def beside_constant_effect(
@@ -206,12 +212,13 @@ def beside_constant_effect(
 ) -> tuple[Float, float]:
     """Coefficients beside a constant effect, in a few alternating steps; ``gap`` is the moment of t - treated."""
     _, solid = y.response(fitted.mean)
-    weights = solid @ np.linalg.inv(y.noise)
-    precision = weights @ solid + np.diag(1.0 / fitted.scales)
+    whiten = _inverse_root(y.noise)
+    left = whiten @ solid
+    root = _inverse_root(left.T @ left + np.diag(1.0 / fitted.scales))
     coefficients, step = fitted.mean, 0.0
     for _ in range(4):
         step = float(np.clip((gap - implied @ coefficients) / varies, -most, most))
-        coefficients = np.asarray(np.linalg.solve(precision, weights @ (y.value - implied * step)))
+        coefficients = np.asarray(root.T @ (root @ ((whiten @ (y.value - implied * step)) @ left)))
     return coefficients, step
 
 

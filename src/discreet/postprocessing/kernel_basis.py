@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -38,12 +39,11 @@ Member = tuple[tuple[int, int], ...]
 _GROUPS = 5
 
 
-def _group(member: Member) -> int:
+def _group(size: int, *, plain: bool) -> int:
     """Features whose coefficients are of about one size: first functions of covariates, their others, products of two
-    first functions, other products of two, and products of three; 0 for the constant.
+    first functions (``plain``), other products of two, and products of three; 0 for the constant.
     """
-    plain = all(curve == 0 for _, curve in member)
-    return (0, 1 if plain else 2, 3 if plain else 4, 5)[len(member)]
+    return (0, 1 if plain else 2, 3 if plain else 4, 5)[size]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,6 +80,12 @@ class Curves:
         # Curved functions matter more often than by such a kernel: products of them must have a chance.
         variance = 1.0 / np.arange(1.0, len(order) + 1.0) ** _DECAY if coding.ordered else values
         return cls(table * sign, variance / variance.sum())
+
+
+@lru_cache(maxsize=1024)
+def _curves(coding: Coding) -> Curves:
+    """Those of one coding, for all bases that are made of it."""
+    return Curves.of(coding)
 
 
 def _standard(values: Float, mass: Float) -> Float:
@@ -132,12 +138,15 @@ class CodedBasis:
         weight = np.maximum(weight, _LEAST_WEIGHT)
         weight[0] = _INTERCEPT
         set_(self, "weight", weight)
-        set_(self, "group", np.array([_group(member) for member in self.members]))
+        plain = [not any(curve for _, curve in member) for member in self.members]
+        set_(
+            self, "group", np.array([_group(len(own), plain=one) for own, one in zip(self.members, plain, strict=True)])
+        )
 
     @classmethod
     def build(cls, codings: Sequence[Coding], importance: Float, m: int) -> CodedBasis:
         """The features with the largest prior variances, ``m`` in all; every covariate's first one is among them."""
-        curves = tuple(Curves.of(each) for each in codings)
+        curves = tuple(map(_curves, codings))
         order = np.argsort(importance, kind="stable")[::-1]
         columns = [
             range(len(codings)),
@@ -146,7 +155,7 @@ class CodedBasis:
         ]
         # Values within one code are taken to be alike.
         coarse = [1.0 / coding.count**2 if coding.ordered else 0.0 for coding in codings]
-        found: list[tuple[Member, float]] = []
+        columns_of, which, variances, group = [], [], [], []
         left_out = np.zeros(_GROUPS + 1)
         for size, part in enumerate(_ORDERS, 1):
             chosen = list(combinations(columns[size - 1], size))
@@ -154,19 +163,26 @@ class CodedBasis:
             whole = sum(shares) or 1.0
             for each, share in zip(chosen, shares, strict=True):
                 lost = max(coarse[j] for j in each)
-                left_out[_group(tuple((j, 0) for j in each))] += part * share / whole * lost
+                left_out[_group(size, plain=True)] += part * share / whole * lost
                 own = part * share / whole * (1.0 - lost)
-                made = _products([curves[j] for j in each], own, m)
-                found += [(tuple(zip(each, which, strict=True)), variance) for which, variance in made]
-                left_out[_group(tuple((j, 1) for j in each))] += own - sum(variance for _, variance in made)
-        first = [each for each in found if _group(each[0]) == 1]
-        rest = sorted((each for each in found if _group(each[0]) > 1), key=lambda each: -each[1])
-        kept = first + rest[: max(0, m - 1 - len(first))]
-        for member, beyond in rest[max(0, m - 1 - len(first)) :]:
-            left_out[_group(member)] += beyond
+                numbers, variance = _products([curves[j] for j in each], own, m)
+                columns_of += [each] * len(variance)
+                which += numbers
+                variances.append(variance)
+                group += [_group(size, plain=not any(of)) for of in numbers]
+                left_out[_group(size, plain=False)] += own - float(variance.sum())
+        variance, groups = np.concatenate([*variances, np.empty(0)]), np.array(group, dtype=np.int64)
+        first, rest = np.flatnonzero(groups == 1), np.flatnonzero(groups > 1)
+        rest = rest[np.argsort(-variance[rest], kind="stable")]
+        more = max(0, m - 1 - len(first))
+        np.add.at(left_out, groups[rest[more:]], variance[rest[more:]])
+        kept = [
+            (tuple(zip(columns_of[k], which[k], strict=True)), float(variance[k]))
+            for k in np.concatenate([first, rest[:more]])
+        ]
         kept.sort(key=lambda each: (len(each[0]), each[0]))
-        members, variance = ((), *(member for member, _ in kept)), np.array([1.0, *(v for _, v in kept)])
-        return cls(tuple(codings), curves, members, variance, left_out)
+        members = ((), *(member for member, _ in kept))
+        return cls(tuple(codings), curves, members, np.array([1.0, *(own for _, own in kept)]), left_out)
 
     def singles(self, most: int) -> CodedBasis:
         """The first functions of single covariates alone."""
@@ -227,14 +243,14 @@ class CodedBasis:
         return ", ".join(f"{count} {word}" for count, word in zip(sizes, words, strict=True) if count) or "none"
 
 
-def _products(curves: Sequence[Curves], share: float, m: int) -> list[tuple[tuple[int, ...], float]]:
-    """Products of one function of each covariate, with their prior variances, the largest ``m`` of them."""
+def _products(curves: Sequence[Curves], share: float, m: int) -> tuple[list[tuple[int, ...]], Float]:
+    """Products of one function of each covariate and their prior variances, the largest ``m`` of them."""
     variance = np.array(share)
     for each in curves:
         variance = np.multiply.outer(variance, each.variance)
     flat = variance.ravel()
     order = np.argsort(flat, kind="stable")[::-1][:m]
-    return [(tuple(int(i) for i in np.unravel_index(k, variance.shape)), float(flat[k])) for k in order]
+    return list(zip(*(own.tolist() for own in np.unravel_index(order, variance.shape)), strict=True)), flat[order]
 
 
 class CodedTables:

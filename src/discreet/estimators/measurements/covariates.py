@@ -18,7 +18,7 @@ from discreet.data.records import CHUNK_ROWS, Chunk
 from discreet.estimators._allocation import WINDOWS
 from discreet.estimators.measurements.location import Location, RowMap
 from discreet.postprocessing.basis import Basis, Size
-from discreet.postprocessing.coding import Coding, code_numbers, coding, finer_edges, first_edges
+from discreet.postprocessing.coding import CellFinder, Coding, code_numbers, coding, finer_edges, first_edges
 from discreet.postprocessing.feature_selection import FeatureSelection
 from discreet.postprocessing.kernel_basis import NORM_CAP, CodedBasis, combine
 from discreet.postprocessing.marginals import (
@@ -248,7 +248,8 @@ def measure_codings(gate: Gate, questions: tuple[Query, ...], share: float) -> t
 
 def _histograms(name: str, share: float, edges: list[Float]) -> Query:
     sizes = tuple(len(own) + 1 for own in edges)
-    return Query(name, WINDOWS[name] * share, Cells(sizes), lambda c: code_numbers(c.x, edges))
+    finders = [CellFinder(own) for own in edges]
+    return Query(name, WINDOWS[name] * share, Cells(sizes), lambda c: code_numbers(c.x, finders))
 
 
 def _shares(gate: Gate, edges: list[Float], question: Query) -> tuple[list[Float], float]:
