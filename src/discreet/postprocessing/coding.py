@@ -23,6 +23,8 @@ CELLS, FINER = 64, 64
 _CLEAR, _SMALLEST = 3.0, 1.0 / 128.0
 # Steps of a table that finds cells: 32 KB.
 _MOST_STEPS = 4_096
+# Edges closer together than this have no table: positions in it might not be whole numbers of 64 bits.
+_NARROW = 1e-6
 
 
 class CellFinder:
@@ -38,7 +40,7 @@ class CellFinder:
         self._below: IntArray = np.zeros(1, dtype=np.int64)
         width = float(edges[-1]) - self._low if len(edges) else 0.0
         steps = 1 << max(len(edges) - 1, 1).bit_length() - 1
-        while width > 0.0 and self._most > 1 and steps < _MOST_STEPS:
+        while width > _NARROW and self._most > 1 and steps < _MOST_STEPS:
             steps *= 2
             self._scale = steps / width
             inside = np.bincount(self._steps(edges))
