@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dtrtri
@@ -54,6 +55,20 @@ def _above_zero(values: Float) -> Float:
     return np.maximum(values, max(_TINY * float(np.max(values)), 1e-100))
 
 
+class Direction(NamedTuple):
+    """A public function without its constant, as a feature: its coefficients, and the scale that it has."""
+
+    function: Float
+    scale: float
+
+    @property
+    def coefficients(self) -> Float:
+        """Coefficients of the feature."""
+        plain = self.scale * self.function
+        plain[0] = 0.0
+        return plain
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureSelection:
     """A few features of a basis, rescaled, and the norm to which a record's are held.
@@ -64,7 +79,7 @@ class FeatureSelection:
     kept: IntArray
     scale: Float
     norm_cap: float = NORM_CAP
-    directions: tuple[Float, ...] = ()
+    directions: tuple[Direction, ...] = ()
 
     @classmethod
     def of(cls, share: Float, size: Float) -> FeatureSelection:
@@ -76,11 +91,10 @@ class FeatureSelection:
         """With public functions (their coefficients) as further features, each with a part of the norm of its own."""
         found = []
         for function in functions:
-            plain = function.copy()
-            plain[0] = 0.0
+            plain = Direction(function, 1.0).coefficients
             square = float(plain @ gram @ plain)
             if square > _TINY:
-                found.append(plain * np.sqrt(_DIRECTION / square))
+                found.append(Direction(function, float(np.sqrt(_DIRECTION / square))))
         left = 1.0 - _DIRECTION * len(found)
         return replace(self, scale=self.scale * np.sqrt(left), directions=tuple(found))
 
@@ -94,7 +108,7 @@ class FeatureSelection:
         matrix = np.zeros((m, self.m))
         matrix[self.kept, np.arange(len(self.kept))] = self.scale
         for k, direction in enumerate(self.directions, len(self.kept)):
-            matrix[:, k] = direction
+            matrix[:, k] = direction.coefficients
         return matrix
 
     @property
@@ -113,9 +127,19 @@ class FeatureSelection:
             column = np.multiply(features[:, feature], scale, out=narrow[:, k])
             square += np.multiply(column, column, out=term)
         for k, direction in enumerate(self.directions, len(self.kept)):
-            narrow[:, k] = combine(features, direction)
+            narrow[:, k] = combine(features, direction.coefficients)
             square += np.multiply(narrow[:, k], narrow[:, k], out=term)
-        return narrow, np.minimum(1.0, self.norm_cap / np.maximum(square, 1e-300))
+        return narrow, self.weights(square)
+
+    def squares(self, m: int) -> Float:
+        """By what the squares of all ``m`` features are multiplied in the squared norm; public functions apart."""
+        found = np.zeros(m)
+        found[self.kept] = self.scale**2
+        return found
+
+    def weights(self, square: Float) -> Float:
+        """Each record's weight, given its squared norm."""
+        return np.minimum(1.0, self.norm_cap / np.maximum(square, 1e-300))
 
     def with_best_norm_cap(self, features: Float, noise: float, sampling: float) -> FeatureSelection:
         """With the cap that leaves the least error of the coefficients, judged on public stand-ins for the records.
