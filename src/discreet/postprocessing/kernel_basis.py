@@ -207,10 +207,6 @@ class CodedBasis:
         """Codes of each covariate."""
         return [coding.codes(x[:, j]) for j, coding in enumerate(self.codings)]
 
-    def features(self, x: Float, out: Float | None = None) -> Float:
-        """Weighted features; in ``out``, whose columns lie one after the other, if it is given."""
-        return self.from_codes(self.codes(x), len(x), out)
-
     def from_codes(
         self,
         codes: Sequence[IntArray],
@@ -220,9 +216,10 @@ class CodedBasis:
         scale: Float | None = None,
         factor: Float | None = None,
     ) -> Float:
-        """The same from codes; elementwise and in a fixed order.
+        """Weighted features; in ``out``, whose columns lie one after the other, if it is given.
 
         With ``kept``, those features alone, of sizes ``scale``; with ``factor``, times one number to each record.
+        Elementwise and in a fixed order.
         """
         which = range(self.m) if kept is None else kept.tolist()
         rows = np.empty((len(which), n)) if out is None else out.T
