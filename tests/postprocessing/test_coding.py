@@ -7,7 +7,7 @@ import pytest
 
 from discreet.data._arrays import Float
 from discreet.data.columns import Levels, Range
-from discreet.postprocessing.coding import Coding, code_numbers, coding, finer_edges, first_edges
+from discreet.postprocessing.coding import CellFinder, Coding, code_numbers, coding, finer_edges, first_edges
 
 RANGE = Range(0.0, 1.0)
 SD = 1e-3
@@ -77,4 +77,4 @@ def test_levels_keep_their_positions_and_no_level_is_without_mass() -> None:
 def test_cells_of_several_columns_at_once_are_those_of_each() -> None:
     x = np.array([[-1.0, 0.0], [0.2, 2.0], [1.0, 1.0]])
     edges = [first_edges(RANGE), first_edges(Levels(("a", "b", "c")))]
-    assert code_numbers(x, edges).tolist() == [[0, 0], [38, 2], [63, 1]]
+    assert code_numbers(x, [CellFinder(own) for own in edges]).tolist() == [[0, 0], [38, 2], [63, 1]]

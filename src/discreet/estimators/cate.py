@@ -23,13 +23,7 @@ from discreet.estimators._base import (
 from discreet.estimators._effect_allocation import AVERAGE, EFFECT, shares_of_parts
 from discreet.estimators.ate import ATE
 from discreet.estimators.measurements.calibration import Calibration, calibrate
-from discreet.estimators.measurements.covariates import (
-    Features,
-    Setting,
-    build_closer_basis,
-    closer_questions,
-    measure_gram,
-)
+from discreet.estimators.measurements.covariates import Setting
 from discreet.estimators.measurements.effect_models import Models
 from discreet.estimators.measurements.effect_release import anchored, constant_release, function_release
 from discreet.estimators.measurements.heterogeneity import (
@@ -47,6 +41,12 @@ from discreet.estimators.measurements.heterogeneity import (
 )
 from discreet.estimators.measurements.location import Location, locate, pilot_effect
 from discreet.estimators.measurements.nuisances import Propensity
+from discreet.estimators.measurements.polynomials import (
+    Features,
+    build_closer_basis,
+    closer_questions,
+    measure_gram,
+)
 from discreet.exceptions import InvalidBudget, InvalidInput
 from discreet.postprocessing.basis import Basis, Size
 from discreet.postprocessing.marginals import Column

@@ -8,7 +8,7 @@ Post-processing, but for `Coding.codes`, which is a function of one record at a 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import ndtri
@@ -21,6 +21,44 @@ Column = Range | Levels
 CELLS, FINER = 64, 64
 # Cells whose mass is not so many standard deviations clear of noise join a neighbour, and so do those below this mass.
 _CLEAR, _SMALLEST = 3.0, 1.0 / 128.0
+# Steps of a table that finds cells: 32 KB.
+_MOST_STEPS = 4_096
+# Edges closer together than this have no table: positions in it might not be whole numbers of 64 bits.
+_NARROW = 1e-6
+
+
+class CellFinder:
+    """Cell of each value between edges: as `numpy.searchsorted` with ``side="right"``, in a fraction of the time.
+
+    A table over equal steps says how many edges lie below a step; those within it are compared. Subtracting,
+    multiplying and rounding down are monotone, in floating point as well, so that the answer is exact.
+    """
+
+    def __init__(self, edges: Float) -> None:
+        self.edges = edges
+        self._low, self._scale, self._most = (float(edges[0]) if len(edges) else 0.0), 0.0, len(edges)
+        self._below: IntArray = np.zeros(1, dtype=np.int64)
+        width = float(edges[-1]) - self._low if len(edges) else 0.0
+        steps = 1 << max(len(edges) - 1, 1).bit_length() - 1
+        while width > _NARROW and self._most > 1 and steps < _MOST_STEPS:
+            steps *= 2
+            self._scale = steps / width
+            inside = np.bincount(self._steps(edges))
+            self._below, self._most = np.cumsum(inside) - inside, int(inside.max())
+        self._ends = np.append(edges, np.inf)
+
+    def __reduce__(self) -> tuple[type[CellFinder], tuple[Float]]:
+        return CellFinder, (self.edges,)
+
+    def _steps(self, x: Float) -> IntArray:
+        return ((x - self._low) * self._scale).astype(np.int64)
+
+    def __call__(self, x: Float) -> IntArray:
+        """Number of edges that each value reaches."""
+        found: IntArray = self._below.take(self._steps(x), mode="clip")
+        for _ in range(self._most):
+            found += x >= self._ends.take(found)
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,10 +81,11 @@ class Coding:
     value: Float
     mass: Float
     ordered: bool
+    codes: CellFinder = field(init=False, repr=False)
+    """Code of each value."""
 
-    def codes(self, x: Float) -> IntArray:
-        """Code of each value."""
-        return np.searchsorted(self.edges, x, side="right")
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "codes", CellFinder(self.edges))
 
     @property
     def count(self) -> int:
@@ -113,9 +152,9 @@ def coding(column: Column, edges: Float, fractions: Float, sd: float) -> Coding:
     return Coding(np.array(kept[:-1]), np.array(value_of), shares / shares.sum(), True)
 
 
-def code_numbers(x: Float, edges: Sequence[Float]) -> IntArray:
+def code_numbers(x: Float, cells: Sequence[CellFinder]) -> IntArray:
     """Cell of each record in each column."""
     numbers = np.empty(x.shape, dtype=np.int64, order="F")
-    for j, own in enumerate(edges):
-        numbers[:, j] = np.searchsorted(own, x[:, j], side="right")
+    for j, own in enumerate(cells):
+        numbers[:, j] = own(x[:, j])
     return numbers

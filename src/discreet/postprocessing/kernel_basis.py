@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -36,14 +37,15 @@ _INTERCEPT, _LEAST_WEIGHT = 1.5, 0.2
 # Covariates and functions whose product a feature is.
 Member = tuple[tuple[int, int], ...]
 _GROUPS = 5
+# Cells of a table over two codes at most.
+_MOST_CELLS = 65_536
 
 
-def _group(member: Member) -> int:
+def _group(size: int, *, plain: bool) -> int:
     """Features whose coefficients are of about one size: first functions of covariates, their others, products of two
-    first functions, other products of two, and products of three; 0 for the constant.
+    first functions (``plain``), other products of two, and products of three; 0 for the constant.
     """
-    plain = all(curve == 0 for _, curve in member)
-    return (0, 1 if plain else 2, 3 if plain else 4, 5)[len(member)]
+    return (0, 1 if plain else 2, 3 if plain else 4, 5)[size]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +81,14 @@ class Curves:
         sign = np.where((mass * coding.value) @ table < 0.0, -1.0, 1.0)
         # Curved functions matter more often than by such a kernel: products of them must have a chance.
         variance = 1.0 / np.arange(1.0, len(order) + 1.0) ** _DECAY if coding.ordered else values
-        return cls(table * sign, variance / variance.sum())
+        # Functions are looked up one by one: each lies together in memory.
+        return cls(np.asfortranarray(table * sign), variance / variance.sum())
+
+
+@lru_cache(maxsize=1024)
+def _curves(coding: Coding) -> Curves:
+    """Those of one coding, for all bases that are made of it."""
+    return Curves.of(coding)
 
 
 def _standard(values: Float, mass: Float) -> Float:
@@ -132,12 +141,15 @@ class CodedBasis:
         weight = np.maximum(weight, _LEAST_WEIGHT)
         weight[0] = _INTERCEPT
         set_(self, "weight", weight)
-        set_(self, "group", np.array([_group(member) for member in self.members]))
+        plain = [not any(curve for _, curve in member) for member in self.members]
+        set_(
+            self, "group", np.array([_group(len(own), plain=one) for own, one in zip(self.members, plain, strict=True)])
+        )
 
     @classmethod
     def build(cls, codings: Sequence[Coding], importance: Float, m: int) -> CodedBasis:
         """The features with the largest prior variances, ``m`` in all; every covariate's first one is among them."""
-        curves = tuple(Curves.of(each) for each in codings)
+        curves = tuple(map(_curves, codings))
         order = np.argsort(importance, kind="stable")[::-1]
         columns = [
             range(len(codings)),
@@ -146,7 +158,7 @@ class CodedBasis:
         ]
         # Values within one code are taken to be alike.
         coarse = [1.0 / coding.count**2 if coding.ordered else 0.0 for coding in codings]
-        found: list[tuple[Member, float]] = []
+        columns_of, which, variances, group = [], [], [], []
         left_out = np.zeros(_GROUPS + 1)
         for size, part in enumerate(_ORDERS, 1):
             chosen = list(combinations(columns[size - 1], size))
@@ -154,19 +166,26 @@ class CodedBasis:
             whole = sum(shares) or 1.0
             for each, share in zip(chosen, shares, strict=True):
                 lost = max(coarse[j] for j in each)
-                left_out[_group(tuple((j, 0) for j in each))] += part * share / whole * lost
+                left_out[_group(size, plain=True)] += part * share / whole * lost
                 own = part * share / whole * (1.0 - lost)
-                made = _products([curves[j] for j in each], own, m)
-                found += [(tuple(zip(each, which, strict=True)), variance) for which, variance in made]
-                left_out[_group(tuple((j, 1) for j in each))] += own - sum(variance for _, variance in made)
-        first = [each for each in found if _group(each[0]) == 1]
-        rest = sorted((each for each in found if _group(each[0]) > 1), key=lambda each: -each[1])
-        kept = first + rest[: max(0, m - 1 - len(first))]
-        for member, beyond in rest[max(0, m - 1 - len(first)) :]:
-            left_out[_group(member)] += beyond
+                numbers, variance = _products([curves[j] for j in each], own, m)
+                columns_of += [each] * len(variance)
+                which += numbers
+                variances.append(variance)
+                group += [_group(size, plain=not any(of)) for of in numbers]
+                left_out[_group(size, plain=False)] += own - float(variance.sum())
+        variance, groups = np.concatenate([*variances, np.empty(0)]), np.array(group, dtype=np.int64)
+        first, rest = np.flatnonzero(groups == 1), np.flatnonzero(groups > 1)
+        rest = rest[np.argsort(-variance[rest], kind="stable")]
+        more = max(0, m - 1 - len(first))
+        np.add.at(left_out, groups[rest[more:]], variance[rest[more:]])
+        kept = [
+            (tuple(zip(columns_of[k], which[k], strict=True)), float(variance[k]))
+            for k in np.concatenate([first, rest[:more]])
+        ]
         kept.sort(key=lambda each: (len(each[0]), each[0]))
-        members, variance = ((), *(member for member, _ in kept)), np.array([1.0, *(v for _, v in kept)])
-        return cls(tuple(codings), curves, members, variance, left_out)
+        members = ((), *(member for member, _ in kept))
+        return cls(tuple(codings), curves, members, np.array([1.0, *(own for _, own in kept)]), left_out)
 
     def singles(self, most: int) -> CodedBasis:
         """The first functions of single covariates alone."""
@@ -184,34 +203,44 @@ class CodedBasis:
         """Norm to which a record's features are held."""
         return float(np.sqrt(NORM_CAP * np.sum(self.weight**2)))
 
-    @property
-    def first(self) -> list[int]:
-        """Where each covariate's first function is; -1 where it has none."""
-        places = {member[0]: k for k, member in enumerate(self.members) if len(member) == 1}
-        return [places.get((j, 0), -1) for j in range(len(self.codings))]
-
     def codes(self, x: Float) -> list[IntArray]:
         """Codes of each covariate."""
         return [coding.codes(x[:, j]) for j, coding in enumerate(self.codings)]
 
-    def features(self, x: Float, out: Float | None = None) -> Float:
-        """Weighted features; in ``out``, whose columns lie one after the other, if it is given."""
-        return self.from_codes(self.codes(x), len(x), out)
+    def from_codes(
+        self,
+        codes: Sequence[IntArray],
+        n: int,
+        out: Float | None = None,
+        kept: IntArray | None = None,
+        scale: Float | None = None,
+        factor: Float | None = None,
+    ) -> Float:
+        """Weighted features; in ``out``, whose columns lie one after the other, if it is given.
 
-    def from_codes(self, codes: Sequence[IntArray], n: int, out: Float | None = None) -> Float:
-        """The same from codes; elementwise and in a fixed order."""
-        rows = np.empty((self.m, n)) if out is None else out.T
-        rows[0] = self.weight[0]
+        With ``kept``, those features alone, of sizes ``scale``; with ``factor``, times one number to each record.
+        Elementwise and in a fixed order.
+        """
+        which = range(self.m) if kept is None else kept.tolist()
+        rows = np.empty((len(which), n)) if out is None else out.T
         taken: dict[tuple[int, int], Float] = {}
-        for k, member in enumerate(self.members[1:], 1):
-            for factor in member:
-                if factor not in taken:
-                    j, curve = factor
-                    taken[factor] = self.curves[j].table[:, curve].take(codes[j])
-            row = rows[k]
-            np.multiply(taken[member[0]], self.weight[k], out=row)
-            for factor in member[1:]:
-                row *= taken[factor]
+        first: dict[tuple[int, int], Float] = {}
+        for row, k, size in zip(rows, which, self.weight if scale is None else scale, strict=True):
+            member = self.members[k]
+            for each in member:
+                if each not in taken:
+                    taken[each] = self.curves[each[0]].table[:, each[1]].take(codes[each[0]])
+            if not member:
+                row[:] = size if factor is None else size * factor
+                continue
+            lead = taken[member[0]]
+            if factor is not None:
+                if member[0] not in first:
+                    first[member[0]] = lead * factor
+                lead = first[member[0]]
+            np.multiply(lead, size, out=row)
+            for each in member[1:]:
+                row *= taken[each]
         return rows.T
 
     def held(self, features: Float) -> Float:
@@ -227,53 +256,63 @@ class CodedBasis:
         return ", ".join(f"{count} {word}" for count, word in zip(sizes, words, strict=True) if count) or "none"
 
 
-def _products(curves: Sequence[Curves], share: float, m: int) -> list[tuple[tuple[int, ...], float]]:
-    """Products of one function of each covariate, with their prior variances, the largest ``m`` of them."""
+def _products(curves: Sequence[Curves], share: float, m: int) -> tuple[list[tuple[int, ...]], Float]:
+    """Products of one function of each covariate and their prior variances, the largest ``m`` of them."""
     variance = np.array(share)
     for each in curves:
         variance = np.multiply.outer(variance, each.variance)
     flat = variance.ravel()
     order = np.argsort(flat, kind="stable")[::-1][:m]
-    return [(tuple(int(i) for i in np.unravel_index(k, variance.shape)), float(flat[k])) for k in order]
+    return list(zip(*(own.tolist() for own in np.unravel_index(order, variance.shape)), strict=True)), flat[order]
 
 
 class CodedTables:
-    """Features times coefficients, for several sets of these at once, by tables over codes.
+    """Features times coefficients, by tables over one or two codes; or their squares times these.
 
-    A row's values do not depend on its neighbours in memory: values are added in a fixed order. Only the basis and the
-    coefficients are sent to other processes.
+    A product of three is a function of one covariate times a table over the others. A row's values do not depend on its
+    neighbours in memory: values are added in a fixed order. Only what tables are made of is sent to other processes.
     """
 
-    def __init__(self, basis: CodedBasis, *coefficients: Float) -> None:
-        self.basis = basis
-        self.coefficients = coefficients
-        places: dict[tuple[int, ...], list[Float]] = {}
-        for k, member in enumerate(basis.members[1:], 1):
-            columns = tuple(j for j, _ in member)
-            if columns not in places:
-                shape = tuple(basis.codings[j].count for j in columns)
-                places[columns] = [np.zeros(shape) for _ in coefficients]
-            product = np.array(basis.weight[k])
-            for j, curve in member:
-                product = np.multiply.outer(product, basis.curves[j].table[:, curve])
-            for table, own in zip(places[columns], coefficients, strict=True):
-                table += own[k] * product
-        self._tables = [(columns, [table.ravel() for table in tables]) for columns, tables in places.items()]
+    def __init__(self, basis: CodedBasis, coefficients: Float, power: int = 1) -> None:
+        self.basis, self.coefficients, self.power = basis, coefficients, power
+        self._curves = [each.table**power for each in basis.curves]
+        size = coefficients * basis.weight**power
+        self._constant = float(size[0])
+        # A row of a table is as long as the most codes that any covariate has.
+        self._length = max((coding.count for coding in basis.codings), default=1)
+        # By the function that a table is multiplied by, and its covariates; tables of one covariate lie along a row.
+        tables: dict[Member, dict[tuple[int, ...], Float]] = {}
+        for k in 1 + np.flatnonzero(size[1:]):
+            member = basis.members[k]
+            small = basis.codings[member[-2:][0][0]].count * self._length <= _MOST_CELLS
+            ahead, inside = (member[:-2], member[-2:]) if small else (member[:-1], member[-1:])
+            table = np.multiply(size[k], self._curves[inside[-1][0]][:, inside[-1][1]])
+            if len(inside) > 1:
+                wide = np.zeros((basis.codings[inside[0][0]].count, self._length))
+                wide[:, : len(table)] = np.multiply.outer(self._curves[inside[0][0]][:, inside[0][1]], table)
+                table = wide.ravel()
+            own, columns = tables.setdefault(ahead, {}), tuple(j for j, _ in inside)
+            own[columns] = own[columns] + table if columns in own else table
+        self._tables = tables
 
-    def __reduce__(self) -> tuple[type[CodedTables], tuple[CodedBasis | Float, ...]]:
-        return CodedTables, (self.basis, *self.coefficients)
+    def __reduce__(self) -> tuple[type[CodedTables], tuple[CodedBasis, Float, int]]:
+        return CodedTables, (self.basis, self.coefficients, self.power)
 
-    def __call__(self, x: Float) -> list[Float]:
-        """The value of each function for every row of x."""
-        codes = self.basis.codes(x)
-        totals = [np.full(len(x), own[0] * self.basis.weight[0]) for own in self.coefficients]
-        for columns, tables in self._tables:
-            place = codes[columns[0]]
-            for j in columns[1:]:
-                place = place * self.basis.codings[j].count + codes[j]
-            for total, table in zip(totals, tables, strict=True):
-                total += table.take(place)
-        return totals
+    def __call__(self, x: Float) -> Float:
+        """The value for every row of x."""
+        return self.from_codes(self.basis.codes(x), len(x))
+
+    def from_codes(self, codes: Sequence[IntArray], n: int) -> Float:
+        """The same from codes."""
+        total, places = np.full(n, self._constant), [own * self._length for own in codes]
+        for ahead, tables in self._tables.items():
+            value = np.zeros(n)
+            for (j, *other), table in tables.items():
+                value += table.take(places[j] + codes[other[0]] if other else codes[j])
+            for j, curve in ahead:
+                value *= self._curves[j][:, curve].take(codes[j])
+            total += value
+        return total
 
 
 def combine(features: Float, coefficients: Float) -> Float:

@@ -13,6 +13,7 @@ from scipy.special import expit, logit, ndtr, ndtri
 from discreet.data._arrays import Float
 from discreet.data.columns import Levels
 from discreet.postprocessing.basis import Basis
+from discreet.postprocessing.coding import CellFinder
 from discreet.postprocessing.feature_selection import Moments
 from discreet.postprocessing.kernel_basis import CodedBasis
 from discreet.postprocessing.marginals import Column
@@ -43,27 +44,30 @@ class Reference:
         x = reference_points(basis.columns, basis.marginals, _correlation(basis, gram, sd), REFERENCE)
         features, weight = basis.within(x)
         weight = weight / len(x)
-        return cls(features, weight, (features * weight[:, None]).T @ features)
+        return cls(features, weight, weighted_gram(features, weight))
 
     @classmethod
     def of_codes(cls, basis: CodedBasis, correlation: Float) -> Reference:
         """Gaussian copula of codes."""
         even = _copula(correlation, REFERENCE)
         codes = [
-            np.clip(np.searchsorted(np.cumsum(coding.mass), even[:, j], side="right"), 0, coding.count - 1)
+            np.minimum(CellFinder(np.cumsum(coding.mass))(even[:, j]), coding.count - 1)
             for j, coding in enumerate(basis.codings)
         ]
         features = basis.from_codes(codes, REFERENCE)
         weight = basis.held(features) / REFERENCE
-        return cls(features, weight, (features * weight[:, None]).T @ features)
+        return cls(features, weight, weighted_gram(features, weight))
 
     def response(self, theta: Float, centre: float) -> tuple[Float, Float]:
         """Mean of weight * features * (expit - centre) and its derivative; logits count from that of the centre."""
         e = expit(logit(centre) + self.features @ theta)
-        return (
-            (self.weight * (e - centre)) @ self.features,
-            (self.features * (self.weight * e * (1.0 - e))[:, None]).T @ self.features,
-        )
+        return (self.weight * (e - centre)) @ self.features, weighted_gram(self.features, self.weight * e * (1.0 - e))
+
+
+def weighted_gram(features: Float, weight: Float) -> Float:
+    """Second moments of points with weights; of one matrix by itself, which takes half the time."""
+    root = features * np.sqrt(weight)[:, None]
+    return np.asarray(root.T @ root)
 
 
 def _correlation(basis: Basis, gram: Float, sd: float) -> Float:
@@ -180,7 +184,7 @@ def treatment_moments(
         expected, slope = reference.response(theta, treated)
         return expected + apart @ theta, slope + apart
 
-    square = (reference.weight**2 * len(reference.weight))[:, None]
-    sampling = treated * (1.0 - treated) / n * (reference.features * square).T @ reference.features
+    square = weighted_gram(reference.features, reference.weight**2 * len(reference.weight))
+    sampling = treated * (1.0 - treated) / n * square
     noise = sd**2 * np.eye(len(value)) + sampling + _REFERENCE_ERROR**2 * reference.gram
     return Moments(value, response, noise, _LOGIT_VARIANCE, _LOGIT_CAP)

@@ -219,11 +219,6 @@ class Tails:
         return Clip(float(low[i]), float(high[j]), float(bias[i, j]), float(lost_low[i] + lost_high[j]))
 
 
-def _largest_smaller(low: float, high: float) -> float:
-    """Largest probability of the less likely arm, for propensities from ``low`` to ``high``."""
-    return min(0.5, max(min(high, 1.0 - high), min(low, 1.0 - low))) if not low <= 0.5 <= high else 0.5
-
-
 def _fitted(fractions: Float, sd: float, ceiling: float) -> tuple[MagnitudeHistogram, Float]:
     """Denoised magnitudes, and the part of each bin above zero."""
     below, above = np.split(fractions, 2)

@@ -5,177 +5,196 @@ Each turns a share of the budget into public numbers. Diameters: docs/proofs/ate
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from discreet.data._arrays import Float
-from discreet.data.columns import Range, ScratchBuffer
+from discreet.data._arrays import Float, IntArray
+from discreet.data.columns import ScratchBuffer
 from discreet.data.records import CHUNK_ROWS, Chunk
 from discreet.estimators._allocation import WINDOWS
-from discreet.estimators.measurements.location import Location, RowMap
-from discreet.postprocessing.basis import Basis, Size
-from discreet.postprocessing.coding import Coding, code_numbers, coding, finer_edges, first_edges
+from discreet.estimators.measurements.location import Location
+from discreet.postprocessing.basis import Basis
+from discreet.postprocessing.coding import CellFinder, Coding, code_numbers, coding, finer_edges, first_edges
 from discreet.postprocessing.feature_selection import FeatureSelection
-from discreet.postprocessing.kernel_basis import NORM_CAP, CodedBasis, combine
-from discreet.postprocessing.marginals import (
-    Column,
-    cell_numbers,
-    cells,
-    clean_marginals,
-    clean_windows,
-    find_windows,
-    into_windows,
-)
-from discreet.postprocessing.reference_population import Reference, SteadyGram, latent_correlation
+from discreet.postprocessing.kernel_basis import NORM_CAP, CodedBasis, CodedTables
+from discreet.postprocessing.marginals import Column
+from discreet.postprocessing.reference_population import Reference, SteadyGram, latent_correlation, weighted_gram
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import Ball, Cells, Gram
 
-# Features of up to this many numbers (128 MB) are kept from pass to pass.
+# What is kept from pass to pass has up to this many numbers (128 MB).
 _KEPT_NUMBERS = 16_000_000
+# Functions whose values are kept of each chunk: both models, and one of them as it was.
+_KEPT_FUNCTIONS = 3
 BasisT = TypeVar("BasisT", Basis, CodedBasis)
+KeptT = TypeVar("KeptT")
+KeyT = TypeVar("KeyT", bound=Hashable)
 # Functions of each covariate that screening looks at.
 _SCREENED = 2
 
 
-def marginal_questions(columns: tuple[Column, ...], share: float) -> tuple[Query, ...]:
-    """What `build_basis` asks: it depends on no release, and can be prepared in the first pass."""
-    return (_marginals("marginals", share, columns, lambda c: c.x),) if columns else ()
+class ChunkCache(Generic[KeptT]):
+    """What was made of chunks: of all of them, or of long tables, and where passes make their own, of one at a time.
+
+    ``n`` is the number of records, ``numbers`` how many are kept for each. A chunk is held with what was made of it, so
+    that no other can be taken for it.
+    """
+
+    def __init__(self, n: float, numbers: int) -> None:
+        self._kept: list[tuple[Chunk, KeptT]] = []
+        self._place = 0
+        # More chunks than the records make are those of another pass: then no chunk is seen twice.
+        rows = _KEPT_NUMBERS / numbers
+        self._most = min(rows, 1.5 * n + 2.0 * CHUNK_ROWS) / CHUNK_ROWS if n <= rows else 0.0
+
+    def __call__(self, chunk: Chunk, make: Callable[[bool], KeptT]) -> KeptT:
+        """What was made of this chunk, or is now: ``make`` is told whether it will stay."""
+        # A pass asks for one chunk several times, and then for the next one: the search rarely goes further.
+        for place in chain(range(self._place, len(self._kept)), range(self._place)):
+            if self._kept[place][0] is chunk:
+                self._place = place
+                return self._kept[place][1]
+        stays = len(self._kept) < self._most
+        if not stays:
+            self._most = 0.0
+            self._kept.clear()
+        self._place = len(self._kept)
+        self._kept.append((chunk, make(stays)))
+        return self._kept[-1][1]
 
 
-def build_basis(gate: Gate, questions: tuple[Query, ...], size: Size) -> Basis:
-    """Marginals of all covariates in one release, and the basis orthonormal to them."""
-    columns = gate.bounds.columns
-    if not columns:
-        return Basis((), (), size)
-    return Basis(columns, clean_marginals(columns, *_fractions(gate, columns, *questions)), size)
+class FeatureMap(ABC, Generic[BasisT]):
+    """Weighted features of a chunk. Only the basis and ``n``, the number of records, are sent to other processes.
 
-
-def closer_questions(columns: tuple[Column, ...], share: float) -> tuple[Query, ...]:
-    """What `build_closer_basis` asks first."""
-    if not _ranges(columns):
-        return marginal_questions(columns, share)
-    return marginal_questions(columns, WINDOWS["marginals"] * share)
-
-
-def build_closer_basis(gate: Gate, questions: tuple[Query, ...], share: float, size: Size) -> Basis:
-    """The same in two releases: ranges that were declared far too wide are narrowed to where the records are first."""
-    columns = gate.bounds.columns
-    ranges = _ranges(columns)
-    if not ranges:
-        return build_basis(gate, questions, size)
-    first = _fractions(gate, columns, *questions)
-    windows = find_windows(columns, *first)
-    some = tuple(columns[j] for j in ranges)
-
-    def inside(c: Chunk) -> Float:
-        return into_windows(c.x, windows)[:, ranges].copy(order="F")
-
-    name = "marginals within windows"
-    again = _fractions(gate, some, _marginals(name, WINDOWS[name] * share, some, inside))
-    marginals, closer = list(clean_marginals(columns, *first)), list(windows)
-    for j, window, marginal in zip(ranges, *clean_windows([windows[j] for j in ranges], *again), strict=True):
-        closer[j], marginals[j] = window, marginal
-    return Basis(columns, tuple(marginals), size, tuple(closer))
-
-
-def _ranges(columns: tuple[Column, ...]) -> list[int]:
-    return [j for j, column in enumerate(columns) if isinstance(column, Range)]
-
-
-def _marginals(name: str, share: float, columns: tuple[Column, ...], rows: RowMap) -> Query:
-    return Query(name, share, Cells(tuple(map(cells, columns))), lambda c: cell_numbers(rows(c), columns))
-
-
-def _fractions(gate: Gate, columns: tuple[Column, ...], question: Query) -> tuple[list[Float], float]:
-    """Noisy share of the records in each cell of each column, and its noise."""
-    (counts,) = gate.ask(question)
-    sizes = [cells(column) for column in columns]
-    return np.split(counts.value / gate.n, np.cumsum(sizes)[:-1]), float(counts.sd) / gate.n
-
-
-class _Features(Generic[BasisT]):
-    """Weighted features of a chunk, kept for the queries of a pass and, where memory allows, for later passes.
-
-    ``n`` is the number of records. Of long tables, and where every pass makes its own chunks, one chunk at a time is
-    kept, always in the same memory. A chunk is held while its features are, so that no other can be taken for it;
-    coefficients are recognised by their values. What a map makes of features has a ``scratch`` buffer of its own, since
-    it is added up before the next map is asked. Only the basis is sent to other processes.
+    What a map makes of features has a ``scratch`` buffer of its own, since it is added up before the next map is asked.
     """
 
     def __init__(self, basis: BasisT, n: float) -> None:
         self.basis: BasisT = basis
         self.n = n
-        self._kept: list[_Kept] = []
-        self._place = 0
         self.scratch = ScratchBuffer()
         self._own = ScratchBuffer()
-        # More chunks than the records make are those of another pass: then no chunk is seen twice.
-        rows = _KEPT_NUMBERS / basis.m
-        self._most = min(rows, 1.5 * n + 2.0 * CHUNK_ROWS) / CHUNK_ROWS if n <= rows else 0.0
 
-    def __reduce__(self) -> tuple[type[_Features[BasisT]], tuple[BasisT, float]]:
+    def __reduce__(self) -> tuple[type[FeatureMap[BasisT]], tuple[BasisT, float]]:
         return type(self), (self.basis, self.n)
+
+    @abstractmethod
+    def __call__(self, chunk: Chunk) -> Float:
+        """Weighted features; they are not to be changed, and last until the next chunk."""
+
+    @abstractmethod
+    def weights(self, chunk: Chunk) -> Float:
+        """Each record's weight, for its features to stay within the radius."""
+
+    @abstractmethod
+    def combine(self, chunk: Chunk, coefficients: Float) -> Float:
+        """Features times coefficients."""
+
+    @abstractmethod
+    def selected(self, chunk: Chunk, selection: FeatureSelection, factor: Float) -> Float:
+        """Selected features, weighted to stay within their norm, times one number to each record; in ``scratch``."""
+
+    def times(self, chunk: Chunk, factor: Float) -> Float:
+        """Features times one number to each record, in ``scratch``."""
+        return np.multiply(self(chunk), factor[:, None], out=self.scratch(len(factor), self.basis.m))
+
+
+class CodedFeatures(FeatureMap[CodedBasis]):
+    """Features of codes. Codes are kept, and the last few functions' values; features of one chunk at a time.
+
+    Functions and norms are looked up in tables over codes: most maps need no more features than they sum.
+    """
+
+    def __init__(self, basis: CodedBasis, n: float) -> None:
+        super().__init__(basis, n)
+        # As many records as are kept in memory, encoded, from pass to pass.
+        self._cache: ChunkCache[_Coded] = ChunkCache(n, 2 * (len(basis.codings) + 3))
+        self._tables: dict[tuple[bytes, int], CodedTables] = {}
+        self._wide: tuple[_Coded, Float] | None = None
 
     def __call__(self, chunk: Chunk) -> Float:
         """Weighted features; they are not to be changed, and last until the next chunk."""
-        return self._of(chunk).features
+        coded = self._of(chunk)
+        if self._wide is None or self._wide[0] is not coded:
+            out = self._own(len(chunk.t), self.basis.m)
+            self._wide = coded, self.basis.from_codes(coded.codes, len(chunk.t), out)
+        return self._wide[1]
 
     def weights(self, chunk: Chunk) -> Float:
         """Each record's weight, for its features to stay within the radius."""
-        kept = self._of(chunk)
-        if kept.weights is None:
-            kept.weights = self.basis.held(kept.features)
-        return kept.weights
-
-    def times(self, chunk: Chunk, factor: Float) -> Float:
-        """Features times one number to each record, in the scratch buffer for what is made of features."""
-        return np.multiply(self(chunk), factor[:, None], out=self.scratch(len(factor), self.basis.m))
-
-    def selected(self, chunk: Chunk, selection: FeatureSelection) -> tuple[Float, Float]:
-        """Selected features, in the same buffer, and each record's weight."""
-        return selection(self(chunk), self.scratch(len(chunk.t), selection.m))
+        return np.minimum(1.0, self.basis.radius**2 / self._value(chunk, np.ones(self.basis.m), 2))
 
     def combine(self, chunk: Chunk, coefficients: Float) -> Float:
         """Features times coefficients."""
-        kept, key = self._of(chunk), coefficients.tobytes()
-        if key not in kept.sums:
-            kept.sums[key] = combine(kept.features, coefficients)
-        return kept.sums[key]
+        return self._value(chunk, coefficients, 1)
 
-    def _of(self, chunk: Chunk) -> _Kept:
-        # A pass asks for one chunk several times, and then for the next one: the search rarely goes further.
-        for place in chain(range(self._place, len(self._kept)), range(self._place)):
-            if self._kept[place].chunk is chunk:
-                self._place = place
-                return self._kept[place]
-        out = None
-        if len(self._kept) >= self._most:
-            self._most = 0.0
-            self._kept.clear()
-            out = self._own(len(chunk.t), self.basis.m)
-        self._place = len(self._kept)
-        self._kept.append(_Kept(chunk, self.basis.features(chunk.x, out)))
-        return self._kept[-1]
+    def selected(self, chunk: Chunk, selection: FeatureSelection, factor: Float) -> Float:
+        """Selected features, weighted to stay within their norm, times one number to each record; in ``scratch``."""
+        square = self._value(chunk, selection.squares(self.basis.m), 2)
+        ahead = []
+        for direction in selection.directions:
+            plain = self.combine(chunk, direction.function) - direction.function[0] * self.basis.weight[0]
+            ahead.append(plain * direction.scale)
+            square = square + ahead[-1] * ahead[-1]
+        weighted = factor * selection.weights(square)
+        rows = self.scratch(len(chunk.t), selection.m)
+        few, scale = len(selection.kept), selection.scale * self.basis.weight[selection.kept]
+        self.basis.from_codes(self._of(chunk).codes, len(chunk.t), rows[:, :few], selection.kept, scale, weighted)
+        for k, value in enumerate(ahead, few):
+            np.multiply(value, weighted, out=rows[:, k])
+        return rows
+
+    def _value(self, chunk: Chunk, coefficients: Float, power: int) -> Float:
+        coded, key = self._of(chunk), (coefficients.tobytes(), power)
+
+        def value() -> Float:
+            tables = _recent(self._tables, key, lambda: CodedTables(self.basis, coefficients, power))
+            return tables.from_codes(coded.codes, len(chunk.t))
+
+        return _recent(coded.values, key, value)
+
+    def _of(self, chunk: Chunk) -> _Coded:
+        return self._cache(chunk, lambda _: _Coded(self.basis, chunk.x))
 
 
-@dataclass(slots=True, eq=False)
-class _Kept:
-    chunk: Chunk
-    features: Float
-    weights: Float | None = None
-    sums: dict[bytes, Float] = field(default_factory=dict)
+class _Coded:
+    """Codes of one chunk as small integers, and the values of functions of them."""
+
+    def __init__(self, basis: CodedBasis, x: Float) -> None:
+        self._small: list[npt.NDArray[Any]] = [
+            codes.astype(np.min_scalar_type(coding.count))
+            for codes, coding in zip(basis.codes(x), basis.codings, strict=True)
+        ]
+        self.values: dict[tuple[bytes, int], Float] = {}
+
+    @property
+    def codes(self) -> list[IntArray]:
+        """Codes of each covariate."""
+        return [codes.astype(np.int64) for codes in self._small]
+
+
+def _recent(kept: dict[KeyT, KeptT], key: KeyT, make: Callable[[], KeptT]) -> KeptT:
+    """What belongs to a key, made where it is missing; the few that were used last are kept."""
+    found = kept.pop(key) if key in kept else make()
+    kept[key] = found
+    if len(kept) > _KEPT_FUNCTIONS:
+        del kept[next(iter(kept))]
+    return found
 
 
 @dataclass(frozen=True, eq=False)
 class _Setting(Generic[BasisT]):
     """What all later rounds share: the features and what is known of their distribution."""
 
-    features: _Features[BasisT]
+    features: FeatureMap[BasisT]
     reference: Reference
     gram: SteadyGram
 
@@ -193,14 +212,16 @@ class _Setting(Generic[BasisT]):
 
         Where the records' second moments are known to differ from the reference's, it is moved.
         """
-        psi, weight = selection(self.reference.features)
-        slope = (psi * (weight * varies)[:, None]).T @ self.reference.features / len(psi)
-        return slope + float(np.mean(varies)) * selection.linear(self.basis.m).T @ self.gram.apart
+        return self._slope(selection, varies, *selection(self.reference.features))
 
-    def square(self, selection: FeatureSelection, varies: Float) -> Float:
-        """Second moments of selected and weighted features."""
-        psi, weight = selection(self.reference.features)
-        return np.asarray((psi * (weight**2 * varies)[:, None]).T @ psi / len(psi))
+    def slope_and_square(self, selection: FeatureSelection, varies: Float) -> tuple[Float, Float]:
+        """The same, and second moments of selected and weighted features."""
+        psi, weight = on_reference = selection(self.reference.features)
+        return self._slope(selection, varies, *on_reference), weighted_gram(psi, weight**2 * varies) / len(psi)
+
+    def _slope(self, selection: FeatureSelection, varies: Float, psi: Float, weight: Float) -> Float:
+        slope = (psi * (weight * varies)[:, None]).T @ self.reference.features / len(psi)
+        return np.asarray(slope + float(np.mean(varies)) * selection.linear(self.basis.m).T @ self.gram.apart)
 
     @cached_property
     def second(self) -> Float:
@@ -209,26 +230,30 @@ class _Setting(Generic[BasisT]):
 
 
 # Of polynomials and contrasts, and of codes.
-Features: TypeAlias = _Features[Basis]
-CodedFeatures: TypeAlias = _Features[CodedBasis]
 Setting: TypeAlias = _Setting[Basis]
 CodedSetting: TypeAlias = _Setting[CodedBasis]
 AnySetting: TypeAlias = _Setting[Any]
 
 
-def measure_gram(gate: Gate, share: float, features: Features, *beside: Query) -> Setting:
-    """Second moments of the features; the same pass prepares what is asked ``beside`` it later."""
-    basis = features.basis
+def measure_coded_gram(
+    gate: Gate, share: float, features: CodedFeatures, correlation: Float, *beside: Query
+) -> CodedSetting:
+    """Second moments of the features, and a public sample whose correlations are known beside them."""
+    released, sd = second_moments(gate, share, features, *beside)
+    reference = Reference.of_codes(features.basis, correlation)
+    return CodedSetting(features, reference, SteadyGram.of(released, sd, reference, features.basis))
+
+
+def second_moments(gate: Gate, share: float, features: FeatureMap[Any], *beside: Query) -> tuple[Float, float]:
+    """As they are released, and their noise; the same pass prepares what is asked ``beside`` them later."""
 
     def rows(c: Chunk) -> Float:
         return features.times(c, np.sqrt(features.weights(c)))
 
-    question = Query("second moments", share, Gram(basis.radius, basis.m), rows)
+    question = Query("second moments", share, Gram(features.basis.radius, features.basis.m), rows)
     gate.prepare(question, *beside)
     (gram,) = gate.ask(question)
-    released, sd = gram.value / gate.n, float(gram.sd) / gate.n
-    reference = Reference.draw(basis, released, sd)
-    return Setting(features, reference, SteadyGram.of(released, sd, reference, basis))
+    return gram.value / gate.n, float(gram.sd) / gate.n
 
 
 def coding_questions(columns: tuple[Column, ...], share: float) -> tuple[Query, ...]:
@@ -248,7 +273,8 @@ def measure_codings(gate: Gate, questions: tuple[Query, ...], share: float) -> t
 
 def _histograms(name: str, share: float, edges: list[Float]) -> Query:
     sizes = tuple(len(own) + 1 for own in edges)
-    return Query(name, WINDOWS[name] * share, Cells(sizes), lambda c: code_numbers(c.x, edges))
+    finders = [CellFinder(own) for own in edges]
+    return Query(name, WINDOWS[name] * share, Cells(sizes), lambda c: code_numbers(c.x, finders))
 
 
 def _shares(gate: Gate, edges: list[Float], question: Query) -> tuple[list[Float], float]:
@@ -297,31 +323,15 @@ def measure_correlation(gate: Gate, share: float, codings: tuple[Coding, ...]) -
         return np.eye(p)
     basis = CodedBasis.build(codings, np.full(p, 1.0 / p), p + 1).singles(1)
     radius = float(np.sqrt(NORM_CAP * max(p, 2)))
-    first = np.array(basis.first)
-    shown = np.flatnonzero(first >= 0)
 
     def rows(c: Chunk) -> Float:
-        own = np.zeros((len(c.t), p))
-        own[:, shown] = basis.features(c.x)[:, first[shown]] / basis.weight[first[shown]]
-        square = np.sum(own**2, axis=1)
-        return np.asarray(own * np.minimum(1.0, radius / np.sqrt(np.maximum(square, 1e-12)))[:, None])
+        own, square = np.zeros((len(c.t), p), order="F"), np.zeros(len(c.t))
+        for j, (codes, curves) in enumerate(zip(basis.codes(c.x), basis.curves, strict=True)):
+            if len(curves.variance):
+                own[:, j] = curves.table[:, 0].take(codes)
+                square += own[:, j] * own[:, j]
+        own *= np.minimum(1.0, radius / np.sqrt(np.maximum(square, 1e-12)))[:, None]
+        return own
 
     (gram,) = gate.ask(Query("correlations", share, Gram(radius, p), rows))
     return latent_correlation(basis, gram.value / gate.n, float(gram.sd) / gate.n)
-
-
-def measure_coded_gram(
-    gate: Gate, share: float, features: CodedFeatures, correlation: Float, *beside: Query
-) -> CodedSetting:
-    """Second moments of the features; the same pass prepares what is asked ``beside`` it later."""
-    basis = features.basis
-
-    def rows(c: Chunk) -> Float:
-        return features.times(c, np.sqrt(features.weights(c)))
-
-    question = Query("second moments", share, Gram(basis.radius, basis.m), rows)
-    gate.prepare(question, *beside)
-    (gram,) = gate.ask(question)
-    released, sd = gram.value / gate.n, float(gram.sd) / gate.n
-    reference = Reference.of_codes(basis, correlation)
-    return CodedSetting(features, reference, SteadyGram.of(released, sd, reference, basis))

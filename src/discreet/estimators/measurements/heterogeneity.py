@@ -29,6 +29,7 @@ from discreet.postprocessing.feature_selection import FeatureSelection, allot
 from discreet.postprocessing.group_shrinkage import Information
 from discreet.postprocessing.kernel_basis import NORM_CAP
 from discreet.postprocessing.magnitude import MagnitudeHistogram
+from discreet.postprocessing.reference_population import weighted_gram
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import Ball
@@ -132,9 +133,7 @@ def treatment_question(gate: Gate, share: float, setting: Setting, location: Loc
     selection = _select(setting, prior_variance(single_groups(setting.basis), 0.25, 4.0), noise, sampling)
 
     def rows(c: Chunk) -> Float:
-        psi, weight = setting.features.selected(c, selection)
-        psi *= (((c.t if c.e is None else c.e) - p) * weight)[:, None]
-        return psi
+        return setting.features.selected(c, selection, (c.t if c.e is None else c.e) - p)
 
     return TreatmentQuestion(
         selection, Query("treatment moments", share, Ball(reach * selection.radius, selection.m), rows)
@@ -203,9 +202,7 @@ def refine_propensity(gate: Gate, share: float, model: Propensity, information: 
     selection = _select(setting, np.diag(model.covariance), noise, sampling)
 
     def rows(c: Chunk) -> Float:
-        psi, weight = setting.features.selected(c, selection)
-        psi *= ((c.t - model(c)) * weight)[:, None]
-        return psi
+        return setting.features.selected(c, selection, c.t - model(c))
 
     (moments,) = gate.ask(
         Query("propensity refinement", share, Ball(model.reach * selection.radius, selection.m), rows)
@@ -266,9 +263,7 @@ def outcome_round(gate: Gate, number: int, share: float, magnitude_share: float,
     selection = _select(setting, models.variance(effect=False), _unit(gate, share) * clip / seen, sqrt(1.0 / precision))
 
     def rows(c: Chunk) -> Float:
-        psi, weight = setting.features.selected(c, selection)
-        psi *= (np.clip(models.residual(c), -clip, clip) * weight)[:, None]
-        return psi
+        return setting.features.selected(c, selection, np.clip(models.residual(c), -clip, clip))
 
     (moments,) = gate.ask(Query(f"outcome moments {number}", share, Ball(clip * selection.radius, selection.m), rows))
     everywhere = _everywhere(setting)
@@ -314,13 +309,11 @@ def effect_round(
     selection = _select(setting, variance, noise, sampling)
 
     def rows(c: Chunk) -> Float:
-        psi, weight = setting.features.selected(c, selection)
         e = models.propensity(c)
         w = _weight(e, correction)
         most = clip / _reach(e, w)
         product = w * (c.t - e) * np.clip(models.residual(c), -most, most)
-        psi *= (np.clip(product, -clip, clip) * weight)[:, None]
-        return psi
+        return setting.features.selected(c, selection, np.clip(product, -clip, clip))
 
     (moments,) = gate.ask(Query(f"effect moments {number}", share, Ball(clip * selection.radius, selection.m), rows))
     slope = setting.slope(selection, varies)
@@ -389,8 +382,7 @@ def _sampled(setting: Setting, selection: FeatureSelection, precision: float, va
 
 def _second(setting: Setting, varies: Float) -> Float:
     """Second moments of all features on the reference, its points weighted."""
-    features = setting.reference.features
-    return np.asarray((features * varies[:, None]).T @ features / len(features))
+    return weighted_gram(setting.reference.features, varies) / len(varies)
 
 
 def _everywhere(setting: Setting) -> Float:

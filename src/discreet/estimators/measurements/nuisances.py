@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +26,7 @@ from discreet.postprocessing.feature_selection import (
     beside_constant_effect,
     shrink,
 )
-from discreet.postprocessing.kernel_basis import NORM_CAP, CodedTables
+from discreet.postprocessing.kernel_basis import NORM_CAP
 from discreet.postprocessing.magnitude import Factors, arm_factors
 from discreet.postprocessing.reference_population import treatment_moments
 from discreet.privacy.gate import Gate
@@ -124,28 +123,12 @@ class Outcome:
     prior_variances: tuple[Float, Float]
     left_out: float = 0.0
 
-    def prognosis(self, c: Chunk, e: Float) -> Float:
-        """Prognosis of each record."""
+    def answers(self, c: Chunk) -> Answers:
+        """What both models say of each record."""
+        e = self.propensity(c)
         explained = self.propensity.setting.features.combine(c, self.coefficients)
-        return self.centre + explained + (1.0 - self.treated - e) * self.effect
-
-    def residual(self, c: Chunk, e: Float) -> Float:
-        """What prognosis and effect leave unexplained, in either arm."""
-        return c.y - self.prognosis(c, e) - (c.t - 1.0 + e) * self.effect
-
-    @cached_property
-    def answers(self) -> Callable[[Chunk], Answers]:
-        """What both models say of each record, looked up: for rounds that need no features beside it."""
-        model = self.propensity
-        tables = CodedTables(model.setting.basis, model.theta, self.coefficients)
-
-        def look_up(c: Chunk) -> Answers:
-            logit_part, explained = tables(c.x)
-            e = model.trimmed(logit_part) if c.e is None else c.e
-            prognosis = self.centre + explained + (1.0 - self.treated - e) * self.effect
-            return Answers(e, prognosis, np.full(len(e), self.effect))
-
-        return look_up
+        prognosis = self.centre + explained + (1.0 - self.treated - e) * self.effect
+        return Answers(e, prognosis, np.full(len(e), self.effect))
 
 
 class NuisanceQuestions(NamedTuple):
@@ -240,13 +223,11 @@ def refine_propensity(gate: Gate, name: str, share: float, outcome: Outcome) -> 
     selection = selection.beside(setting.second, outcome.coefficients, model.theta)
 
     def rows(c: Chunk) -> Float:
-        psi, weight = setting.features.selected(c, selection)
-        psi *= ((c.t - model(c)) * weight)[:, None]
-        return psi
+        return setting.features.selected(c, selection, c.t - model(c))
 
     (moments,) = gate.ask(Query(name, share, Ball(selection.radius * model.reach, selection.m), rows))
-    slope = setting.slope(selection, varies)
-    noise = (float(moments.sd) / n) ** 2 * np.eye(selection.m) + setting.square(selection, varies) / n
+    slope, square = setting.slope_and_square(selection, varies)
+    noise = (float(moments.sd) / n) ** 2 * np.eye(selection.m) + square / n
     misfit = _misfit(
         outcome.prior_variances[0], setting.second, (model.theta, _SCALE_MISFIT), (outcome.coefficients, None)
     )
@@ -256,10 +237,10 @@ def refine_propensity(gate: Gate, name: str, share: float, outcome: Outcome) -> 
 
 def refine_effect(gate: Gate, share: float, scale: float, outcome: Outcome) -> tuple[Outcome, float]:
     """Move the constant effect by the orthogonal moment (t - e) residual; returns the noise that it then has, too."""
-    model, clip, look_up = outcome.propensity, scale, outcome.answers
+    model, clip = outcome.propensity, scale
 
     def rows(c: Chunk) -> Float:
-        answers = look_up(c)
+        answers = outcome.answers(c)
         return (c.t - answers.e) * answers.residual(c)
 
     (moment,) = gate.ask(Query("effect moment", share, Interval(-clip, clip), rows))
@@ -296,17 +277,11 @@ def correct_outcome(
     model, setting, n = outcome.propensity, outcome.propensity.setting, gate.n
 
     def residual(c: Chunk) -> Float:
-        e = model(c)
-        return balancing_weight(c.t, e, _MOST_WEIGHT) * outcome.residual(c, e)
-
-    look_up = outcome.answers
-
-    def tabled_residual(c: Chunk) -> Float:
-        answers = look_up(c)
+        answers = outcome.answers(c)
         return balancing_weight(c.t, answers.e, _MOST_WEIGHT) * answers.residual(c)
 
     factors = model.factors(lambda t, e: balancing_weight(t, e, _MOST_WEIGHT))
-    magnitude = measure_magnitude(gate, f"residual magnitude {number}", magnitude_share, tabled_residual, 4.0, factors)
+    magnitude = measure_magnitude(gate, f"residual magnitude {number}", magnitude_share, residual, 4.0, factors)
     unit = gate.noise_sd(Ball(NORM_CAP**0.5, 1), share) / n
     clip, _ = magnitude.clip(unit)
     e = model.on_reference
@@ -319,20 +294,17 @@ def correct_outcome(
     clip, _ = magnitude.clip(unit * np.sqrt(selection.m))
 
     def rows(c: Chunk) -> Float:
-        psi, weight = setting.features.selected(c, selection)
-        psi *= (np.clip(residual(c), -clip, clip) * weight)[:, None]
-        return psi
+        return setting.features.selected(c, selection, np.clip(residual(c), -clip, clip))
 
     (moments,) = gate.ask(Query(f"residual moments {number}", share, Ball(clip * selection.radius, selection.m), rows))
     seen = max(magnitude.below(clip), 0.7)
     everywhere = np.ones(len(e))
-    sampling = setting.square(selection, everywhere) * magnitude.scale**2 / n
-    noise = (float(moments.sd) / n / seen) ** 2 * np.eye(selection.m) + sampling
+    slope, square = setting.slope_and_square(selection, everywhere)
+    noise = (float(moments.sd) / n / seen) ** 2 * np.eye(selection.m) + square * magnitude.scale**2 / n
     misfit = _misfit(
         outcome.prior_variances[1], setting.second, (outcome.coefficients, _SCALE_MISFIT), (model.theta, None)
     )
     before = Belief(outcome.coefficients, outcome.covariance + misfit)
-    slope = setting.slope(selection, everywhere)
     belief = before.update(moments.value / n / seen, slope, noise, setting.second, 2.0 * magnitude.scale)
     better = replace(outcome, coefficients=belief.mean, covariance=belief.covariance)
     return better, _remainder(better, float(np.sum((belief.mean - before.mean) ** 2)))

@@ -160,8 +160,8 @@ class PrivateModels:
         nobody = np.zeros(len(x))
         known = None if self.known is None else np.full(len(x), self.known)
         chunk = Chunk(y=nobody, t=nobody, x=x, e=known)
-        pi = self.outcome.propensity(chunk)
-        return pi, self.outcome.prognosis(chunk, pi), self.outcome.effect
+        answers = self.outcome.answers(chunk)
+        return answers.e, answers.prognosis, self.outcome.effect
 
 
 def train(
