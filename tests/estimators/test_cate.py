@@ -102,8 +102,8 @@ def test_known_designs_and_add_remove(given):
     if given.get("propensity") != 0.5:
         assert rmse(cate.effect(X), tau) < 0.6 * np.std(tau)
     names = {event.name for event in cate.guarantee_.events}
-    assert ("treatment moments" in names) == (given.get("propensity") != 0.5)
-    assert ("propensity refinement" in names) == ("propensity" not in given)
+    assert ("treatment moments" in names) == (given.get("propensity") == "column")
+    assert ("average: propensity refinement 1" in names) == ("propensity" not in given)
     assert ("number of records" in names) == ("neighbours" in given)
 
 

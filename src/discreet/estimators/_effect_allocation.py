@@ -18,8 +18,9 @@ from discreet.postprocessing.marginals import Column
 
 _BY_HAND_CATE = (
     "Chosen by hand on other designs of the same kinds as those of docs/evidence/cate.md, which says what these "
-    "settled as well; no search is recorded. The average's part (of .3, .4 and .5) and the share of calibration (of "
-    ".035, .05 and .07, which hardly differ) on studies 3000 to 3120 of evidence/population."
+    "settled as well; no search is recorded. The share of calibration (of .035, .05 and .07, which hardly differ) on "
+    "studies 3000 to 3120 of evidence/population, and the average's part (of .3, .35 and .4) on the observational ones "
+    "of studies 3000 to 3199, by errors of the function and the width of the average's interval."
 )
 _BY_HAND_UPLIFT = (
     "Chosen by hand; the share of counts among some twenty variants on ADUM's generator with other seeds "
@@ -101,16 +102,15 @@ class EffectRule:
     def allocation(self, information: float, columns: tuple[Column, ...], propensity: Any) -> tuple[Allocation, int]:
         """Shares by n mu with six covariates (``information``), and the number of rounds for the effect.
 
-        A known propensity need not be refined, nor one number be measured: the last round has these shares.
+        Probabilities of treatment are asked about where a public column has them; otherwise they are one number, or the
+        average's rounds have fitted them, and the last round has that share.
         """
         first, effects = next((first, effects) for least, first, effects in self.rounds if information >= least)
         last, count = f"effect moments {len(effects)}", len(effects)
         shares = {**self.fixed, "initial moments": first}
         shares |= {f"effect moments {number}": part for number, part in enumerate(effects, 1)}
-        if propensity is not None:
-            shares[last] += shares.pop("propensity refinement")
-            if isinstance(propensity, Real):
-                shares[last] += shares.pop("treatment moments")
+        if propensity is None or isinstance(propensity, Real):
+            shares[last] += shares.pop("treatment moments")
         magnitudes = {"initial residual magnitude": self.first_magnitude}
         magnitudes |= {f"outcome residual magnitude {number}": self.outcome_magnitude for number in (1, 2)}
         each = self.effect_magnitudes / count
@@ -125,7 +125,7 @@ class EffectRule:
 
 
 EFFECT = EffectRule(
-    average=0.3,
+    average=0.35,
     constant=350.0,
     constant_per_covariate=150.0,
     degrees=((0.0, 2), (200.0, 3), (350.0, 4), (3000.0, 5)),
@@ -145,10 +145,9 @@ EFFECT = EffectRule(
             "outcome moments 1": 0.06,
             "outcome moments 2": 0.04,
             "treatment moments": 0.06,
-            "propensity refinement": 0.02,
         }
     ),
-    rounds=((300.0, 0.16, (0.13, 0.13, 0.24)), (0.0, 0.22, (0.18, 0.26))),
+    rounds=((300.0, 0.16, (0.13, 0.13, 0.26)), (0.0, 0.22, (0.18, 0.28))),
     first_magnitude=0.2,
     outcome_magnitude=0.15,
     effect_magnitudes=0.5,

@@ -46,6 +46,7 @@ from discreet.estimators.measurements.covariates import (
 from discreet.estimators.measurements.location import Location, locate, pilot_effect, public_notes
 from discreet.estimators.measurements.nuisances import (
     Outcome,
+    Propensity,
     correct_outcome,
     fit_nuisances,
     nuisance_questions,
@@ -148,9 +149,13 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
 
     def _measure(self, gate: Gate) -> Release:
         """All rounds after the count; they fit into what it leaves of the budget."""
+        return self._measure_with_models(gate)[0]
+
+    def _measure_with_models(self, gate: Gate) -> tuple[Release, Propensity | None]:
+        """The same, and the public model of treatment where it was not known."""
         known, bounds = self.propensity is not None, gate.bounds
         if known and not models_pay(gate.n * gate.mu, bounds.p, self.propensity):
-            return measure_means(gate, self.propensity, "ate")
+            return measure_means(gate, self.propensity, "ate"), None
         terms = basis_terms(gate.n * gate.mu, gate.n, bounds.columns)
         # Models are fitted through this one: on all records, or on a sample of very many.
         model_gate = open_model_gate(gate, terms)
@@ -182,7 +187,7 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
         moved = 0.0 if known else max(abs(score.mean - pilot) - first.noise, 0.0)
         uncertainty = uncertainty_of(gate, score, hypot(remainder, score.lost * off, LEFT_OUT * moved))
         notes = _notes(str(features.basis), bounds.p, known, trim, uncertainty, gate.budget)
-        return average_release(
+        release = average_release(
             "ate",
             gate,
             score,
@@ -198,6 +203,7 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
             notes=notes + public_notes(gate.budget, gate.n, location, self.propensity) + sample_note(gate, model_gate),
             reference={"unadjusted": bounds.outcome_width / 2.0 * pilot, "treated_share": location.treated},
         )
+        return release, None if known else outcome.propensity
 
     def _design(self, bounds: Bounds) -> tuple[float, float]:
         """Lowest and highest probability of treatment where it is known."""

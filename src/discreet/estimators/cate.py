@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import Records
-from discreet.estimators._allocation import TRIM, Allocation, information_per_covariate
+from discreet.estimators._allocation import Allocation, information_per_covariate
 from discreet.estimators._base import (
     ROWS_ALIKE,
     ROWS_JOINED,
@@ -36,7 +36,6 @@ from discreet.estimators.measurements.heterogeneity import (
     known_constant,
     measure_initial_moments,
     outcome_round,
-    refine_propensity,
     treatment_question,
 )
 from discreet.estimators.measurements.location import Location, locate, pilot_effect
@@ -186,17 +185,19 @@ class CATE(TableFits[EffectRelease], BaseEstimator):  # type: ignore[misc]
             # All of the budget goes to the average effect, by the rounds that are made for it.
             self.release_ = constant_release(average._measure(gate))
             return
-        measured = average._measure(GatePart(gate, parts[AVERAGE], AVERAGE))
-        function, calibration = self._measure_function(own, design, measured.estimate)
+        measured, assigned = average._measure_with_models(GatePart(gate, parts[AVERAGE], AVERAGE))
+        function, calibration = self._measure_function(own, design, measured.estimate, assigned)
         shares = {AVERAGE: measured.adjustment["shares"], "": function.adjustment["shares"]}
         self.release_ = anchored(function, calibration, measured, shares_of_parts(counts, parts, shares))
 
-    def _measure_function(self, gate: Gate, design: Design, average: float) -> tuple[EffectRelease, Calibration]:
+    def _measure_function(
+        self, gate: Gate, design: Design, average: float, assigned: Propensity | None
+    ) -> tuple[EffectRelease, Calibration]:
         """All rounds of the function, and how much of it the records bear out."""
         # All rounds but the last go through this one: on all records, or on a sample of very many.
         model_gate = open_model_gate(gate, Basis.flat(gate.bounds.columns, design.size).m)
         allocation = design.allocation.after_counts(gate)
-        location, models = self._first_models(gate, model_gate, design, allocation)
+        location, models = self._first_models(gate, model_gate, design, allocation, assigned)
         for number in range(1, design.rounds + 1):
             if number <= 2:
                 shares = allocation[f"outcome moments {number}"], allocation[f"outcome residual magnitude {number}"]
@@ -220,7 +221,7 @@ class CATE(TableFits[EffectRelease], BaseEstimator):  # type: ignore[misc]
         return replace(release, notes=release.notes + sample_note(gate, model_gate)), calibration
 
     def _first_models(
-        self, gate: Gate, model_gate: Gate, design: Design, allocation: Allocation
+        self, gate: Gate, model_gate: Gate, design: Design, allocation: Allocation, assigned: Propensity | None
     ) -> tuple[Location, Models]:
         """Where outcome and covariates are, the propensity, and the models that initial moments give."""
         marginals = closer_questions(gate.bounds.columns, allocation["marginals"])
@@ -236,26 +237,23 @@ class CATE(TableFits[EffectRelease], BaseEstimator):  # type: ignore[misc]
         initial = measure_initial_moments(
             model_gate, allocation["initial moments"], magnitude, setting, location, pilot, *beside
         )
-        information = model_gate.n * gate.mu
-        propensity = self._propensity(model_gate, allocation, asked, setting, location, information)
+        propensity = self._propensity(model_gate, asked, setting, location, assigned)
         return location, combine_moments(initial, propensity, location, pilot)
 
     def _propensity(
         self,
         gate: Gate,
-        allocation: Allocation,
         asked: TreatmentQuestion | None,
         setting: Setting,
         location: Location,
-        information: float,
+        assigned: Propensity | None,
     ) -> Propensity:
-        """The probability of treatment: public, modelled from a public column, or estimated and refined."""
+        """The probability of treatment: as the average's rounds fitted it, one number, or that of a public column."""
+        if assigned is not None:
+            return Propensity.elsewhere(assigned, setting)
         if asked is None:
             return known_constant(setting, float(self.propensity), gate.bounds.propensity)
-        known = self.propensity is not None
-        trim = gate.bounds.propensity if known else TRIM.interval(gate.bounds, location.treated, information)
-        model, seen = assign(gate, asked, setting, location, trim, known=known)
-        return model if known else refine_propensity(gate, allocation["propensity refinement"], model, seen)
+        return assign(gate, asked, setting, location, gate.bounds.propensity)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ Post-processing: only released numbers and public facts come in (docs/proofs/ate
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
@@ -32,11 +32,15 @@ _FLOOR = 0.05
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reference:
-    """A public sample that stands in for the covariates: features, record weights, and the Gram they imply."""
+    """A public sample that stands in for the covariates: features, record weights, and the Gram they imply.
+
+    ``points`` are the covariates themselves, where they are not codes.
+    """
 
     features: Float
     weight: Float
     gram: Float
+    points: Float = field(default_factory=lambda: np.empty((0, 0)), repr=False)
 
     @classmethod
     def draw(cls, basis: Basis, gram: Float, sd: float) -> Reference:
@@ -44,7 +48,7 @@ class Reference:
         x = reference_points(basis.columns, basis.marginals, _correlation(basis, gram, sd), REFERENCE)
         features, weight = basis.within(x)
         weight = weight / len(x)
-        return cls(features, weight, weighted_gram(features, weight))
+        return cls(features, weight, weighted_gram(features, weight), x)
 
     @classmethod
     def of_codes(cls, basis: CodedBasis, correlation: Float) -> Reference:

@@ -119,25 +119,30 @@ def measure_initial_moments(
 
 
 class TreatmentQuestion(NamedTuple):
-    """The moments (t - p) psi, and the features that they are of."""
+    """The moments (e - p) psi, and the features that they are of."""
 
     selection: FeatureSelection
     query: Query
 
 
 def treatment_question(gate: Gate, share: float, setting: Setting, location: Location) -> TreatmentQuestion:
-    """What `assign` asks; of a known probability instead of t where there is one."""
+    """What `assign` asks: a known probability that differs between records, in the place of t."""
     p = location.treated
     varies, reach = p * (1.0 - p), max(p, 1.0 - p)
     noise, sampling = _unit(gate, share) * reach / varies, sqrt(1.0 / (gate.n * varies))
     selection = _select(setting, prior_variance(single_groups(setting.basis), 0.25, 4.0), noise, sampling)
 
     def rows(c: Chunk) -> Float:
-        return setting.features.selected(c, selection, (c.t if c.e is None else c.e) - p)
+        return setting.features.selected(c, selection, _known(c) - p)
 
     return TreatmentQuestion(
         selection, Query("treatment moments", share, Ball(reach * selection.radius, selection.m), rows)
     )
+
+
+def _known(c: Chunk) -> Float:
+    assert c.e is not None
+    return c.e
 
 
 def assign(
@@ -146,12 +151,10 @@ def assign(
     setting: Setting,
     location: Location,
     trim: tuple[float, float],
-    *,
-    known: bool,
-) -> tuple[Propensity, Information]:
-    """Logistic propensity from the moments (t - p) psi.
+) -> Propensity:
+    """Logistic model of a known design from the moments (e - p) psi.
 
-    Records of a known design bring their own probability: the model then only says what it is on the reference.
+    Records bring their own probability: the model only says what it is on the reference.
     """
     n, p, basis, selection = gate.n, location.treated, setting.basis, asked.selection
     groups, varies = single_groups(basis), p * (1.0 - p)
@@ -162,8 +165,7 @@ def assign(
     # The share of treated is where to start, and what it leaves unexplained is what steps are judged by.
     start = np.zeros(basis.m)
     start[0] = logit(np.clip(p, *trim)) / basis.weight[0]
-    model = Propensity(setting, start, np.zeros((basis.m, basis.m)), *trim, known=known)
-    information = Information(np.zeros((basis.m, basis.m)), np.zeros(basis.m))
+    model = Propensity(setting, start, np.zeros((basis.m, basis.m)), *trim, known=True)
     off = value - (psi * (weight * (model.on_reference - p))[:, None]).mean(axis=0)
     for _ in range(_NEWTON):
         e = model.on_reference
@@ -176,11 +178,11 @@ def assign(
             stepped = replace(model, theta=model.theta + step, covariance=fitted.covariance)
             left = value - (psi * (weight * (stepped.on_reference - p))[:, None]).mean(axis=0) - apart @ stepped.theta
             if float(left @ left) <= _WORSE * float(off @ off) + selection.m * sd**2:
-                model, information, off = stepped, seen, left
+                model, off = stepped, left
                 break
         else:
             break
-    return model, information
+    return model
 
 
 def known_constant(setting: Setting, probability: float, trim: tuple[float, float]) -> Propensity:
@@ -188,32 +190,6 @@ def known_constant(setting: Setting, probability: float, trim: tuple[float, floa
     theta = np.zeros(setting.basis.m)
     theta[0] = logit(probability) / setting.basis.weight[0]
     return Propensity(setting, theta, np.zeros((len(theta), len(theta))), *trim, known=True)
-
-
-def refine_propensity(gate: Gate, share: float, model: Propensity, information: Information) -> Propensity:
-    """Newton step on the records themselves, by the moments (t - e) psi where the propensity is uncertain."""
-    setting, n = model.setting, gate.n
-    e = model.on_reference
-    varies = e * (1.0 - e)
-    noise, sampling = (
-        _unit(gate, share) * model.reach / float(np.mean(varies)),
-        sqrt(1.0 / (n * float(np.mean(varies)))),
-    )
-    selection = _select(setting, np.diag(model.covariance), noise, sampling)
-
-    def rows(c: Chunk) -> Float:
-        return setting.features.selected(c, selection, c.t - model(c))
-
-    (moments,) = gate.ask(
-        Query("propensity refinement", share, Ball(model.reach * selection.radius, selection.m), rows)
-    )
-    value, sd = moments.value / n, float(moments.sd) / n
-    more = Information.seen(value, sd, setting.slope(selection, varies), _MODEL_ERROR).around(model.theta)
-    fitted = fit_treatment(
-        information + more, _sampled(setting, selection, n, varies), single_groups(setting.basis), model.theta
-    )
-    theta = model.theta + _limited(setting, fitted.mean - model.theta)
-    return replace(model, theta=theta, covariance=fitted.covariance)
 
 
 def _limited(setting: Setting, step: Float) -> Float:

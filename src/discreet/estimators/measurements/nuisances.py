@@ -26,7 +26,7 @@ from discreet.postprocessing.feature_selection import (
     beside_constant_effect,
     shrink,
 )
-from discreet.postprocessing.kernel_basis import NORM_CAP
+from discreet.postprocessing.kernel_basis import NORM_CAP, CodedTables
 from discreet.postprocessing.magnitude import Factors, arm_factors
 from discreet.postprocessing.reference_population import treatment_moments
 from discreet.privacy.gate import Gate
@@ -46,7 +46,10 @@ _GRAM_MISFIT, _SCALE_MISFIT, _OTHER_MISFIT = 0.01, 0.3, 0.02
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Propensity:
-    """Public logistic model of treatment, trimmed; or the known design. Coefficients count from the logit ``start``."""
+    """Public logistic model of treatment, trimmed; or the known design. Coefficients count from the logit ``start``.
+
+    Of a ``source``, a model that was fitted to other features, it has the values.
+    """
 
     setting: AnySetting
     theta: Float
@@ -55,6 +58,7 @@ class Propensity:
     high: float
     known: bool = False
     start: float = 0.0
+    source: Propensity | None = None
 
     @classmethod
     def by_design(cls, setting: AnySetting, low: float, high: float) -> Propensity:
@@ -62,7 +66,15 @@ class Propensity:
         m = setting.basis.m
         return cls(setting, np.zeros(m), np.zeros((m, m)), low, high, known=True)
 
+    @classmethod
+    def elsewhere(cls, source: Propensity, setting: AnySetting) -> Propensity:
+        """A model that was fitted to other features, for rounds that have features and a reference of their own."""
+        m = setting.basis.m
+        return cls(setting, np.zeros(m), np.zeros((m, m)), source.low, source.high, source=source)
+
     def __call__(self, c: Chunk) -> Float:
+        if self.source is not None:
+            return self.source(c)
         return self.trimmed(self.setting.features.combine(c, self.theta)) if c.e is None else c.e
 
     @property
@@ -77,6 +89,9 @@ class Propensity:
     @property
     def on_reference(self) -> Float:
         """Probabilities of the reference points."""
+        if self.source is not None:
+            tables = CodedTables(self.source.setting.basis, self.source.theta)
+            return self.source.trimmed(tables(self.setting.reference.points))
         return self.trimmed(self.setting.reference.features @ self.theta)
 
     def factors(self, of: Callable[[Float, Float], Float]) -> Factors:
