@@ -248,8 +248,8 @@ class Expected:
         return unit * max(clip.low, clip.high) / 2.0 * float(np.hypot(*(1.0 / shares)))
 
 
-# Chosen on studies 4,000 to 4,199 of evidence.population (records cut at 20,000 or 30,000), where they brought planned widths
-# nearest to released ones; studies from 4,300 on were for judging the choice.
+# Chosen on studies 4,000 to 4,199 of evidence.population (records cut at 20,000 or 30,000), where they brought planned
+# widths nearest to released ones; studies from 4,300 on were for judging the choice.
 # Standard deviation of the propensity's logit, in the width of the declared overlap on that scale.
 _LOGIT_SD = 0.18
 # Largest part of the variance that models explain, and the n mu at which they explain half of it, with six covariates.
