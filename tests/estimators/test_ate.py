@@ -3,6 +3,7 @@
 import dataclasses
 import pickle
 import types
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,9 @@ from sklearn.base import clone
 from discreet import ATE, Bounds, DifferenceInMeans, Levels, Release
 from discreet.datasets import draw
 from discreet.datasets.marketing import CRITEO_RANGES, criteo_shaped
+from discreet.estimators.ate import _notes
+from discreet.privacy.budget import Budget
+from discreet.releases.average import Uncertainty
 from discreet.testing import frozen_noise, seeded_noise
 
 N = 397
@@ -126,6 +130,21 @@ def test_notes_say_what_was_adjusted_for_and_joint_effects_where_there_are_any(p
     basis = release.adjustment["basis"]
     assert ("products of two" in basis) == joint
     assert any((f"({basis})" if p else "no covariates were declared") in note for note in release.notes)
+
+
+@pytest.mark.parametrize(("nuisance", "times"), [(0.1, (0.71, 0.73, 0.71)), (40, (1, 1, 1)), (10, (0.99, 1, 0.99))])
+def test_the_advice_says_what_would_narrow_an_interval_that_ends_with_the_range(nuisance, times):
+    budget, uncertainty = Budget(epsilon=1.0, delta=1e-6), Uncertainty(sampling=0.0, privacy=0.0, nuisance=nuisance)
+    records, epsilon, covariates = times
+    assert _notes("it", BOUNDS, False, (0.1, 0.9), uncertainty, budget)[-1] == (
+        "Most of the width is what the adjustment may have got wrong. With twice the records it is expected to be "
+        f"{records:g} times as wide, with twice the epsilon {epsilon:g}, with half of the covariates, should they be "
+        f"enough, {covariates:g}."
+    )
+    without = replace(uncertainty, sampling=nuisance)
+    assert not any("Most of" in each for each in _notes("it", BOUNDS, False, (0.1, 0.9), without, budget))
+    one = Bounds(outcome=(-5, 9), covariates=[(0, 1)])
+    assert "covariates, should" not in _notes("it", one, False, (0.1, 0.9), uncertainty, budget)[-1]
 
 
 @pytest.mark.parametrize("propensity", [None, 0.5])

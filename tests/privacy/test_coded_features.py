@@ -124,6 +124,14 @@ def test_cells_are_found_exactly(seed, count, crowded):
     np.testing.assert_array_equal(finder(x), np.searchsorted(edges, x, side="right"))
 
 
+def test_cells_of_very_many_levels_are_found_in_a_few_comparisons():
+    for count in (2, 64, 4_096, 4_097, 20_000):
+        edges, x = first_edges(Levels(tuple(range(count)))), np.arange(float(count))
+        finder = CellFinder(edges)
+        np.testing.assert_array_equal(finder(x), np.arange(count))
+        assert finder._most <= 2
+
+
 @settings(max_examples=30, deadline=None)
 @given(seeds, noises, st.integers(0, 2))
 def test_selected_features_are_made_without_the_others(seed, noise, functions):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from discreet import ATE, CATE, Bounds, DifferenceInMeans, Uplift, UpliftRelease
 from discreet.data import in_memory
-from discreet.data.backends import TableSpec
+from discreet.data.backends import TableSpec, open_table
 from discreet.data.backends.base import Options
 from discreet.data.backends.memory import open_records
 from discreet.data.in_memory import ArrayRecords
@@ -24,7 +24,7 @@ from discreet.data.records import Unit
 from discreet.exceptions import InvalidInput
 from discreet.papers import ADUM
 from discreet.privacy.budget import Budget
-from discreet.privacy.gate import Gate
+from discreet.privacy.gate import COUNTED, Gate
 from discreet.privacy.query import Query, unit_sums
 from discreet.privacy.sensitivity.fixed_point import CAPACITY_BITS, unit_grid
 from discreet.privacy.sensitivity.sets import Ball, Cells, Gram, Interval, MeanSquare, Statistic
@@ -268,6 +268,14 @@ def test_where_rows_stay_apart_a_question_about_units_is_refused():
     with seeded_noise(0), pytest.raises(InvalidInput, match="cannot be brought together"):
         gate.ask(Query("sums", 1.0, MeanSquare(1.0), lambda c: c.y, of_units=True))
     assert gate.spent == 0
+    # An engine that adds up by itself adds up rows, which move sums further than one contribution of a unit does.
+    columns = TableSpec(outcome="y", treatment="t", bounds=BOUNDS, unit="person", max_rows=ROWS)
+    with open_table(duckdb.connect().from_arrow(pa.Table.from_pandas(frame)), columns, Options()) as table:
+        gate = Gate(table, budget=GAUSSIAN)
+        assert not gate.joins_rows
+        with seeded_noise(0), pytest.raises(InvalidInput, match="cannot be brought together"):
+            gate.ask(Query("sums", 1.0, Interval(0, 1), COUNTED, of_units=True))
+        assert gate.spent == 0
     many = replace(rows, units=frame["person"].to_numpy(), unit=Unit("person", 4_097))
     assert many.by_unit() is None
     with pytest.raises(InvalidInput, match="query 'it' of units needs one number per row"):

@@ -94,6 +94,21 @@ def test_a_path_that_is_no_file_is_refused(tmp_path):
         Release.load(tmp_path)
 
 
+def test_more_records_budget_and_fewer_covariates_scale_what_depends_on_them():
+    parts = Uncertainty(sampling=0.4, privacy=0.3, nuisance=0.2, clipping=0.1)
+    assert parts.scaled() == parts
+    assert parts.scaled(records=4) == Uncertainty(sampling=0.2, privacy=0.075, nuisance=0.1, clipping=0.025)
+    assert parts.scaled(mu=4) == Uncertainty(sampling=0.4, privacy=0.075, nuisance=0.1, clipping=0.025)
+    assert parts.scaled(covariates=0.25) == replace(parts, nuisance=0.1)
+
+
+@pytest.mark.parametrize("name", ["records", "mu", "covariates"])
+@pytest.mark.parametrize("value", [0, -1.0, math.inf, math.nan, True, "2"])
+def test_changes_that_are_no_positive_numbers_are_refused(name, value):
+    with pytest.raises(InvalidInput, match=f"{name} must be a positive number"):
+        a_release().uncertainty.scaled(**{name: value})
+
+
 @pytest.mark.parametrize("name", ["estimate", "guarantee", "notes"])
 def test_a_missing_field_is_refused(name):
     plain = a_release().to_dict()

@@ -230,7 +230,10 @@ class TableFits(ArrayFits[ReleaseT]):
         progress: Progress | None = None,
         **options: Unpack[TableOptions],
     ) -> Self:
-        """Estimate from a table, wherever it is; every engine adds up the same integers, so that results are the same.
+        """Estimate from a table, wherever it is.
+
+        Every engine adds up the same integers, so that results are the same; but for the sampling error of units with
+        several rows, which is estimated from sums over units where they can be made.
 
         Parameters
         ----------

@@ -82,7 +82,8 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
         Which data sets must look alike. Under add-remove the number of records is private too.
     cap : float or "auto", optional
         Larger outcomes count as this number, and the effect is that on the capped outcome: noise is made for what lies
-        below it. With "auto" it is chosen by a noisy histogram, so that about one outcome in a hundred exceeds it.
+        below it. With "auto" it is chosen by a noisy histogram, so that about one in a hundred of the outcomes above
+        the lower end of their range exceeds it.
 
     Attributes
     ----------
@@ -186,7 +187,7 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
         # What the models leave out is taken to be a part of what they took away.
         moved = 0.0 if known else max(abs(score.mean - pilot) - first.noise, 0.0)
         uncertainty = uncertainty_of(gate, score, hypot(remainder, score.lost * off, LEFT_OUT * moved))
-        notes = _notes(str(features.basis), bounds.p, known, trim, uncertainty, gate.budget)
+        notes = _notes(str(features.basis), bounds, known, trim, uncertainty, gate.budget)
         release = average_release(
             "ate",
             gate,
@@ -242,23 +243,24 @@ def _measure_score(
     return rounds.measure(gate, allocation["score"], clip), allocation
 
 
-def _advice(uncertainty: Uncertainty, budget: Budget, p: int) -> str:
+def _advice(uncertainty: Uncertainty, budget: Budget, bounds: Bounds) -> str:
     """What would help, and by how much."""
     mu = calibrate_mu(2.0 * budget.epsilon, budget.delta) / calibrate_mu(budget.epsilon, budget.delta)
 
     def width(**more: float) -> float:
         low, high = uncertainty.scaled(**more).interval(0.0)
-        return high - low
+        # No effect can exceed the outcome's range, and no interval does.
+        return min(high - low, 2.0 * bounds.outcome_width)
 
     fewer = f", with half of the covariates, should they be enough, {width(covariates=0.5) / width():.2g}"
     return (
         f"With twice the records it is expected to be {width(records=2.0) / width():.2g} times as wide, with twice the "
-        f"epsilon {width(mu=mu) / width():.2g}{fewer if p > 1 else ''}."
+        f"epsilon {width(mu=mu) / width():.2g}{fewer if bounds.p > 1 else ''}."
     )
 
 
 def _notes(
-    size: str, p: int, known: bool, trim: tuple[float, float], uncertainty: Uncertainty, budget: Budget
+    size: str, bounds: Bounds, known: bool, trim: tuple[float, float], uncertainty: Uncertainty, budget: Budget
 ) -> tuple[str, ...]:
     notes = []
     if known:
@@ -266,11 +268,12 @@ def _notes(
     else:
         notes.append(
             "The interval assumes that treatment is as good as random among people with the same declared covariates, "
-            f"and that the adjustment ({size if p else 'none: no covariates were declared'}) captures what they do."
+            f"and that the adjustment ({size if bounds.p else 'none: no covariates were declared'}) captures what they "
+            "do."
         )
         notes.append(f"Fitted probabilities of treatment are held between {trim[0]:.3g} and {trim[1]:.3g}.")
         if uncertainty.share()["nuisance"] > 0.5:
             notes.append(
-                f"Most of the width is what the adjustment may have got wrong. {_advice(uncertainty, budget, p)}"
+                f"Most of the width is what the adjustment may have got wrong. {_advice(uncertainty, budget, bounds)}"
             )
     return (*notes, *clip_note(uncertainty))

@@ -48,7 +48,8 @@ class DifferenceInMeans(TableFits[Release], AverageResult, BaseEstimator):  # ty
         Which data sets must look alike.
     cap : float or "auto", optional
         Larger outcomes count as this number, and the effect is that on the capped outcome: noise is made for what lies
-        below it. With "auto" it is chosen by a noisy histogram, so that about one outcome in a hundred exceeds it.
+        below it. With "auto" it is chosen by a noisy histogram, so that about one in a hundred of the outcomes above
+        the lower end of their range exceeds it.
 
     Attributes
     ----------

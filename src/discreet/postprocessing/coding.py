@@ -21,8 +21,8 @@ Column = Range | Levels
 CELLS, FINER = 64, 64
 # Cells whose mass is not so many standard deviations clear of noise join a neighbour, and so do those below this mass.
 _CLEAR, _SMALLEST = 3.0, 1.0 / 128.0
-# Steps of a table that finds cells: 32 KB.
-_MOST_STEPS = 4_096
+# Steps of a table that finds cells, 32 KB; and for each edge, where there are very many.
+_MOST_STEPS, _STEPS_PER_EDGE = 4_096, 2
 # Edges closer together than this have no table: positions in it might not be whole numbers of 64 bits.
 _NARROW = 1e-6
 
@@ -40,7 +40,8 @@ class CellFinder:
         self._below: IntArray = np.zeros(1, dtype=np.int64)
         width = float(edges[-1]) - self._low if len(edges) else 0.0
         steps = 1 << max(len(edges) - 1, 1).bit_length() - 1
-        while width > _NARROW and self._most > 1 and steps < _MOST_STEPS:
+        most = max(_MOST_STEPS, _STEPS_PER_EDGE * len(edges))
+        while width > _NARROW and self._most > 1 and steps < most:
             steps *= 2
             self._scale = steps / width
             inside = np.bincount(self._steps(edges))

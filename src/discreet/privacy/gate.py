@@ -320,7 +320,9 @@ class Gate:
         return np.split(total, np.cumsum([grid.length for grid in grids])[:-1])
 
     def _group_sums(self, queries: tuple[Query, ...], grids: list[Grid]) -> list[IntArray] | None:
-        """Sums by cell and arm that the records' own engine adds up; None where it cannot."""
+        """Sums by cell and arm that the records' own engine adds up, row by row; None where it cannot."""
+        if any(query.of_units for query in queries):
+            return None
         maps = [query.map for query in queries if isinstance(query.map, ByCell)]
         partitions = {each.partition for each in maps if isinstance(each.partition, Partition)}
         plain = all(each.partition is None or isinstance(each.partition, Partition) for each in maps)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from html import escape
 from math import hypot
+from numbers import Real
 from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
 
@@ -87,6 +88,10 @@ class Uncertainty:
         Noise and clipping fall with n mu and sampling with the root of n; what adjustment leaves falls with the root of
         n mu over covariates, as it does in the middle of random studies that are fitted again (docs/evidence/trust.md).
         """
+        times: dict[str, object] = {"records": records, "mu": mu, "covariates": covariates}
+        for name, value in times.items():
+            if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < float(value) < math.inf:
+                raise InvalidInput(f"{name} must be a positive number: 2 stands for twice as many.")
         information = records * mu
         return Uncertainty(
             sampling=self.sampling / math.sqrt(records),

@@ -300,8 +300,8 @@ class EffectRelease:
             f"The function is made of {self._words()}; coefficients were shrunk block by block.",
             mechanism_words(self.guarantee.events),
             f"{self._averaged()}, the effect is {self.ate():.4g} (95 % interval {low:.4g} to {high:.4g}).",
-            "Intervals are pointwise, for the best approximation of the effect in this basis; they allow for sampling "
-            "error, privacy noise and shrinkage.",
+            "Intervals are pointwise; they allow for sampling error, privacy noise and shrinkage, but not in full for "
+            "what no such function can follow.",
         ]
         return " ".join(sentences)
 

@@ -37,7 +37,9 @@ from discreet.privacy.sensitivity.sets import Ball, Interval
 _MOST_WEIGHT = 3.0
 # Guessed square of a unit feature's coefficient where it matters, in squared scales of the outcome.
 _SIZE_OUTCOME = 0.5
-# Standard deviation of the correlation between errors of both models.
+# Standard deviation of the correlation between errors of both models: the least of .4, .5 up to 1 by which intervals of
+# `ATE` hold the truth in .945 of the observational studies among 2000 to 2239, 5000 to 5299 and 6000 to 6999 of
+# evidence/population.
 _TOGETHER = 0.7
 # Part of a coefficient's prior variance that a stand-in for the records leaves uncertain, relative uncertainty of a
 # model's scale, and part of the prior variance along the other model.
