@@ -1,8 +1,8 @@
 """Numbers that estimation rests on: ``python -m evidence.constants`` counts them by module.
 
 Counted are numbers that modules of `discreet.estimators` and `discreet.postprocessing` name at their top, tables and
-rules included; those with a comment or a ``provenance`` that names the studies of evidence/population which chose them are
-counted apart. Numbers inside functions are not counted.
+rules included; those with a comment or a ``provenance`` that names the studies of evidence/population which chose them
+are counted apart. Numbers inside functions are not counted.
 """
 
 from __future__ import annotations
