@@ -681,4 +681,34 @@ REASONS: dict[tuple[str, str, str], str] = {
         "equal_steps",
         "if not len(edges) or width == 0.0 or not low < edges[0] <= edges[-1] < high: -> if not len(edges) or width == 0.0 or not low < edges[0] <= edges[-1] <= high:",
     ): "From an edge at the high end on numbers are in the last part, where those from the high end on are put anyway.",
+    (
+        "privacy/accountant.py",
+        "_log_zcdp_delta",
+        "x = max(1e-300, bracket(lambda x: (2 * x + 1) * rho - epsilon - math.log1p(1 / x) < 0, 1.0)[0]) -> x = max(1e-300, bracket(lambda x: (2 * x + 1) * rho - epsilon - math.log1p(1 / x) < 0, 2.0)[0])",
+    ): "Where a search begins does not decide where it ends.",
+    (
+        "privacy/accountant.py",
+        "bracket",
+        "middle = math.sqrt(low) * math.sqrt(high) if high > 2 * low else (low + high) / 2 -> middle = math.sqrt(low) * math.sqrt(high) if (high > 2 * low) and False else (low + high) / 2",
+    ): "Another point between the same ends: the search takes longer, and ends at the same floats.",
+    (
+        "privacy/query.py",
+        "unit_sums",
+        "return np.asarray(np.bincount(places, weights=values[order]), dtype=np.float64) -> return np.asarray(np.bincount(places, weights=values[order]), )",
+    ): "Weighted counts are 64-bit floats already.",
+    (
+        "privacy/sensitivity/fixed_point.py",
+        "(module)",
+        "GRID_BITS = 40 -> GRID_BITS = 41",
+    ): "A finer grid has larger diameters and noise in its own steps; the bits of sums are checked against what 64 bits hold.",
+    (
+        "data/backends/sql.py",
+        "group_query",
+        'outer = Named("k", "a", "y", None if named.e is None else "e") -> outer = Named("XXkXX", "a", "y", None if named.e is None else "e")',
+    ): "A name inside one query, that only that query uses.",
+    (
+        "data/backends/base.py",
+        "unusable",
+        "return Groups(np.zeros((1, 2), dtype=np.int64), (), usable=False) -> return Groups(np.zeros((2, 2), dtype=np.int64), (), usable=False)",
+    ): "Counts of a table that is refused are not read.",
 }

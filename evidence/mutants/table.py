@@ -20,6 +20,7 @@ class Group(NamedTuple):
 _LEARNERS = "tests/privacy/test_learners_replay.py"
 _SAMPLES = "tests/privacy/test_samples_replay.py"
 _BASE = "tests/data/backends/test_base.py"
+_CAPS = "tests/estimators/measurements/test_cap.py"
 
 GROUPS = (
     Group(
@@ -44,6 +45,7 @@ GROUPS = (
             "tests/privacy/test_geometries.py",
             "tests/privacy/test_units.py",
             "tests/privacy/test_gate_values.py",
+            _CAPS,
             f"{_SAMPLES}::test_a_gate_on_a_sample_knows_how_many_rows_a_unit_has",
             f"{_SAMPLES}::test_a_gate_on_a_sample_does_not_answer_from_what_was_prepared_for_all_records",
             f"{_SAMPLES}::test_recorded_sums_name_the_samples_count_first",
@@ -71,6 +73,8 @@ GROUPS = (
             "tests/data/test_columns.py",
             "tests/data/test_split_by_hash.py",
             "tests/privacy/test_record_values.py",
+            "tests/privacy/test_units.py",
+            _CAPS,
             f"{_SAMPLES}::test_a_gate_on_a_sample_knows_how_many_rows_a_unit_has",
             f"{_SAMPLES}::test_a_replaced_record_moves_no_sum_of_a_sample_further_than_stated",
             f"{_SAMPLES}::test_leaving_a_sample_is_covered_too",

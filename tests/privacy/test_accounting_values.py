@@ -235,3 +235,9 @@ def test_no_delta_is_larger_than_one_however_coarse_the_lattice():
     # Without zCDP nothing but this bound is left.
     assert (profile.slack, profile.rho) == (1.0, math.inf)
     assert profile.delta_at(0.0) == 1.0
+
+
+def test_gaussian_noise_has_no_epsilon_without_a_delta():
+    one = accountant.Profile(ideal=np.zeros_like, reach=1.0, mu=0.5)
+    assert one.epsilon_at(0.0) == math.inf
+    assert accountant.Profile(ideal=np.zeros_like, reach=1.0, mu=0.0).epsilon_at(0.0) == 0.0

@@ -52,6 +52,8 @@ def test_the_ends_of_what_can_be_squared_are_allowed():
 
 def test_a_record_may_have_as_many_numbers_as_are_said_to_be_exact():
     assert CellSums(1.0, 2, MOST_NUMBERS).width == 4096
+    with pytest.raises(InvalidInput, match="radius"):
+        CellSums(0.0, 2)
     with pytest.raises(InvalidInput, match="width"):
         CellSums(1.0, 2, MOST_NUMBERS + 1)
 

@@ -138,6 +138,12 @@ def test_a_refusal_of_any_part_is_that_of_the_whole_and_no_parts_are_nothing() -
     assert (total([]).rows, total([]).sums, total([]).sample) == (0, None, ())
 
 
+def test_rows_of_a_sample_that_several_parts_kept_are_all_kept() -> None:
+    chunks = [Chunk(np.zeros(1), np.zeros(1), np.zeros((1, 0)), None) for _ in range(3)]
+    whole = total([Tally(1, sample=(chunks[0],)), Tally(2, sample=(chunks[1], chunks[2]))])
+    assert [id(chunk) for chunk in whole.sample] == [id(chunk) for chunk in chunks]
+
+
 def counted(chunk: Chunk) -> Any:
     return np.array([len(chunk.t), int(chunk.t.sum())], dtype=np.int64)
 
