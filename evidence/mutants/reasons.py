@@ -711,4 +711,69 @@ REASONS: dict[tuple[str, str, str], str] = {
         "unusable",
         "return Groups(np.zeros((1, 2), dtype=np.int64), (), usable=False) -> return Groups(np.zeros((2, 2), dtype=np.int64), (), usable=False)",
     ): "Counts of a table that is refused are not read.",
+    (
+        "privacy/gate.py",
+        "Gate.joins_rows",
+        "return self.most_rows > 1 and self._records.by_unit() is not None -> return self.most_rows >= 1 and self._records.by_unit() is not None",
+    ): "Where units have one row each, their sums are the rows.",
+    (
+        "privacy/sensitivity/sets.py",
+        "Statistic.__post_init__",
+        'if not isinstance(self.proof, str) or not self.proof.endswith(".md"): -> if not isinstance(self.proof, str) and not self.proof.endswith(".md"):',
+    ): "Not harmless: `test_a_statistic_names_the_file_that_proves_how_far_it_moves`, written after this sample, notices it.",
+    (
+        "data/records.py",
+        "CappedRecords.of",
+        "at = source.bounds.outcome_range.encode(np.array([cap], dtype=np.float64)) -> at = source.bounds.outcome_range.encode(np.array([cap], ))",
+    ): "A cap is a float already.",
+    (
+        "data/records.py",
+        "CappedRecords.sample",
+        "some = self.source.sample(part, rows, progress) -> some = self.source.sample(part, progress)",
+    ): "Not harmless: `test_a_capped_sample_is_that_of_the_source_as_it_was_asked_for`, written after this sample, notices it.",
+    (
+        "data/in_memory.py",
+        "ArrayRecords.by_unit",
+        "if self.units is None or self.unit is None or self.unit.max_rows > CHUNK_ROWS: -> if self.units is None or self.unit is None or self.unit.max_rows >= CHUNK_ROWS:",
+    ): "Units that fill a chunk by themselves get the wider interval of rows that stay apart, which is proved too.",
+    (
+        "data/in_memory.py",
+        "_taken",
+        "e, k = (None if each is None else taken(each) for each in (held.e, held.k)) -> e, k = (None if (each is None) or True else taken(each) for each in (held.e, held.k))",
+    ): "Not harmless: `test_rows_brought_together_keep_their_probabilities_and_sample_numbers`, written after this sample, notices it.",
+    (
+        "data/columns.py",
+        "Levels._match",
+        "found = pc.fill_null(pc.index_in(column, value_set=pa.array(self.levels, pa.large_string())), -1) -> found = pc.fill_null(pc.index_in(column, value_set=pa.array(self.levels, pa.large_string())), -2)",
+    ): "Any number below zero says that a value is none of the levels.",
+    (
+        "data/columns.py",
+        "arrow",
+        'values = pa.array(values.astype(object) if values.dtype.kind == "T" else values, from_pandas=True) -> values = pa.array(values.astype(object) if values.dtype.kind != "T" else values, from_pandas=True)',
+    ): "Objects give the same column as the array itself; this version of Arrow reads NumPy's strings without a detour.",
+    (
+        "data/backends/cells.py",
+        "equal_steps",
+        "if not len(edges) or width == 0.0 or not low < edges[0] <= edges[-1] < high: -> if not len(edges) or width == 0.0 and not low < edges[0] <= edges[-1] < high:",
+    ): "Where rounding puts an edge on an end, the numbers tried around each edge decide.",
+    (
+        "data/backends/cells.py",
+        "_ordered",
+        "return bits if bits >= 0 else -(bits & 0x7FFF_FFFF_FFFF_FFFF) -> return bits if bits > 0 else -(bits & 0x7FFF_FFFF_FFFF_FFFF)",
+    ): "Zero is the same from both sides.",
+    (
+        "data/backends/group_by.py",
+        "_calculated",
+        "if beside and abs(beside) > 1e-9 < abs(second) < 1e9: -> if beside and abs(beside) > 1e-9 < abs(second) < 1000000001.0:",
+    ): "Which of two ways to the same number is taken, far from where either loses digits.",
+    (
+        "data/backends/group_by.py",
+        "_calculated",
+        'large = [dialect.compare(side, right, dialect.constant(end)) for side, end in ((">=", 1.0), ("<=", -1.0))] -> large = [dialect.compare(side, right, dialect.constant(end)) for side, end in ((">=", 2.0), ("<=", -1.0))]',
+    ): "Divided by less than two, not even the smallest number rounds to zero.",
+    (
+        "data/backends/base.py",
+        "unusable",
+        "return Groups(np.zeros((1, 2), dtype=np.int64), (), usable=False) -> return Groups(np.zeros((1, 3), dtype=np.int64), (), usable=False)",
+    ): "Counts of a table that is refused are not read.",
 }

@@ -460,3 +460,9 @@ def test_an_engine_tells_how_far_it_is_to_whoever_asked_the_gate():
     with frozen_noise():
         Gate(Reporting(), budget=Budget(epsilon=1.0, delta=1e-6), progress=seen.append).ask(query)
     assert seen == [RECORDS.n]
+
+
+@pytest.mark.parametrize("proof", ["trust me", None])
+def test_a_statistic_names_the_file_that_proves_how_far_it_moves(proof):
+    with pytest.raises(InvalidInput, match="proof"):
+        Statistic(1.0, 1.0, 2, proof)

@@ -20,7 +20,7 @@ from discreet.data.backends import TableSpec, open_table
 from discreet.data.backends.base import Options
 from discreet.data.backends.memory import open_records
 from discreet.data.in_memory import ArrayRecords
-from discreet.data.records import Unit
+from discreet.data.records import CappedRecords, Held, Unit
 from discreet.exceptions import InvalidInput
 from discreet.papers import ADUM
 from discreet.privacy.budget import Budget
@@ -398,3 +398,23 @@ def test_units_that_make_no_sense_are_refused(arguments, reason):
     for table in (frame, pl.from_pandas(frame).lazy(), duckdb.connect().from_arrow(pa.Table.from_pandas(frame))):
         with pytest.raises(InvalidInput, match=reason):
             DifferenceInMeans(epsilon=1, bounds=BOUNDS).fit_table(table, outcome="y", treatment="t", **arguments)
+
+
+def test_rows_brought_together_keep_their_probabilities_and_sample_numbers():
+    held = Held(y=np.arange(4.0), t=np.array([0, 1, 0, 1]), x=(), e=np.arange(4.0) / 10, k=np.arange(4.0))
+    moved = in_memory._taken(held, np.array([2, 0, 3, 1]))
+    np.testing.assert_array_equal([moved.y, moved.k], [[2, 0, 3, 1]] * 2)
+    np.testing.assert_array_equal(moved.e, [0.2, 0.0, 0.3, 0.1])
+
+
+def test_a_capped_sample_is_that_of_the_source_as_it_was_asked_for():
+    asked = []
+
+    class Source:
+        bounds = Bounds(outcome=(0, 10))
+
+        def sample(self, part, rows, progress=None):
+            asked.append((part, rows, progress))
+
+    assert CappedRecords.of(Source(), 5.0).sample(0.5, 100.0, print) is None
+    assert asked == [(0.5, 100.0, print)]
