@@ -38,15 +38,14 @@ from discreet.estimators.measurements.cap import Cap, check_cap, measure_capped
 from discreet.estimators.measurements.covariates import (
     CodedFeatures,
     coding_questions,
-    measure_coded_gram,
     measure_codings,
     measure_correlation,
+    measure_gram,
     measure_importance,
 )
 from discreet.estimators.measurements.location import Location, locate, pilot_effect, public_notes
 from discreet.estimators.measurements.nuisances import (
     Outcome,
-    Propensity,
     correct_outcome,
     fit_nuisances,
     nuisance_questions,
@@ -150,13 +149,13 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
 
     def _measure(self, gate: Gate) -> Release:
         """All rounds after the count; they fit into what it leaves of the budget."""
+        if self.propensity is not None and not models_pay(gate.n * gate.mu, gate.bounds.p, self.propensity):
+            return measure_means(gate, self.propensity, "ate")
         return self._measure_with_models(gate)[0]
 
-    def _measure_with_models(self, gate: Gate) -> tuple[Release, Propensity | None]:
-        """The same, and the public model of treatment where it was not known."""
+    def _measure_with_models(self, gate: Gate) -> tuple[Release, Location, Outcome]:
+        """The same, by models of treatment and outcome in any case; and these, which are public."""
         known, bounds = self.propensity is not None, gate.bounds
-        if known and not models_pay(gate.n * gate.mu, bounds.p, self.propensity):
-            return measure_means(gate, self.propensity, "ate"), None
         terms = basis_terms(gate.n * gate.mu, gate.n, bounds.columns)
         # Models are fitted through this one: on all records, or on a sample of very many.
         model_gate = open_model_gate(gate, terms)
@@ -176,7 +175,7 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
             importance = measure_importance(model_gate, allocation["screening moments"], codings, location)
         features = CodedFeatures(CodedBasis.build(codings, importance, terms), model_gate.n)
         asked = nuisance_questions(model_gate, allocation["models"], features, location, pilot, known)
-        setting = measure_coded_gram(model_gate, allocation["second moments"], features, correlation, *asked.queries)
+        setting = measure_gram(model_gate, allocation["second moments"], features, correlation, *asked.queries)
         trim = self._design(bounds) if known else TRIM.interval(bounds, location.treated, information)
         outcome = fit_nuisances(model_gate, asked, setting, location, pilot, trim, known)
         remainder, off = 0.0, first.noise
@@ -204,7 +203,7 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
             notes=notes + public_notes(gate.budget, gate.n, location, self.propensity) + sample_note(gate, model_gate),
             reference={"unadjusted": bounds.outcome_width / 2.0 * pilot, "treated_share": location.treated},
         )
-        return release, None if known else outcome.propensity
+        return release, location, outcome
 
     def _design(self, bounds: Bounds) -> tuple[float, float]:
         """Lowest and highest probability of treatment where it is known."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar, get_args
 
 from sklearn.base import BaseEstimator
@@ -10,7 +9,7 @@ from sklearn.base import BaseEstimator
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import Records
-from discreet.estimators._allocation import Allocation, information_per_covariate
+from discreet.estimators._allocation import Allocation
 from discreet.estimators._base import (
     ROWS_ALIKE,
     ROWS_JOINED,
@@ -20,35 +19,24 @@ from discreet.estimators._base import (
     open_model_gate,
     sample_note,
 )
-from discreet.estimators._effect_allocation import AVERAGE, EFFECT, shares_of_parts
+from discreet.estimators._effect_allocation import (
+    AVERAGE,
+    AVERAGE_PART,
+    EFFECT_ROUNDS,
+    effect_allocation,
+    shares_of_parts,
+)
 from discreet.estimators.ate import ATE
-from discreet.estimators.measurements.calibration import Calibration, calibrate
-from discreet.estimators.measurements.covariates import Setting
-from discreet.estimators.measurements.effect_models import Models
-from discreet.estimators.measurements.effect_release import anchored, constant_release, function_release
-from discreet.estimators.measurements.heterogeneity import (
+from discreet.estimators.measurements.effect_function import (
     Correction,
-    TreatmentQuestion,
-    assign,
-    combine_moments,
-    effect_round,
-    initial_magnitude_question,
-    known_constant,
-    measure_initial_moments,
-    outcome_round,
-    treatment_question,
+    EffectFunction,
+    measure_effect,
+    measure_probabilities,
 )
-from discreet.estimators.measurements.location import Location, locate, pilot_effect
-from discreet.estimators.measurements.nuisances import Propensity
-from discreet.estimators.measurements.polynomials import (
-    Features,
-    build_closer_basis,
-    closer_questions,
-    measure_gram,
-)
+from discreet.estimators.measurements.effect_release import constant_release, function_release
+from discreet.estimators.measurements.location import Location
+from discreet.estimators.measurements.nuisances import Outcome
 from discreet.exceptions import InvalidBudget, InvalidInput
-from discreet.postprocessing.basis import Basis, Size
-from discreet.postprocessing.marginals import Column
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.gate_part import GatePart
@@ -64,10 +52,9 @@ _AT_POINTS = (
 class CATE(TableFits[EffectRelease], BaseEstimator):  # type: ignore[misc]
     """Treatment effect as a function of the declared covariates, from observational records or a known design.
 
-    Rounds through the gate: those of `ATE`, for the average effect; then where the outcome and the covariates are,
-    initial moments of outcome and contrast, the propensity, and outcome and effect in turn, each corrected by
-    orthogonal moments of residuals. Coefficients are shrunk group by group, so that covariates that do not matter drop
-    out. A last round says how much of the function the records bear out. No sample is split.
+    Rounds through the gate: those of `ATE`, for the average effect and for public models of treatment and outcome; then
+    two that correct the effect by orthogonal moments of what these models leave, with the models' own features.
+    Coefficients are shrunk, so that what does not matter drops out. No sample is split.
 
     Parameters
     ----------
@@ -178,96 +165,37 @@ class CATE(TableFits[EffectRelease], BaseEstimator):  # type: ignore[misc]
         count_first(gate)
         counts, left = gate.spent, gate.left
         average = ATE(**{name: value for name, value in self.get_params().items() if name != "correction"})
-        parts = {AVERAGE: EFFECT.average * left, "": (1.0 - EFFECT.average) * left}
-        own = GatePart(gate, parts[""])
-        design = Design.of(own.n * own.mu, gate.n, gate.bounds.columns, self.propensity)
-        if not design.varying:
-            # All of the budget goes to the average effect, by the rounds that are made for it.
+        if not gate.bounds.p:
+            # All of the budget goes to the average effect.
             self.release_ = constant_release(average._measure(gate))
             return
-        measured, assigned = average._measure_with_models(GatePart(gate, parts[AVERAGE], AVERAGE))
-        function, calibration = self._measure_function(own, design, measured.estimate, assigned)
-        shares = {AVERAGE: measured.adjustment["shares"], "": function.adjustment["shares"]}
-        self.release_ = anchored(function, calibration, measured, shares_of_parts(counts, parts, shares))
+        parts = {AVERAGE: AVERAGE_PART * left, "": (1.0 - AVERAGE_PART) * left}
+        measured, location, models = average._measure_with_models(GatePart(gate, parts[AVERAGE], AVERAGE))
+        own = GatePart(gate, parts[""])
+        model_gate = open_model_gate(own, models.propensity.setting.basis.m)
+        allocation = effect_allocation(self.propensity).after_counts(own)
+        function = self._measure_function(own, model_gate, allocation, models, location, measured.estimate)
+        shares = {AVERAGE: measured.adjustment["shares"], "": allocation.shares}
+        shares_of_all = shares_of_parts(counts, parts, shares)
+        self.release_ = function_release(own, function, measured, shares_of_all, sample_note(own, model_gate))
 
     def _measure_function(
-        self, gate: Gate, design: Design, average: float, assigned: Propensity | None
-    ) -> tuple[EffectRelease, Calibration]:
-        """All rounds of the function, and how much of it the records bear out."""
-        # All rounds but the last go through this one: on all records, or on a sample of very many.
-        model_gate = open_model_gate(gate, Basis.flat(gate.bounds.columns, design.size).m)
-        allocation = design.allocation.after_counts(gate)
-        location, models = self._first_models(gate, model_gate, design, allocation, assigned)
-        for number in range(1, design.rounds + 1):
-            if number <= 2:
-                shares = allocation[f"outcome moments {number}"], allocation[f"outcome residual magnitude {number}"]
-                models = outcome_round(model_gate, number, *shares, models)
-            last = number == design.rounds
-            # What a sample says of the effect is forgotten beside what all records say.
-            models = effect_round(
-                gate if last else model_gate,
-                number,
-                allocation[f"effect moments {number}"],
-                allocation[f"effect residual magnitude {number}"],
-                models,
-                correction=self.correction,
-                last=last,
-                alone=number == 1 or (last and model_gate is not gate),
-            )
-        calibration = calibrate(
-            gate, allocation["calibration"], models, location, average / (gate.bounds.outcome_width / 2.0)
-        )
-        release = function_release(gate, models, location, allocation, self.correction)
-        return replace(release, notes=release.notes + sample_note(gate, model_gate)), calibration
-
-    def _first_models(
-        self, gate: Gate, model_gate: Gate, design: Design, allocation: Allocation, assigned: Propensity | None
-    ) -> tuple[Location, Models]:
-        """Where outcome and covariates are, the propensity, and the models that initial moments give."""
-        marginals = closer_questions(gate.bounds.columns, allocation["marginals"])
-        location = locate(model_gate, allocation["location"], *marginals)
-        pilot = pilot_effect(model_gate, allocation["arm means"], location).effect
-        basis = build_closer_basis(model_gate, marginals, allocation["marginals"], design.size)
-        magnitude = initial_magnitude_question(allocation["initial residual magnitude"], location, pilot)
-        setting = measure_gram(model_gate, allocation["second moments"], Features(basis, model_gate.n), magnitude)
-        asked = None
-        if "treatment moments" in allocation:
-            asked = treatment_question(model_gate, allocation["treatment moments"], setting, location)
-        beside = () if asked is None else (asked.query,)
-        initial = measure_initial_moments(
-            model_gate, allocation["initial moments"], magnitude, setting, location, pilot, *beside
-        )
-        propensity = self._propensity(model_gate, asked, setting, location, assigned)
-        return location, combine_moments(initial, propensity, location, pilot)
-
-    def _propensity(
-        self,
-        gate: Gate,
-        asked: TreatmentQuestion | None,
-        setting: Setting,
-        location: Location,
-        assigned: Propensity | None,
-    ) -> Propensity:
-        """The probability of treatment: as the average's rounds fitted it, one number, or that of a public column."""
-        if assigned is not None:
-            return Propensity.elsewhere(assigned, setting)
-        if asked is None:
-            return known_constant(setting, float(self.propensity), gate.bounds.propensity)
-        return assign(gate, asked, setting, location, gate.bounds.propensity)
-
-
-@dataclass(frozen=True, slots=True)
-class Design:
-    """Size of the basis, number of rounds and shares of the budget: public rules in n mu and the declared columns."""
-
-    size: Size
-    varying: bool
-    rounds: int
-    allocation: Allocation
-
-    @classmethod
-    def of(cls, information: float, n: float, columns: tuple[Column, ...], propensity: Any) -> Design:
-        """By n mu, the number of records, the columns, and whether the propensity is known."""
-        each = information_per_covariate(information, len(columns))
-        allocation, rounds = EFFECT.allocation(each, columns, propensity)
-        return cls(EFFECT.size(each, n, columns), EFFECT.varies(information, columns), rounds, allocation)
+        self, gate: Gate, model_gate: Gate, allocation: Allocation, models: Outcome, location: Location, average: float
+    ) -> EffectFunction:
+        """All rounds of the function: on all records, or all but the last on a sample of very many."""
+        correction, e = self.correction, models.propensity.on_reference
+        if "probabilities of treatment" in allocation:
+            # Of probabilities that differ between records nothing is known but how they are distributed: weights that
+            # count all records alike have slopes that do not depend on them.
+            correction = "DR"
+            e = measure_probabilities(model_gate, allocation["probabilities of treatment"], models.propensity)
+        level = average / (gate.bounds.outcome_width / 2.0)
+        function = EffectFunction.constant(models, location, e, level, correction)
+        for number in range(1, EFFECT_ROUNDS + 1):
+            last = number == EFFECT_ROUNDS
+            if last and model_gate is not gate:
+                # What a sample says of the effect is forgotten beside what all records say.
+                function = function.forgotten()
+            shares = allocation[f"effect moments {number}"], allocation[f"effect residual magnitude {number}"]
+            function = measure_effect(gate if last else model_gate, number, *shares, function)
+        return function

@@ -20,7 +20,7 @@ from discreet.data.partition import Partition
 from discreet.data.records import MIN_ROWS
 from discreet.estimators._allocation import COUNT
 from discreet.estimators._base import refuse_unknown
-from discreet.estimators._effect_allocation import DECLARED, EFFECT
+from discreet.estimators._effect_allocation import AVERAGE_PART, DECLARED
 from discreet.estimators._expected import Expected, Shape, segment_uncertainty
 from discreet.estimators.measurements.cap import check_cap
 from discreet.estimators.uplift import declared
@@ -335,11 +335,8 @@ class _Draft:
                 f"{_NEED_DELTA[self.estimator]} needs delta, e.g. delta=1e-6: its rounds add Gaussian noise."
             )
         total = epsilon if budget.delta is None else calibrate_mu(epsilon, budget.delta)
-        # Where an effect function would say nothing, all of CATE's budget goes to the average.
-        function = self.estimator == "cate" and EFFECT.varies(
-            self.n * total * sqrt(1.0 - EFFECT.average), self.bounds.columns
-        )
-        part = EFFECT.average if function else 1.0
+        # Without covariates all of CATE's budget goes to the average.
+        part = AVERAGE_PART if self.estimator == "cate" and self.bounds.p else 1.0
 
         def noise(geometry: SensitivitySet, share: float) -> float:
             counted = self.neighbours == "add-remove" and self.estimator != "uplift"

@@ -253,9 +253,14 @@ class CodedBasis:
         return np.minimum(1.0, self.radius**2 / square)
 
     def __str__(self) -> str:
-        sizes = [sum(len(member) == size for member in self.members) for size in (1, 2, 3)]
-        words = ("functions of single covariates", "products of two", "products of three")
-        return ", ".join(f"{count} {word}" for count, word in zip(sizes, words, strict=True) if count) or "none"
+        return words(self.members)
+
+
+def words(members: Sequence[Member]) -> str:
+    """How many features of which kind there are, for people."""
+    sizes = [sum(len(member) == size for member in members) for size in (1, 2, 3)]
+    kinds = ("functions of single covariates", "products of two", "products of three")
+    return ", ".join(f"{count} {kind}" for count, kind in zip(sizes, kinds, strict=True) if count) or "none"
 
 
 def _products(curves: Sequence[Curves], share: float, m: int) -> tuple[list[tuple[int, ...]], Float]:

@@ -5,18 +5,15 @@ Post-processing: only released numbers and public facts come in (docs/proofs/ate
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
 
 from discreet.data._arrays import Float
-from discreet.data.columns import Levels
-from discreet.postprocessing.basis import Basis
 from discreet.postprocessing.coding import CellFinder
 from discreet.postprocessing.feature_selection import Moments
 from discreet.postprocessing.kernel_basis import CodedBasis
-from discreet.postprocessing.marginals import Column
 
 # Points of the public stand-in for the covariates.
 REFERENCE = 6_000
@@ -32,23 +29,11 @@ _FLOOR = 0.05
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reference:
-    """A public sample that stands in for the covariates: features, record weights, and the Gram they imply.
-
-    ``points`` are the covariates themselves, where they are not codes.
-    """
+    """A public sample that stands in for the covariates: features, record weights, and the Gram they imply."""
 
     features: Float
     weight: Float
     gram: Float
-    points: Float = field(default_factory=lambda: np.empty((0, 0)), repr=False)
-
-    @classmethod
-    def draw(cls, basis: Basis, gram: Float, sd: float) -> Reference:
-        """Gaussian copula whose correlations come from the first features' part of a released Gram matrix."""
-        x = reference_points(basis.columns, basis.marginals, _correlation(basis, gram, sd), REFERENCE)
-        features, weight = basis.within(x)
-        weight = weight / len(x)
-        return cls(features, weight, weighted_gram(features, weight), x)
 
     @classmethod
     def of_codes(cls, basis: CodedBasis, correlation: Float) -> Reference:
@@ -72,37 +57,6 @@ def weighted_gram(features: Float, weight: Float) -> Float:
     """Second moments of points with weights; of one matrix by itself, which takes half the time."""
     root = features * np.sqrt(weight)[:, None]
     return np.asarray(root.T @ root)
-
-
-def _correlation(basis: Basis, gram: Float, sd: float) -> Float:
-    """Correlations between the covariates' first features, shrunk by how large they are beside their noise."""
-    p = len(basis.columns)
-    if p < 2:
-        return np.eye(p)
-    lead = [features[0] for features in basis.first]
-    weight = basis.weight[lead]
-    lead_gram = gram[np.ix_(lead, lead)] / np.outer(weight, weight)
-    noise = sd**2 / 2.0 / float(np.mean(weight)) ** 4
-    off = lead_gram[~np.eye(p, dtype=bool)]
-    signal = max(float(np.mean(off**2)) - noise, 0.0)
-    size = np.sqrt(np.maximum(np.diag(lead_gram), 0.3))
-    shrunk = np.clip(signal / (signal + noise + 1e-300) * lead_gram / np.outer(size, size), -0.98, 0.98)
-    np.fill_diagonal(shrunk, 1.0)
-    return np.asarray(shrunk)
-
-
-def reference_points(columns: tuple[Column, ...], marginals: tuple[Float, ...], correlation: Float, size: int) -> Float:
-    """Deterministic sample of a Gaussian copula with the released marginals: a public stand-in for the covariates."""
-    even = _copula(correlation, size)
-    points = np.empty(even.shape)
-    for j, (column, marginal) in enumerate(zip(columns, marginals, strict=True)):
-        below = np.concatenate([[0.0], np.cumsum(marginal)])
-        below[-1] = 1.0
-        if isinstance(column, Levels):
-            points[:, j] = np.clip(np.searchsorted(below, even[:, j], side="right") - 1, 0, len(marginal) - 1)
-        else:
-            points[:, j] = np.interp(even[:, j], below, np.linspace(-1.0, 1.0, len(below)))
-    return points
 
 
 def _copula(correlation: Float, size: int) -> Float:
@@ -160,7 +114,7 @@ class SteadyGram:
     variance: float
 
     @classmethod
-    def of(cls, gram: Float, sd: float, reference: Reference, basis: Basis | CodedBasis) -> SteadyGram:
+    def of(cls, gram: Float, sd: float, reference: Reference, basis: CodedBasis) -> SteadyGram:
         """Shrink by how far the released entries differ from the reference, beside their noise."""
         apart = gram - reference.gram
         upper = np.triu_indices(basis.m, 1)

@@ -26,6 +26,13 @@ def effect_function_1(plain: dict[str, Any]) -> dict[str, Any]:
     return done
 
 
+def effect_function_2(plain: dict[str, Any]) -> dict[str, Any]:
+    """Effect functions of version 2, which were all made of polynomials and contrasts."""
+    own = ("size", "marginals", "windows")
+    done = {name: value for name, value in plain.items() if name not in own}
+    return done | {"terms": {"kind": "polynomials", **{name: plain[name] for name in own}}}
+
+
 def segments_1(plain: dict[str, Any]) -> dict[str, Any]:
     """Effects by segment of version 1, in its two shapes; ``look`` was the name of ``outcome_moments``.
 

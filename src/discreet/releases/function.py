@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, get_args
 
@@ -16,20 +15,12 @@ from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds, Levels
 from discreet.data.frames import table
 from discreet.exceptions import InvalidInput
-from discreet.postprocessing.basis import Basis, Size, evaluate
-from discreet.postprocessing.kernel_basis import combine
-from discreet.postprocessing.marginals import Window, cells
+from discreet.postprocessing.coded_terms import CodedTerms
+from discreet.postprocessing.polynomials import PolynomialTerms
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
 from discreet.releases.average import StudyDesign
-from discreet.releases.function_parts import (
-    MeasuredAverage,
-    checked_level,
-    checked_limits,
-    fits,
-    read_size,
-    some_rows,
-)
+from discreet.releases.function_parts import MeasuredAverage, checked_level, checked_limits, some_rows
 from discreet.releases.plots import plot_effect
 from discreet.releases.protocol import Display
 from discreet.releases.wording import clipping_words, columns, guarantee_words, mechanism_words
@@ -40,8 +31,9 @@ if TYPE_CHECKING:
 FORMAT = "discreet-effect-release"
 # Queries are answered so many rows at a time, which bounds the memory that they take.
 _ROWS = 16_384
-# Sizes that a file may ask for: far above what any public rule chooses.
-_MOST_CURVES = 64
+# What functions are made of: codes, or in older files polynomials.
+Terms = CodedTerms | PolynomialTerms
+_KINDS: dict[str, type[Terms]] = {"codes": CodedTerms, "polynomials": PolynomialTerms}
 # Fields that not every file has.
 _OPTIONAL = frozenset({"centre", "measured", "limits"})
 
@@ -76,13 +68,8 @@ class EffectRelease:
         The public facts that were declared.
     design
         "observational", or "known propensity" where the chance of treatment was known.
-    size
-        How rich the basis of the function is.
-    marginals
-        Released distribution of each covariate over its cells, to which the basis is orthonormal.
-    windows
-        Middle and half width of the part of each range that the cells divide, where that is not all of it (as parts of
-        the range's own middle and half width).
+    terms
+        What the function is made of.
     coefficients
         Of the estimated function, in the outcome's unit.
     factor
@@ -126,8 +113,7 @@ class EffectRelease:
     guarantee: Guarantee
     bounds: Bounds
     design: StudyDesign
-    size: Size
-    marginals: tuple[Float, ...]
+    terms: Terms
     coefficients: Float
     factor: Float
     average: Float
@@ -135,7 +121,6 @@ class EffectRelease:
     adjustment: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     reference: dict[str, float] = field(default_factory=dict)
-    windows: tuple[Window | None, ...] = ()
     centre: Float | None = None
     measured: MeasuredAverage | None = None
     limits: tuple[float, float] | None = None
@@ -145,21 +130,13 @@ class EffectRelease:
             raise InvalidInput(
                 f"design must be one of {', '.join(get_args(StudyDesign))}; say how treatment came about."
             )
-        for name in ("degree", "jumps"):
-            if not 0 <= getattr(self.size, name) <= _MOST_CURVES:
-                raise InvalidInput(f"size has a {name} that no release has; check the file.")
-        if [len(marginal) for marginal in self.marginals] != [cells(column) for column in self.bounds.columns]:
-            raise InvalidInput("marginals must have one number for each cell of each covariate; check the file.")
-        fit = all(map(fits, self.windows, self.bounds.columns))
-        if len(self.windows) not in (0, self.bounds.p) or not fit:
-            raise InvalidInput("windows must lie inside the ranges, one for each covariate or none; check the file.")
-        m = self.basis.m
+        m = self.terms.m
         shapes = {"coefficients": (m,), "average": (m,), "factor": (m, m)}
         shapes |= {} if self.centre is None else {"centre": (m,)}
         if any(getattr(self, name).shape != shape for name, shape in shapes.items()):
-            raise InvalidInput(f"a release with this basis has {m} coefficients; check the file.")
+            raise InvalidInput(f"a release with these terms has {m} coefficients; check the file.")
         numbers = [self.n, *self.importance.values(), *self.reference.values()]
-        arrays = [*self.marginals, *(getattr(self, name) for name in shapes)]
+        arrays = [getattr(self, name) for name in shapes]
         if not all(map(math.isfinite, numbers)) or not all(np.all(np.isfinite(array)) for array in arrays):
             raise InvalidInput("every released number must be finite; check how it was computed.")
         if self.n <= 0:
@@ -170,14 +147,9 @@ class EffectRelease:
             array.flags.writeable = False
         object.__setattr__(self, "adjustment", io.plain_copy(self.adjustment))
 
-    @cached_property
-    def basis(self) -> Basis:
-        """Features of the function."""
-        return Basis(self.bounds.columns, self.marginals, self.size, self.windows)
-
     def effect(self, X: Any = None) -> Float:
         """Effect for each row of X: an array or a frame with exactly the declared covariates."""
-        return self._limited(np.concatenate([evaluate(self.basis, x, self.coefficients) for x in self._encoded(X)]))
+        return self._limited(np.concatenate([rows @ self.coefficients for rows in self._features(X)]))
 
     def effect_interval(self, X: Any = None, alpha: float = 0.05) -> tuple[Float, Float]:
         """Interval for each row of X, pointwise.
@@ -215,7 +187,7 @@ class EffectRelease:
 
     def effect_on_interval(self, X: Any, alpha: float = 0.05) -> tuple[float, float]:
         """Interval of the average effect over the rows of X."""
-        total, count = np.zeros(self.basis.m), 0
+        total, count = np.zeros(self.terms.m), 0
         for features in self._features(some_rows(X)):
             total += features.sum(axis=0)
             count += len(features)
@@ -235,18 +207,8 @@ class EffectRelease:
         else:
             along = np.linspace(-1.0, 1.0, points)
             values = tuple((column.middle + along * column.width / 2.0).tolist())
-        x = np.zeros((len(along), len(names)))
-        x[:, j] = along
-        own = set(self.basis.covariate_features(j))
-        there, rows = self.basis(x)[0] / self.basis.weight, np.tile(self.average, (len(along), 1))
-        usual = self.average / self.basis.weight
-        for k in own:
-            rows[:, k] = there[:, k] * self.basis.weight[k]
-        for k, (a, b) in enumerate(self.basis.products, self.basis.m - len(self.basis.products)):
-            if {a, b} & own:
-                first, second = (there[:, i] if i in own else usual[i] for i in (a, b))
-                rows[:, k] = first * second * self.basis.weight[k]
-        return Curve(values, self._limited(combine(rows, self.coefficients)), *self._band(rows, alpha))
+        rows = self.terms.along(j, along, self.average)
+        return Curve(values, self._limited(rows @ self.coefficients), *self._band(rows, alpha))
 
     def plot(self, feature: str | int, ax: Axes | None = None) -> Axes:
         """Draw the effect along one covariate, the others averaged, with pointwise bands (needs matplotlib)."""
@@ -297,7 +259,7 @@ class EffectRelease:
             "The effect as a function of covariates was estimated by orthogonal moments of residuals from "
             f"{self.records} records under differential privacy with {guarantee_words(self.guarantee)}",
             f"{clipping_words(self.bounds, self.bounds.names)}.",
-            f"The function is made of {self._words()}; coefficients were shrunk block by block.",
+            f"The function is made of {self._words()}; coefficients were shrunk towards a constant.",
             mechanism_words(self.guarantee.events),
             f"{self._averaged()}, the effect is {self.ate():.4g} (95 % interval {low:.4g} to {high:.4g}).",
             "Intervals are pointwise; they allow for sampling error, privacy noise and shrinkage, but not in full for "
@@ -309,9 +271,7 @@ class EffectRelease:
         """As plain JSON."""
         plain: dict[str, Any] = {part.name: getattr(self, part.name) for part in fields(self)}
         plain |= {"guarantee": self.guarantee.to_dict(), "bounds": self.bounds.to_dict(), "notes": list(self.notes)}
-        plain["size"] = {part.name: getattr(self.size, part.name) for part in fields(self.size)}
-        plain["marginals"] = [marginal.tolist() for marginal in self.marginals]
-        plain["windows"] = [window and list(window) for window in self.windows]
+        plain["terms"] = self.terms.to_dict()
         plain |= {name: plain[name].tolist() for name in ("coefficients", "average")}
         plain["factor"] = io.triangular_to_steps(self.factor)
         last = {
@@ -329,9 +289,7 @@ class EffectRelease:
         with io.wrong_types_named():
             rest["guarantee"] = Guarantee.from_dict(rest["guarantee"])
             rest["bounds"], rest["notes"] = Bounds.from_dict(rest["bounds"]), tuple(map(str, rest["notes"]))
-            rest["size"] = read_size(rest["size"])
-            rest["marginals"] = tuple(np.array(marginal, dtype=np.float64) for marginal in rest["marginals"])
-            rest["windows"] = tuple(window and tuple(map(float, window)) for window in rest["windows"])
+            rest["terms"] = _KINDS[rest["terms"]["kind"]].from_dict(rest["terms"], rest["bounds"].columns)
             arrays = {"coefficients", "average", "centre"} & rest.keys()
             rest |= {name: np.array(rest[name], dtype=np.float64) for name in arrays}
             rest |= {"factor": io.triangular_from_steps(**rest["factor"]), "n": float(rest["n"])}
@@ -354,7 +312,7 @@ class EffectRelease:
 
     def _features(self, X: Any) -> Iterator[Float]:
         """Features of the rows of X, a part at a time."""
-        return (self.basis(x)[0] for x in self._encoded(X))
+        return (self.terms.features(x) for x in self._encoded(X))
 
     def _encoded(self, X: Any) -> Iterator[Float]:
         """Encoded rows of X, a part at a time, after everything about X has been checked."""
@@ -395,4 +353,4 @@ class EffectRelease:
         return "Averaged over the records, by the doubly robust score in rounds of its own"
 
     def _words(self) -> str:
-        return str(self.size) if self.varies else "a constant"
+        return str(self.terms) if self.varies else "a constant"

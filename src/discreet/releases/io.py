@@ -64,8 +64,8 @@ REGISTRY: dict[str, Kind] = {
     "discreet-release": Kind(home="discreet.releases.average:Release"),
     "discreet-effect-release": Kind(
         home="discreet.releases.function:EffectRelease",
-        version=2,
-        upgrades={1: _upgrades.effect_function_1},
+        version=3,
+        upgrades={1: _upgrades.effect_function_1, 2: _upgrades.effect_function_2},
         line_per_field=True,
     ),
     "discreet-uplift": Kind(

@@ -5,12 +5,11 @@ Each turns a share of the budget into public numbers. Diameters: docs/proofs/ate
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +19,9 @@ from discreet.data.columns import ScratchBuffer
 from discreet.data.records import CHUNK_ROWS, Chunk
 from discreet.estimators._allocation import WINDOWS
 from discreet.estimators.measurements.location import Location
-from discreet.postprocessing.basis import Basis
-from discreet.postprocessing.coding import CellFinder, Coding, code_numbers, coding, finer_edges, first_edges
+from discreet.postprocessing.coding import CellFinder, Coding, Column, code_numbers, coding, finer_edges, first_edges
 from discreet.postprocessing.feature_selection import FeatureSelection
 from discreet.postprocessing.kernel_basis import NORM_CAP, CodedBasis, CodedTables
-from discreet.postprocessing.marginals import Column
 from discreet.postprocessing.reference_population import Reference, SteadyGram, latent_correlation, weighted_gram
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
@@ -34,7 +31,6 @@ from discreet.privacy.sensitivity.sets import Ball, Cells, Gram
 _KEPT_NUMBERS = 16_000_000
 # Functions whose values are kept of each chunk: both models, and one of them as it was.
 _KEPT_FUNCTIONS = 3
-BasisT = TypeVar("BasisT", Basis, CodedBasis)
 KeptT = TypeVar("KeptT")
 KeyT = TypeVar("KeyT", bound=Hashable)
 # Functions of each covariate that screening looks at.
@@ -71,54 +67,26 @@ class ChunkCache(Generic[KeptT]):
         return self._kept[-1][1]
 
 
-class FeatureMap(ABC, Generic[BasisT]):
-    """Weighted features of a chunk. Only the basis and ``n``, the number of records, are sent to other processes.
+class CodedFeatures:
+    """Weighted features of a chunk. Codes are kept, and the last few functions' values; features of one chunk only.
 
-    What a map makes of features has a ``scratch`` buffer of its own, since it is added up before the next map is asked.
-    """
-
-    def __init__(self, basis: BasisT, n: float) -> None:
-        self.basis: BasisT = basis
-        self.n = n
-        self.scratch = ScratchBuffer()
-        self._own = ScratchBuffer()
-
-    def __reduce__(self) -> tuple[type[FeatureMap[BasisT]], tuple[BasisT, float]]:
-        return type(self), (self.basis, self.n)
-
-    @abstractmethod
-    def __call__(self, chunk: Chunk) -> Float:
-        """Weighted features; they are not to be changed, and last until the next chunk."""
-
-    @abstractmethod
-    def weights(self, chunk: Chunk) -> Float:
-        """Each record's weight, for its features to stay within the radius."""
-
-    @abstractmethod
-    def combine(self, chunk: Chunk, coefficients: Float) -> Float:
-        """Features times coefficients."""
-
-    @abstractmethod
-    def selected(self, chunk: Chunk, selection: FeatureSelection, factor: Float) -> Float:
-        """Selected features, weighted to stay within their norm, times one number to each record; in ``scratch``."""
-
-    def times(self, chunk: Chunk, factor: Float) -> Float:
-        """Features times one number to each record, in ``scratch``."""
-        return np.multiply(self(chunk), factor[:, None], out=self.scratch(len(factor), self.basis.m))
-
-
-class CodedFeatures(FeatureMap[CodedBasis]):
-    """Features of codes. Codes are kept, and the last few functions' values; features of one chunk at a time.
-
-    Functions and norms are looked up in tables over codes: most maps need no more features than they sum.
+    Functions and norms are looked up in tables over codes: most maps need no more features than they sum. Only the
+    basis and ``n``, the number of records, are sent to other processes. What a map makes of features has a ``scratch``
+    buffer of its own, since it is added up before the next map is asked.
     """
 
     def __init__(self, basis: CodedBasis, n: float) -> None:
-        super().__init__(basis, n)
+        self.basis = basis
+        self.n = n
+        self.scratch = ScratchBuffer()
+        self._own = ScratchBuffer()
         # As many records as are kept in memory, encoded, from pass to pass.
         self._cache: ChunkCache[_Coded] = ChunkCache(n, 2 * (len(basis.codings) + 3))
         self._tables: dict[tuple[bytes, int], CodedTables] = {}
         self._wide: tuple[_Coded, Float] | None = None
+
+    def __reduce__(self) -> tuple[type[CodedFeatures], tuple[CodedBasis, float]]:
+        return type(self), (self.basis, self.n)
 
     def __call__(self, chunk: Chunk) -> Float:
         """Weighted features; they are not to be changed, and last until the next chunk."""
@@ -127,6 +95,10 @@ class CodedFeatures(FeatureMap[CodedBasis]):
             out = self._own(len(chunk.t), self.basis.m)
             self._wide = coded, self.basis.from_codes(coded.codes, len(chunk.t), out)
         return self._wide[1]
+
+    def times(self, chunk: Chunk, factor: Float) -> Float:
+        """Features times one number to each record, in ``scratch``."""
+        return np.multiply(self(chunk), factor[:, None], out=self.scratch(len(factor), self.basis.m))
 
     def weights(self, chunk: Chunk) -> Float:
         """Each record's weight, for its features to stay within the radius."""
@@ -191,15 +163,16 @@ def _recent(kept: dict[KeyT, KeptT], key: KeyT, make: Callable[[], KeptT]) -> Ke
 
 
 @dataclass(frozen=True, eq=False)
-class _Setting(Generic[BasisT]):
+class Setting:
     """What all later rounds share: the features and what is known of their distribution."""
 
-    features: FeatureMap[BasisT]
+    features: CodedFeatures
     reference: Reference
     gram: SteadyGram
 
     @property
-    def basis(self) -> BasisT:
+    def basis(self) -> CodedBasis:
+        """What the features are."""
         return self.features.basis
 
     @property
@@ -229,23 +202,11 @@ class _Setting(Generic[BasisT]):
         return np.asarray(self.reference.features.T @ self.reference.features / len(self.reference.weight))
 
 
-# Of polynomials and contrasts, and of codes.
-Setting: TypeAlias = _Setting[Basis]
-CodedSetting: TypeAlias = _Setting[CodedBasis]
-AnySetting: TypeAlias = _Setting[Any]
+def measure_gram(gate: Gate, share: float, features: CodedFeatures, correlation: Float, *beside: Query) -> Setting:
+    """Second moments of the features, and a public sample whose correlations are known beside them.
 
-
-def measure_coded_gram(
-    gate: Gate, share: float, features: CodedFeatures, correlation: Float, *beside: Query
-) -> CodedSetting:
-    """Second moments of the features, and a public sample whose correlations are known beside them."""
-    released, sd = second_moments(gate, share, features, *beside)
-    reference = Reference.of_codes(features.basis, correlation)
-    return CodedSetting(features, reference, SteadyGram.of(released, sd, reference, features.basis))
-
-
-def second_moments(gate: Gate, share: float, features: FeatureMap[Any], *beside: Query) -> tuple[Float, float]:
-    """As they are released, and their noise; the same pass prepares what is asked ``beside`` them later."""
+    The same pass prepares what is asked ``beside`` them later.
+    """
 
     def rows(c: Chunk) -> Float:
         return features.times(c, np.sqrt(features.weights(c)))
@@ -253,7 +214,9 @@ def second_moments(gate: Gate, share: float, features: FeatureMap[Any], *beside:
     question = Query("second moments", share, Gram(features.basis.radius, features.basis.m), rows)
     gate.prepare(question, *beside)
     (gram,) = gate.ask(question)
-    return gram.value / gate.n, float(gram.sd) / gate.n
+    reference = Reference.of_codes(features.basis, correlation)
+    steady = SteadyGram.of(gram.value / gate.n, float(gram.sd) / gate.n, reference, features.basis)
+    return Setting(features, reference, steady)
 
 
 def coding_questions(columns: tuple[Column, ...], share: float) -> tuple[Query, ...]:

@@ -16,7 +16,7 @@ from scipy.special import expit, logit
 from discreet.data._arrays import Float
 from discreet.data.records import Chunk
 from discreet.estimators._allocation import MODELS, MODELS_OF_KNOWN_DESIGN
-from discreet.estimators.measurements.covariates import AnySetting, CodedFeatures, CodedSetting
+from discreet.estimators.measurements.covariates import CodedFeatures, Setting
 from discreet.estimators.measurements.location import Location, measure_magnitude
 from discreet.postprocessing.feature_selection import (
     Belief,
@@ -26,7 +26,7 @@ from discreet.postprocessing.feature_selection import (
     beside_constant_effect,
     shrink,
 )
-from discreet.postprocessing.kernel_basis import NORM_CAP, CodedTables
+from discreet.postprocessing.kernel_basis import NORM_CAP
 from discreet.postprocessing.magnitude import Factors, arm_factors
 from discreet.postprocessing.reference_population import treatment_moments
 from discreet.privacy.gate import Gate
@@ -49,35 +49,23 @@ _GRAM_MISFIT, _SCALE_MISFIT, _OTHER_MISFIT = 0.01, 0.3, 0.02
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Propensity:
-    """Public logistic model of treatment, trimmed; or the known design. Coefficients count from the logit ``start``.
+    """Public logistic model of treatment, trimmed; or the known design. Coefficients count from the logit ``start``."""
 
-    Of a ``source``, a model that was fitted to other features, it has the values.
-    """
-
-    setting: AnySetting
+    setting: Setting
     theta: Float
     covariance: Float
     low: float
     high: float
     known: bool = False
     start: float = 0.0
-    source: Propensity | None = None
 
     @classmethod
-    def by_design(cls, setting: AnySetting, low: float, high: float) -> Propensity:
+    def by_design(cls, setting: Setting, low: float, high: float) -> Propensity:
         """Probabilities that come with the records."""
         m = setting.basis.m
         return cls(setting, np.zeros(m), np.zeros((m, m)), low, high, known=True)
 
-    @classmethod
-    def elsewhere(cls, source: Propensity, setting: AnySetting) -> Propensity:
-        """A model that was fitted to other features, for rounds that have features and a reference of their own."""
-        m = setting.basis.m
-        return cls(setting, np.zeros(m), np.zeros((m, m)), source.low, source.high, source=source)
-
     def __call__(self, c: Chunk) -> Float:
-        if self.source is not None:
-            return self.source(c)
         return self.trimmed(self.setting.features.combine(c, self.theta)) if c.e is None else c.e
 
     @property
@@ -92,9 +80,6 @@ class Propensity:
     @property
     def on_reference(self) -> Float:
         """Probabilities of the reference points."""
-        if self.source is not None:
-            tables = CodedTables(self.source.setting.basis, self.source.theta)
-            return self.source.trimmed(tables(self.setting.reference.points))
         return self.trimmed(self.setting.reference.features @ self.theta)
 
     def factors(self, of: Callable[[Float, Float], Float]) -> Factors:
@@ -195,7 +180,7 @@ def nuisance_questions(
 def fit_nuisances(
     gate: Gate,
     asked: NuisanceQuestions,
-    setting: CodedSetting,
+    setting: Setting,
     location: Location,
     pilot: float,
     trim: tuple[float, float],

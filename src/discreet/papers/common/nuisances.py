@@ -24,9 +24,9 @@ from discreet.estimators._allocation import LOCATION, MODELS, MODELS_OF_KNOWN_DE
 from discreet.estimators.measurements.covariates import (
     CodedFeatures,
     coding_questions,
-    measure_coded_gram,
     measure_codings,
     measure_correlation,
+    measure_gram,
 )
 from discreet.estimators.measurements.location import locate, pilot_effect
 from discreet.estimators.measurements.nuisances import Outcome, fit_nuisances, nuisance_questions
@@ -217,7 +217,7 @@ def private_models(gate: Gate, known: float | None) -> PrivateModels:
     terms = basis_terms(gate.n * gate.mu, gate.n, gate.bounds.columns)
     features = CodedFeatures(CodedBasis.build(codings, np.full(p, 1.0 / max(p, 1)), terms), gate.n)
     first = nuisance_questions(gate, share["models"], features, where, pilot, known is not None)
-    setting = measure_coded_gram(gate, share["second moments"], features, correlation, *first.queries)
+    setting = measure_gram(gate, share["second moments"], features, correlation, *first.queries)
     outcome = fit_nuisances(gate, first, setting, where, pilot, gate.bounds.propensity, known is not None)
     return PrivateModels(gate.bounds, outcome, known)
 
