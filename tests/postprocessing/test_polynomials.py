@@ -212,7 +212,7 @@ def test_what_no_file_has_is_refused(changes, sentence):
         PolynomialTerms.from_dict(terms_of(LINEAR).to_dict() | changes, COLUMNS)
 
 
-@pytest.mark.parametrize("size", [Size(degree=0, pairs=True, curved=False), Size(degree=1, pairs=False, curved=True)])
+@pytest.mark.parametrize("size", [Size(degree=0, pairs=True, curved=False), Size(degree=0, pairs=False, curved=True)])
 def test_products_of_curves_that_are_not_there_are_refused(size):
     with pytest.raises(InvalidInput, match="size has a degree that no release has"):
         PolynomialTerms((Range(0, 1), Range(0, 1)), (np.full(24, 1 / 24), np.full(24, 1 / 24)), size)
