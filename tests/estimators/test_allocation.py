@@ -9,7 +9,16 @@ import pytest
 from discreet import ATE, CATE, Bounds, DifferenceInMeans, PrivateKMeans, Uplift
 from discreet.estimators import _allocation
 from discreet.estimators._allocation import KNOWN_DESIGN, MEANS, OBSERVATIONAL, SAMPLE, TRIM, Allocation
-from discreet.estimators._effect_allocation import ARMS_IN_ONE_SUM, AVERAGE, CLUSTERED, DECLARED, EFFECT, lloyd_shares
+from discreet.estimators._effect_allocation import (
+    ARMS_IN_ONE_SUM,
+    AVERAGE,
+    AVERAGE_PART,
+    CLUSTERED,
+    DECLARED,
+    EFFECT_ROUNDS,
+    effect_allocation,
+    lloyd_shares,
+)
 from discreet.releases.wording import rounds
 from discreet.testing import seeded_noise
 
@@ -128,29 +137,40 @@ def test_rounds_of_a_difference_in_means_have_the_shares_of_its_table(epsilon, n
 
 
 @pytest.mark.parametrize("propensity", [None, 0.5, "e"])
-@pytest.mark.parametrize(
-    ("bounds", "epsilon", "count"),
-    [(BOUNDS, 8.0, 3), (LEVELS, 8.0, 3), (MANY, 1.3, 2)],
-    ids=["ranges", "levels", "many"],
-)
-def test_rounds_of_an_effect_function_have_the_shares_of_its_table(bounds, propensity, epsilon, count):
-    release = fit(CATE(epsilon=epsilon, delta=1e-6, bounds=bounds, propensity=propensity), n=1_500)
-    allocation, expected = EFFECT.allocation(count * 125.0, bounds.columns, propensity)
-    assert expected == count
-    shares = release.adjustment["shares"]
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("bounds", [BOUNDS, LEVELS, MANY], ids=["ranges", "levels", "many"])
+def test_rounds_of_an_effect_function_have_the_shares_of_its_table(bounds, neighbours, propensity):
+    given = {"epsilon": 1.3, "delta": 1e-6, "bounds": bounds, "neighbours": neighbours, "propensity": propensity}
+    release = fit(CATE(**given), n=1_500)
+    shares, counts = release.adjustment["shares"], _allocation.COUNT if neighbours == "add-remove" else 0.0
     assert_agree(release, shares)
-    function = {name: (1.0 - EFFECT.average) * share for name, share in allocation.shares.items()}
-    assert {name: share for name, share in shares.items() if not name.startswith(AVERAGE)} == pytest.approx(function)
+    assert sum(shares.values()) == pytest.approx(1.0)
+    assert shares.get("number of records", 0.0) == pytest.approx(counts)
+    part = (1.0 - AVERAGE_PART) * (1.0 - counts)
+    function = {name: part * share for name, share in effect_allocation(propensity).shares.items()}
+    assert {name: shares[name] for name in function} == pytest.approx(function)
     average = {name.removeprefix(AVERAGE): share for name, share in shares.items() if name.startswith(AVERAGE)}
-    assert sum(average.values()) == pytest.approx(EFFECT.average)
+    assert sum(average.values()) == pytest.approx(AVERAGE_PART * (1.0 - counts))
     assert {"arms and ends of the outcome", "arm means", "residual tails", "clipped excess", "score"} <= set(average)
+    assert len(shares) == len(average) + len(function) + (counts > 0.0)
 
 
-def test_a_constant_function_has_the_rounds_of_an_average_effect():
-    release = fit(CATE(epsilon=0.2, delta=1e-6, bounds=BOUNDS), n=500)
+@pytest.mark.parametrize("propensity", [None, 0.5, 1, np.full(3, 0.5), "e"])
+def test_a_function_asks_about_probabilities_where_they_differ_between_records(propensity):
+    allocation = effect_allocation(propensity)
+    assert sum(allocation.shares.values()) == pytest.approx(1.0)
+    differ = not isinstance(propensity, float | int | None)
+    assert ("probabilities of treatment" in allocation) == differ
+    assert len(allocation.events("effect moments")) == EFFECT_ROUNDS
+
+
+@pytest.mark.parametrize("propensity", [None, 0.5])
+def test_a_constant_function_has_the_rounds_of_an_average_effect(propensity):
+    given = {"epsilon": 2.0, "delta": 1e-6, "bounds": NONE, "propensity": propensity}
+    release, average = fit(CATE(**given), n=500), fit(ATE(**given), n=500)
     assert not release.varies
-    assert_agree(release, release.adjustment["shares"])
-    assert "score" in release.adjustment["shares"]
+    assert release.adjustment == average.adjustment
+    assert release.guarantee.events == average.guarantee.events
 
 
 @pytest.mark.parametrize("delta", [None, 1e-6])
@@ -177,6 +197,8 @@ def test_a_table_that_does_not_add_up_to_one_is_refused():
         Allocation.of({"location": 1.0}, parts={"location": {"treated": 0.5}}, provenance="none")
 
 
-@pytest.mark.parametrize("table", [MEANS, KNOWN_DESIGN, OBSERVATIONAL, SAMPLE, TRIM, EFFECT, DECLARED, CLUSTERED])
+@pytest.mark.parametrize(
+    "table", [MEANS, KNOWN_DESIGN, OBSERVATIONAL, SAMPLE, TRIM, effect_allocation(None), DECLARED, CLUSTERED]
+)
 def test_every_table_says_where_its_numbers_are_from(table):
     assert table.provenance.endswith(".")

@@ -8,13 +8,13 @@ from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import ATE, CATE, Bounds, DifferenceInMeans
 from discreet.audit._tape import Tape, Unlike
-from discreet.postprocessing import group_shrinkage as shrinkage
 from discreet.postprocessing import reference_population as moments
 from discreet.privacy.sensitivity.fixed_point import plan_noise
 from discreet.privacy.sensitivity.sets import Ball, Cells, Gram, Interval, MeanSquare
@@ -29,6 +29,10 @@ class Data:
 
     def __init__(self, y, t, x, e):
         self.y, self.t, self.x, self.e = y, t, x, e
+
+    def frame(self):
+        """The same as a table, whose columns can be named."""
+        return pd.DataFrame({"y": self.y, "t": self.t, "e": self.e} | {f"x{j}": self.x[:, j] for j in range(3)})
 
     def without(self, place):
         return Data(*(np.delete(part, place, axis=0) for part in (self.y, self.t, self.x, self.e)))
@@ -111,7 +115,7 @@ def estimators(relation, epsilon):
         "pure means": lambda data: DifferenceInMeans(**given),
         "effects": lambda data: CATE(delta=1e-6, **given),
         "effects, doubly robust": lambda data: CATE(delta=1e-6, correction="DR", **given),
-        "effects, known column": lambda data: CATE(delta=1e-6, propensity=known(data, relation), **given),
+        "effects, known column": lambda data: CATE(delta=1e-6, propensity="e", **given),
         "effects, known number": lambda data: CATE(delta=1e-6, propensity=0.3, **given),
     }
 
@@ -129,7 +133,9 @@ def fitting(kind, relation, name):
         # The public stand-in for the covariates may be small here: hundreds of fits shall take seconds.
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(moments, "REFERENCE", 500)
-            patch.setattr(shrinkage, "_SWEEPS", 3)
+            if kind == "effects, known column":
+                names = [f"x{j}" for j in range(3)]
+                return make(data).fit_table(data.frame(), outcome="y", treatment="t", covariates=names)
             return make(data).fit(data.y, data.t, X=data.x)
 
     return fit

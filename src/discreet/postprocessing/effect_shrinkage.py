@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg.lapack import dtrtri
 
 from discreet.data._arrays import Float
+from discreet.postprocessing.feature_selection import inverse_of_lower
 from discreet.postprocessing.kernel_basis import CodedBasis
 
 # Prior variances of an effect that are weighed against each other, in squared scales of the outcome, and a guess at it.
@@ -105,7 +105,7 @@ def shrink_effect(known: Information, unit: Float, level: float) -> Shrunk:
             prior[0] = level
             root = np.sqrt(prior)
             lower = np.linalg.cholesky(np.eye(len(root)) + root[:, None] * known.precision * root)
-            inverse = dtrtri(lower, lower=1)[0] * root
+            inverse = inverse_of_lower(lower) * root
             mean = inverse.T @ (inverse @ known.target)
             if step < _STEPS - 1:
                 # A few coefficients may be far larger than the others.

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg.lapack import dtrtri
 
 from discreet.data._arrays import Float, IntArray
 from discreet.postprocessing.kernel_basis import NORM_CAP, CodedBasis, combine
@@ -30,6 +29,8 @@ _TINY = 1e-12
 # Steps of expectation-maximisation, and the pseudo-count, in coefficients, of the guessed scale; by hand, on studies
 # 2000 to 2239 of evidence/population.
 _EM_STEPS, _PSEUDO = 25, 4.0
+# Triangular matrices of this size are inverted at once.
+_SMALL = 32
 # Degrees of freedom of the prior; by hand, on the same studies of evidence/population and a bump.
 _TAIL = 1.0
 
@@ -229,7 +230,19 @@ def shrink(model: Moments, basis: CodedBasis) -> Posterior:
 
 def _inverse_root(matrix: Float) -> Float:
     """A matrix A with A'A the inverse of a positive definite matrix, in a third of the time of the inverse."""
-    return np.asarray(dtrtri(np.linalg.cholesky(matrix), lower=1)[0])
+    return inverse_of_lower(np.linalg.cholesky(matrix))
+
+
+def inverse_of_lower(lower: Float) -> Float:
+    """Inverse of a lower triangular matrix, by halves: LAPACK's own takes a hundred times as long on busy cores."""
+    m = len(lower)
+    if m <= _SMALL:
+        return np.asarray(np.linalg.inv(lower))
+    first, last = inverse_of_lower(lower[: m // 2, : m // 2]), inverse_of_lower(lower[m // 2 :, m // 2 :])
+    inverse = np.zeros((m, m))
+    inverse[: m // 2, : m // 2], inverse[m // 2 :, m // 2 :] = first, last
+    inverse[m // 2 :, : m // 2] = -last @ (lower[m // 2 :, : m // 2] @ first)
+    return inverse
 
 
 def beside_constant_effect(
