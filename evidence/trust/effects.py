@@ -32,7 +32,7 @@ _COLUMNS = [
     "constant",
     "sd",
 ]
-_COLUMNS += ["boosted", "ratio", "boosted ratio", "inside", "width"]
+_COLUMNS += ["boosted", "ratio", "boosted ratio", "inside", "groups", "width"]
 
 
 def effects(found: Found) -> Section:
@@ -51,14 +51,17 @@ def effects(found: Found) -> Section:
     share = float((frame["inside"] >= POINTWISE_ENOUGH).mean()) if has else None
     target = f"pointwise 90 % intervals: share of studies with {POINTWISE_ENOUGH:g} or more"
     verdicts.append(at_least(target, share, POINTWISE_SHARE))
+    groups = float(frame["groups"].mean()) if has else None
+    verdicts.append(at_least("90 % intervals of groups: mean coverage", groups, POINTWISE_COVERAGE))
     width = float(frame["relative width"].median()) if has else None
     verdicts.append(at_most("pointwise 90 % intervals: median width over sd of the effect", width, POINTWISE_WIDTH))
-    head = ["n μ", "studies", "CATE", "95th percentile", "boosted DR", "that vary", "coverage", "width / sd"]
+    head = ["n μ", "studies", "CATE", "95th percentile", "boosted DR", "that vary", "coverage", "groups", "width / sd"]
     parts = [
         "Root mean square error over a study's own covariates, divided by that of `ATE` as a constant at the same "
         "budget: below 1 the function is worth more than one number. *Boosted DR* is a learner without privacy (on "
-        "30,000 records at most), the ceiling; *width / sd* is the median width of pointwise 90 % intervals over the "
-        "standard deviation of the effect.",
+        "30,000 records at most), the ceiling; *coverage* is that of pointwise 90 % intervals, *groups* that of 90 % "
+        "intervals of average effects on either side of the middles of three covariates; *width / sd* is the median "
+        "width of pointwise intervals over the standard deviation of the effect.",
         grid(head, _function_lines(frame)) if has else "Nothing was run.",
     ]
     return Section(verdicts=verdicts, parts=parts, table=frame.reindex(columns=_COLUMNS))
@@ -93,6 +96,7 @@ def _function_lines(frame: pd.DataFrame) -> list[list[str]]:
             shown(some["boosted ratio"]),
             shown(some["released function"], np.mean),
             shown(some["inside"], np.mean),
+            shown(some["groups"], np.mean),
             shown(some["relative width"]),
         ]
         for band, some in [*chosen, ("**all**", frame)]

@@ -17,8 +17,10 @@ from evidence.trust.designs import JUDGED
 
 Row = dict[str, Any]
 ALPHA = 0.05
-# Of pointwise intervals.
+# Of pointwise intervals, and of those of groups.
 POINTWISE = 0.1
+# Groups are by so many covariates, and have at least so many members.
+_COVARIATES, _GROUP = 3, 50
 
 
 def fitted(estimator: Any, study: Study, seed: int) -> tuple[Any, Row]:
@@ -63,7 +65,20 @@ def function_errors(cate: Any, constant: float, study: Study) -> Row:
         "inside": float(np.mean((low <= truth) & (truth <= high))),
         "width": float(np.mean(high - low)),
         "varies": bool(cate.release_.varies),
+        "groups": _groups_inside(cate, x, truth),
     }
+
+
+def _groups_inside(cate: Any, x: Float, truth: Float) -> float:
+    """Part of some groups whose average effect is inside its interval: below and above the middles of covariates."""
+    inside = []
+    for column in np.asarray(x).T[:_COVARIATES]:
+        values = column.astype(np.float64)
+        for members in (values <= np.median(values), values > np.median(values)):
+            if np.sum(members) >= _GROUP:
+                low, high = cate.effect_on_interval(x[members], alpha=POINTWISE)
+                inside.append(low <= float(truth[members].mean()) <= high)
+    return float(np.mean(inside)) if inside else float("nan")
 
 
 def judged_effects(study: Study) -> Float:

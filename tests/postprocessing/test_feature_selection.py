@@ -69,7 +69,7 @@ def test_errors_are_about_as_large_as_their_covariance_says(sd):
         rng = np.random.default_rng(seed)
         truth = drawn(rng)
         moments = REFERENCE.response(truth, 0.5)[0] + rng.normal(0, sd, BASIS.m)
-        model = Moments(moments, lambda theta: REFERENCE.response(theta, 0.5), sd**2 * np.eye(BASIS.m), 1.0, 4.0)
+        model = Moments(moments, lambda theta, slope: REFERENCE.response(theta, 0.5, slope), sd**2 * np.eye(BASIS.m), 1.0, 4.0)
         fitted = shrink(model, BASIS)
         assert np.linalg.eigvalsh(fitted.covariance).min() > 0
         errors.append(float(np.sum((UNIT * (fitted.mean - truth) ** 2)[1:])))
@@ -80,7 +80,7 @@ def test_errors_are_about_as_large_as_their_covariance_says(sd):
 def test_a_logistic_model_is_recovered_from_its_moments():
     truth = drawn(np.random.default_rng(2))
     moments, _ = REFERENCE.response(truth, 0.5)
-    model = Moments(moments, lambda theta: REFERENCE.response(theta, 0.5), 1e-10 * np.eye(BASIS.m), 1.0, 4.0)
+    model = Moments(moments, lambda theta, slope: REFERENCE.response(theta, 0.5, slope), 1e-10 * np.eye(BASIS.m), 1.0, 4.0)
     np.testing.assert_allclose(shrink(model, BASIS).mean, truth, atol=0.02)
 
 

@@ -47,10 +47,15 @@ class Reference:
         weight = basis.held(features) / REFERENCE
         return cls(features, weight, weighted_gram(features, weight))
 
-    def response(self, theta: Float, centre: float) -> tuple[Float, Float]:
-        """Mean of weight * features * (expit - centre) and its derivative; logits count from that of the centre."""
+    def response(self, theta: Float, centre: float, slope: Float | None = None) -> tuple[Float, Float]:
+        """Mean of weight * features * (expit - centre) and its derivative; logits count from that of the centre.
+
+        A ``slope`` that is given stands for the derivative.
+        """
         e = expit(logit(centre) + self.features @ theta)
-        return (self.weight * (e - centre)) @ self.features, weighted_gram(self.features, self.weight * e * (1.0 - e))
+        if slope is None:
+            slope = weighted_gram(self.features, self.weight * e * (1.0 - e))
+        return (self.weight * (e - centre)) @ self.features, slope
 
 
 def weighted_gram(features: Float, weight: Float) -> Float:
@@ -138,9 +143,9 @@ def treatment_moments(
     """
     apart = treated * (1.0 - treated) * gram.apart
 
-    def response(theta: Float) -> tuple[Float, Float]:
-        expected, slope = reference.response(theta, treated)
-        return expected + apart @ theta, slope + apart
+    def response(theta: Float, last: Float | None) -> tuple[Float, Float]:
+        expected, slope = reference.response(theta, treated, last)
+        return expected + apart @ theta, slope + apart if last is None else last
 
     square = weighted_gram(reference.features, reference.weight**2 * len(reference.weight))
     sampling = treated * (1.0 - treated) / n * square
