@@ -1,10 +1,11 @@
-"""Maps of all rounds of average effects: records lie in the set that a round is asked in before the gate clips them.
+"""Maps of all rounds: records lie in the set that a round is asked in before the gate clips them.
 
 The gate would clip them in any case, so that privacy does not hang on it; but a statistic that is clipped unawares is
-another one than the proofs and the intervals speak of. Proof: docs/proofs/ate.md, second column of the table.
+another one than the proofs and the intervals speak of. Proof: docs/proofs/ate.md, second column of the table; of
+effect functions docs/proofs/cate.md.
 """
 
-from functools import cache
+from functools import cache, partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,9 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet import ATE, Bounds, DifferenceInMeans
+from discreet import ATE, CATE, Bounds, DifferenceInMeans
 from discreet.data.bounds import Levels
 from discreet.data.records import Chunk
+from discreet.estimators._effect_allocation import AVERAGE
 from discreet.privacy.gate import _rows
 from discreet.privacy.sensitivity.sets import Ball, Cells, Gram, Interval, MeanSquare
 from discreet.testing import seeded_noise, watched
@@ -43,6 +45,14 @@ CASES: dict[str, tuple[Any, ...]] = {
     "means": (DifferenceInMeans, 0, (0.05, 0.95), None, 1.0),
     "means, known number": (DifferenceInMeans, 0, (0.05, 0.95), 0.7, 1.0),
     "means, known column": (DifferenceInMeans, 0, (0.6, 0.98), "column", 1.0),
+    "function, rich": (CATE, 3, (0.05, 0.95), None, 60.0),
+    "function, poor": (CATE, 3, (0.05, 0.95), None, 0.3),
+    "function, screened": (CATE, 12, (0.2, 0.8), None, 20.0),
+    "function, few treated": (CATE, 3, (0.02, 0.4), None, 20.0),
+    "function, few controls": (CATE, 3, (0.6, 0.98), None, 20.0),
+    "function, doubly robust": (partial(CATE, correction="DR"), 3, (0.02, 0.98), None, 60.0),
+    "function, known number": (CATE, 3, (0.05, 0.95), 0.3, 20.0),
+    "function, known column": (CATE, 3, (0.02, 0.98), "column", 60.0),
 }
 
 
@@ -60,7 +70,9 @@ def rounds_of(case):
     seen = []
     with seeded_noise(3), watched(lambda _, rounds: seen.extend(each.query for each in rounds)):
         method(epsilon=epsilon, delta=1e-6, bounds=facts, propensity=known).fit(y, t, X=x)
-    return SimpleNamespace(queries=seen, bounds=facts, known=propensity)
+    # Beside a function, rounds of the average effect are those that have cases of their own.
+    own = [query for query in seen if not query.name.startswith(AVERAGE)]
+    return SimpleNamespace(queries=own, bounds=facts, known=propensity)
 
 
 def _column(spec, rng, n):
@@ -169,6 +181,8 @@ def test_the_cases_have_every_round():
         "residual tails",
         "clipped excess",
         "score",
+        "probabilities of treatment",
+        *(f"effect {kind} {k}" for kind in ("residual magnitude", "moments") for k in (1, 2)),
     }
 
 
@@ -186,6 +200,11 @@ def test_the_cases_have_every_round():
         ("observational, screened", "correlations", 0.99),
         ("observational, screened", "screening moments", 0.95),
         ("known column", "score", 0.99),
+        ("function, rich", "effect moments 1", 0.9),
+        ("function, rich", "effect moments 2", 0.9),
+        ("function, few treated", "effect moments 2", 0.9),
+        ("function, doubly robust", "effect moments 2", 0.9),
+        ("function, known column", "effect moments 2", 0.9),
     ],
 )
 def test_the_sets_are_filled_so_that_no_noise_is_wasted(case, name, least):
