@@ -328,3 +328,14 @@ def test_minima_that_newtons_steps_miss_are_approached_through_smoother_losses(s
     assert _Problem(psi, target, rho, lam).descend(np.zeros(span.dimension), loss, 1e-9) is None
     found = regress(psi, target, rho, loss, lam, slope=1.0, reach=4.0).coefficients
     assert np.linalg.norm(2 * lam * found - loss.slope(target - psi @ found) @ psi / n) <= 1e-6
+
+
+@pytest.mark.parametrize("calibration", ["paper", "proved"])
+def test_kernels_that_no_number_holds_are_refused_before_anything_is_charged(calibration):
+    wide = Bounds(outcome=(-1, 1), covariates=[(-1, 1)] * 250, propensity=(0.1, 0.9))
+    x, t = np.zeros((200, 250)), np.arange(200) % 2
+    function = DPCATEFunction(epsilon=1.0, delta=1e-5, bounds=wide, calibration=calibration)
+    with pytest.raises(InvalidInput, match="height of a Gaussian kernel over 250 features"):
+        function.fit(t / 2.0, t, X=x)
+    assert "release_" not in vars(function)
+    assert "secret_" not in vars(function)

@@ -25,6 +25,8 @@ Penalty = Literal["mean", "sum"]
 
 _POINTS = 20_000
 _MOST_BASIS = 2_000
+# Largest logarithm of a kernel's height, up or down, that leaves room for its products among floating-point numbers.
+_HIGHEST = 650.0
 
 
 class Second(NamedTuple):
@@ -87,7 +89,7 @@ def second_stage(estimator: KernelParameters, rows: Chunk, nuisances: Nuisances,
 
 def kernel_of(estimator: KernelParameters, q: int) -> GaussianKernel:
     """The Gaussian kernel for q features."""
-    h = math.sqrt(q / 2.0) if estimator.bandwidth is None else float(estimator.bandwidth)
+    h = bandwidth_of(estimator, q)
     power = {"lemma 3": q, "theorem 2": 1, "unit": 0}[estimator.scaling]
     return GaussianKernel(h, (math.sqrt(2.0 * math.pi) * h) ** -power)
 
@@ -117,9 +119,25 @@ def check_kernel(estimator: KernelParameters) -> None:
     for name, value in positive.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
             raise InvalidInput(f"{name} must be a positive number: choose it before looking.")
+    _check_height(estimator)
     basis: object = estimator.basis
     if isinstance(basis, bool) or not isinstance(basis, int) or not 1 <= basis <= _MOST_BASIS:
         raise InvalidInput(f"basis must be an integer between 1 and {_MOST_BASIS:,}; the paper takes 50.")
+
+
+def _check_height(estimator: KernelParameters) -> None:
+    """Refuse, before anything is charged, what floating-point numbers cannot hold: (sqrt(2 pi) h)^-q in (18)."""
+    q = design(np.zeros((1, estimator.bounds.p)), estimator.bounds).shape[1]
+    if q * abs(math.log(math.sqrt(2.0 * math.pi) * bandwidth_of(estimator, q))) > _HIGHEST:
+        raise InvalidInput(
+            f"bounds: the height of a Gaussian kernel over {q} features, (sqrt(2 pi) h) to the power of minus {q}, is "
+            "no number that a computer holds. Declare fewer covariates, or set bandwidth=0.4."
+        )
+
+
+def bandwidth_of(estimator: KernelParameters, q: int) -> float:
+    """h for q features."""
+    return math.sqrt(q / 2.0) if estimator.bandwidth is None else float(estimator.bandwidth)
 
 
 def one_of(argument: str, value: object, allowed: tuple[object, ...]) -> None:
