@@ -92,7 +92,8 @@ def test_files_that_hold_something_else_are_refused(published, tmp_path):
         ({"version": 99}, "version 99, newer than 2"),
         ({"format": "discreet-segments"}, "is not a release of discreet"),
         ({"format": "discreet-effect-release", "version": 1}, "a value of the wrong type"),
-        ({"format": "discreet-effect-release"}, "exactly the fields"),
+        ({"format": "discreet-effect-release", "version": 2}, "a value of the wrong type"),
+        ({"format": "discreet-effect-release", "version": 3}, "exactly the fields"),
         ({"more": 1}, "exactly the fields"),
     ]:
         (tmp_path / "other.json").write_text(json.dumps(plain_ | change))

@@ -69,8 +69,8 @@ def test_files_that_hold_something_else_are_refused(published, tmp_path):
     refused(run("effect", "average.json", "people.csv"), "holds no function with intervals")
     text = (tmp_path / "effect.json").read_text()
     for old, new, sentence in [
-        ('"version": 2', '"version": 99', "version 99, newer than 2; upgrade discreet"),
-        ('"version": 2', '"version": "new"', "no valid version"),
+        ('"version": 3', '"version": 99', "version 99, newer than 3; upgrade discreet"),
+        ('"version": 3', '"version": "new"', "no valid version"),
         ("discreet-effect-release", "somebody-else", "is not a release of discreet"),
         ('"design"', '"plan"', "exactly the fields"),
         ("{", "", "not complete JSON"),

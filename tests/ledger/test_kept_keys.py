@@ -297,7 +297,7 @@ def test_a_stored_release_of_a_newer_version_is_refused_and_nothing_is_charged(l
     path = GOLDEN / "releases" / "discreet-effect-release.v2.json"
     estimator = CATE(epsilon=4, delta=1e-6, bounds=Bounds(outcome=(0, 1), covariates={"age": (0, 1), "bp": (0, 1)}))
     paid(ledger, estimator, Stored(path, version=99), Y, T, X)
-    with pytest.raises(UnsupportedRelease, match="newer than 2; upgrade discreet"):
+    with pytest.raises(UnsupportedRelease, match="newer than 3; upgrade discreet"):
         estimator.fit(Y, T, X=X, ledger=ledger, dataset="paid")
     assert ledger.account("paid").spent.epsilon == 4
     assert ledger.log()[-1].action == "settle"

@@ -1,6 +1,7 @@
 """The file of an effect function: it answers by itself, refuses what it cannot answer, and stays small."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,8 @@ from discreet.releases import io
 from discreet.releases.report import effect_finding, render_effect, save_page
 from discreet.testing import seeded_noise
 
+# Made of polynomials.
+OLDER = Path(__file__).parent.parent / "golden" / "releases" / "discreet-effect-release.v2.json"
 BOUNDS = Bounds(outcome=(-8, 8), covariates={"age": (0, 90), "sex": ["f", "m"]}, propensity=(0.1, 0.9))
 
 
@@ -63,8 +66,8 @@ def test_ten_covariates_make_a_small_file(tmp_path):
         bounds = Bounds(outcome=(-8, 8), covariates=[(-1, 1)] * 10)
         cate = CATE(epsilon=50.0, delta=1e-6, bounds=bounds).fit(x[:, 0] + t * x[:, 1], t, X=x)
     cate.release_.save(tmp_path / "r.json")
-    assert cate.release_.basis.m > 100
-    assert (tmp_path / "r.json").stat().st_size < 60_000
+    assert cate.release_.terms.m > 100
+    assert (tmp_path / "r.json").stat().st_size < 100_000
 
 
 @pytest.mark.parametrize("size", [0, 1, 60])
@@ -154,10 +157,11 @@ def test_words_for_people(release):
     [
         ({"coefficients": [1.0]}, "coefficients; check the file"),
         ({"coefficients": ["a"]}, "wrong type"),
-        ({"marginals": [[1.0]]}, "one number for each cell"),
-        ({"size": {"degree": 10**9, "pairs": False, "curved": False}}, "degree that no release has"),
-        ({"size": {"degree": 2.5, "pairs": False, "curved": False}}, "wrong type"),
-        ({"size": {"degree": 2, "pairs": 1, "curved": False}}, "size has a field of the wrong type"),
+        ({"terms": {"kind": "splines"}}, "wrong type"),
+        ({"terms": {"kind": "codes"}}, "wrong type"),
+        ({"terms": {"kind": "polynomials"}}, "wrong type"),
+        ({"terms": ["codes"]}, "wrong type"),
+        ({"terms": {"kind": "codes", "edges": [[], []], "tables": [[], []], "members": [[]]}}, "coefficients; check"),
         ({"n": -3}, "n must be positive"),
         ({"n": "many"}, "wrong type"),
         ({"importance": {"age": 1.0}}, "importance must name each covariate"),
@@ -167,12 +171,9 @@ def test_words_for_people(release):
         ({"factor": {"step": 1.0, "rows": [[1, 5]]}}, "factor must be triangular"),
         ({"factor": {"step": 1.0, "rows": [[-1, 5]]}}, "factor must be triangular"),
         ({"factor": {"step": 1.0, "rows": []}}, "coefficients; check the file"),
-        ({"windows": [[0.0, 0.5]]}, "windows must lie inside the ranges"),
-        ({"windows": [[0.6, 0.5], None]}, "windows must lie inside the ranges"),
-        ({"windows": [[0.0, 1e-310], None]}, "windows must lie inside the ranges"),
-        ({"windows": [None, [0.0, 0.5]]}, "windows must lie inside the ranges"),
-        ({"windows": [[0.0, 0.5, 0.5], None]}, "wrong type"),
-        ({"windows": [False, None]}, "wrong type"),
+        ({"limits": [1.0, 0.0]}, "limits must be two finite numbers"),
+        ({"limits": [0.0]}, "wrong type"),
+        ({"measured": {"estimate": 1.0}}, "a measured average has an estimate"),
         ({"reference": {"unadjusted": float("nan")}}, "finite"),
         ({"more": 1}, "exactly the fields"),
     ],
@@ -180,6 +181,27 @@ def test_words_for_people(release):
 def test_files_that_were_changed_are_refused(plain, change, message):
     with pytest.raises(InvalidInput, match=message):
         EffectRelease.from_dict(json.loads(plain) | change)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"marginals": [[1.0]]}, "one number for each cell"),
+        ({"marginals": None}, "wrong type"),
+        ({"size": {"degree": 10**9, "pairs": False, "curved": False}}, "degree that no release has"),
+        ({"size": {"degree": 2.5, "pairs": False, "curved": False}}, "wrong type"),
+        ({"size": {"degree": 2, "pairs": 1, "curved": False}}, "size has a field of the wrong type"),
+        ({"windows": [[0.0, 0.5]]}, "windows must lie inside the ranges"),
+        ({"windows": [[0.6, 0.5], None]}, "windows must lie inside the ranges"),
+        ({"windows": [[0.0, 1e-310], None]}, "windows must lie inside the ranges"),
+        ({"windows": [None, [0.0, 0.5]]}, "windows must lie inside the ranges"),
+        ({"windows": [[0.0, 0.5, 0.5], None]}, "wrong type"),
+        ({"windows": [False, None]}, "wrong type"),
+    ],
+)
+def test_older_files_that_were_changed_are_refused(change, message):
+    with pytest.raises(InvalidInput, match=message):
+        EffectRelease.from_dict(json.loads(OLDER.read_text()) | change)
 
 
 def test_other_files_are_refused(plain, tmp_path):
@@ -190,7 +212,7 @@ def test_other_files_are_refused(plain, tmp_path):
     with pytest.raises(UnsupportedRelease, match="not complete JSON"):
         EffectRelease.load(path)
     path.write_text(json.dumps(json.loads(plain) | {"version": 99}))
-    with pytest.raises(UnsupportedRelease, match="version 99, newer than 2"):
+    with pytest.raises(UnsupportedRelease, match="version 99, newer than 3"):
         EffectRelease.load(path)
     path.write_text(plain)
     with pytest.raises(UnsupportedRelease, match="a release of another kind"):
