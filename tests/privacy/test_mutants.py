@@ -18,7 +18,7 @@ from discreet.data import expressions as formulas
 from discreet.data import in_memory, records
 from discreet.data import sampling as samples
 from discreet.data.backends import sql
-from discreet.estimators.measurements import score
+from discreet.estimators.measurements import effect_function, score
 from discreet.ledger import charging as fits
 from discreet.ledger import composition as costs
 from discreet.ledger import state as book
@@ -32,7 +32,7 @@ from discreet.privacy.sensitivity import sets as geometry
 from discreet.privacy.sensitivity.sets import Ball, Interval
 from evidence.planted import _patched
 from tests.data.backends import test_group_by
-from tests.estimators.measurements import test_cap, test_score
+from tests.estimators.measurements import test_cap, test_effect_function, test_score
 from tests.ledger import test_costs, test_fits, test_ledger, test_races_and_crashes
 from tests.privacy import test_gate, test_learners_replay, test_private_ci_replay, test_samples_replay, test_units
 
@@ -87,6 +87,16 @@ def fitting_scores(_: Any) -> None:
 def filling_scores(_: Any) -> None:
     """And reach both of its ends."""
     test_score.check_scores_fill_their_range((0.1, 0.9), 0.5, 3.0)
+
+
+def filling_moments(_: Any) -> None:
+    """Moments of an effect stay in their ball, and reach its edge."""
+    test_effect_function.check_rows_fill_their_ball("R")
+
+
+def clipped_moments(_: Any) -> None:
+    """Both arms are clipped at one residual."""
+    test_effect_function.check_residuals_are_clipped_alike_in_both_arms("DR")
 
 
 CHARGED = """
@@ -317,6 +327,30 @@ MUTANTS = {
             lambda _: test_score.check_excesses([(0.0, 1.0, 0.5, 0.0)], (0.2, 0.8), 0.0, 4, 1e-3),
             lambda _: test_score.check_excess_fills_its_ball(),
         ),
+    ),
+    "half of the ball of an effect's moments is taken for all of it": Mutant(
+        effect_function.measure_effect,
+        "Ball(arms.clip * selection.radius, selection.m)",
+        "Ball(arms.clip * selection.radius / 2.0, selection.m)",
+        (filling_moments,),
+    ),
+    "residuals of an effect's moments are not clipped": Mutant(
+        effect_function.measure_effect,
+        "np.clip(function.residual(c, e), -most, most)",
+        "function.residual(c, e)",
+        (lambda _: test_effect_function.check_residuals_are_clipped_alike_in_both_arms("R"), clipped_moments),
+    ),
+    "an effect's moments are clipped by the residual alone": Mutant(
+        effect_function.measure_effect,
+        "most = arms.clip / _reach(e, w)",
+        "most = arms.clip",
+        (filling_moments, clipped_moments),
+    ),
+    "an effect's moments forget the weight of records": Mutant(
+        effect_function.measure_effect,
+        "product = w * (c.t - e)",
+        "product = (c.t - e)",
+        (lambda _: test_effect_function.check_rows_fill_their_ball("DR"),),
     ),
     "an engine rounds halves up": Mutant(
         sql.Sql.rint,
