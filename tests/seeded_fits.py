@@ -53,6 +53,8 @@ def headline(release: Any) -> float:
     """One number that depends on every round."""
     if hasattr(release, "estimate"):
         return float(release.estimate)
+    if hasattr(release, "coefficients"):
+        return float(release.ate() + np.sum(release.coefficients * np.arange(1, len(release.coefficients) + 1)))
     if hasattr(release, "ate"):
         return float(release.ate())
     return float(np.sum(release.effects * np.arange(1, len(release.effects) + 1)))

@@ -16,7 +16,11 @@ BOUNDS = Bounds(
 )
 
 
-def study(n, seed, effect=lambda x, z, w: 1.0 + x + (w == "b"), randomised=False):
+def rising(x, z, w):
+    return 1.0 + x + (w == "b")
+
+
+def study(n, seed, effect=rising, randomised=False):
     rng = np.random.default_rng(seed)
     x, z, w = np.clip(rng.normal(size=n), -3, 3), rng.random(n), rng.choice(["a", "b", "c"], n)
     e = np.full(n, 0.5) if randomised else 1 / (1 + np.exp(-0.6 * x))
@@ -27,7 +31,7 @@ def study(n, seed, effect=lambda x, z, w: 1.0 + x + (w == "b"), randomised=False
 
 
 def fitted(n=6_000, seed=0, epsilon=4.0, effect=None, randomised=False, **given):
-    y, t, X, tau, e = study(n, seed, *([effect] if effect else []), randomised=randomised)
+    y, t, X, tau, e = study(n, seed, effect or rising, randomised)
     propensity = given.pop("propensity", None)
     propensity = e if isinstance(propensity, str) else propensity
     with seeded_noise(seed):

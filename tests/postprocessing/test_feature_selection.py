@@ -6,7 +6,14 @@ from scipy.optimize import minimize
 
 from discreet.data.bounds import Levels, Range
 from discreet.postprocessing.coding import coding
-from discreet.postprocessing.feature_selection import Belief, FeatureSelection, Moments, allot, shrink
+from discreet.postprocessing.feature_selection import (
+    Belief,
+    FeatureSelection,
+    Moments,
+    allot,
+    inverse_of_lower,
+    shrink,
+)
 from discreet.postprocessing.kernel_basis import NORM_CAP, CodedBasis
 from discreet.postprocessing.reference_population import Reference
 
@@ -25,7 +32,12 @@ UNIT = BASIS.weight**2
 def linear(truth, sd, rng, size=1.0, cap=1.0):
     """Moments of a linear model with noise of a given size."""
     moments = GRAM @ truth + rng.normal(0, sd, BASIS.m)
-    return Moments(moments, lambda b: (GRAM @ b, GRAM), sd**2 * np.eye(BASIS.m), size, cap)
+    return Moments(moments, lambda b, _: (GRAM @ b, GRAM), sd**2 * np.eye(BASIS.m), size, cap)
+
+
+def logistic(theta, slope):
+    """Moments that a logistic model implies, and their slope."""
+    return REFERENCE.response(theta, 0.5, slope)
 
 
 def drawn(rng, size=1.0):
@@ -69,7 +81,7 @@ def test_errors_are_about_as_large_as_their_covariance_says(sd):
         rng = np.random.default_rng(seed)
         truth = drawn(rng)
         moments = REFERENCE.response(truth, 0.5)[0] + rng.normal(0, sd, BASIS.m)
-        model = Moments(moments, lambda theta, slope: REFERENCE.response(theta, 0.5, slope), sd**2 * np.eye(BASIS.m), 1.0, 4.0)
+        model = Moments(moments, logistic, sd**2 * np.eye(BASIS.m), 1.0, 4.0)
         fitted = shrink(model, BASIS)
         assert np.linalg.eigvalsh(fitted.covariance).min() > 0
         errors.append(float(np.sum((UNIT * (fitted.mean - truth) ** 2)[1:])))
@@ -80,8 +92,14 @@ def test_errors_are_about_as_large_as_their_covariance_says(sd):
 def test_a_logistic_model_is_recovered_from_its_moments():
     truth = drawn(np.random.default_rng(2))
     moments, _ = REFERENCE.response(truth, 0.5)
-    model = Moments(moments, lambda theta, slope: REFERENCE.response(theta, 0.5, slope), 1e-10 * np.eye(BASIS.m), 1.0, 4.0)
+    model = Moments(moments, logistic, 1e-10 * np.eye(BASIS.m), 1.0, 4.0)
     np.testing.assert_allclose(shrink(model, BASIS).mean, truth, atol=0.02)
+
+
+@pytest.mark.parametrize("m", [1, 2, 32, 33, 100])
+def test_triangular_matrices_are_inverted_whatever_their_size(m):
+    lower = np.tril(np.random.default_rng(m).normal(size=(m, m))) / m + np.eye(m)
+    np.testing.assert_allclose(inverse_of_lower(lower) @ lower, np.eye(m), atol=1e-10)
 
 
 def test_public_functions_beside_selected_features_share_their_norm():
