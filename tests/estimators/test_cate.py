@@ -116,6 +116,22 @@ def test_a_null_effect_is_called_constant():
     assert "The evidence is in favour of an effect that is the same for everyone" in cate.summary()
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_an_effect_that_goes_with_one_of_many_covariates_is_not_called_constant(seed):
+    # Nothing is clearer than this effect: its error is a tenth of it.
+    rng = np.random.default_rng(seed)
+    x, t = (rng.random((50_000, 8)) < 0.5) * 1.0, rng.integers(0, 2, 50_000)
+    tau = 0.2 * (2.0 * x[:, 0] - 1.0)
+    bounds = Bounds(outcome=(-6, 6), covariates=[[0, 1]] * 8)
+    with seeded_noise(seed):
+        cate = CATE(epsilon=8.0, delta=1e-6, bounds=bounds, propensity=0.5).fit(
+            0.5 * x[:, 0] + t * tau + rng.normal(size=50_000), t, X=x
+        )
+    assert rmse(cate.effect(x), tau) < 0.15 * np.std(tau)
+    assert cate.release_.reference["chance_that_it_varies"] > 0.95
+    assert "the same for everyone" not in cate.summary()
+
+
 def test_a_small_budget_gives_an_effect_that_hardly_varies_and_wide_intervals():
     cate, X, tau = fitted(400, 2, 0.2)
     assert np.std(cate.effect(X)) < 0.5 * np.std(tau)
