@@ -219,13 +219,14 @@ def test_responses_are_compared_with_boosted_aipw():
 
 
 def test_functions_are_judged_beside_a_constant():
-    function = {"error": 0.5, "constant": 1.0, "sd": 1.0, "inside": 0.95, "width": 2.0, "varies": True}
+    function = {"error": 0.5, "constant": 1.0, "sd": 1.0, "inside": 0.95, "width": 2.0, "varies": True, "groups": 0.5}
     rows = [made_up(k, 0.3, 0.7, n=20_000, varies=True, function=function) for k in range(3)]
     rows.append((Job("learner", (SMALL,), 0), {"error": 0.4}))
     section = effects.effects(rows)
     found = by_target(section)
     assert found["median error over ATE's as a constant, n μ 5,000 and more"].reached is True
     assert found["median error over ATE's as a constant, n μ below 500"].reached is None
+    assert found["90 % intervals of groups: mean coverage"].reached is False
     assert section.table["boosted ratio"][0] == pytest.approx(0.4)
 
 
