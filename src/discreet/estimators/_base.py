@@ -341,12 +341,12 @@ def open_model_gate(gate: Gate, terms: int) -> Gate:
     return gate if abs(model_gate.n - rows) > rule.uneven * rows + rule.deviations * chance else model_gate
 
 
-def sample_note(gate: Gate, model_gate: Gate) -> tuple[str, ...]:
+def sample_note(gate: Gate, model_gate: Gate, what: str = "Models of treatment and outcome") -> tuple[str, ...]:
     """What a release says of the records that its models are from."""
     if model_gate is gate:
         return ()
     return (
-        f"Models of treatment and outcome were fitted to a sample of about {model_gate.n:,.0f} records, chosen by a "
+        f"{what} were fitted to a sample of about {model_gate.n:,.0f} records, chosen by a "
         "column named for it; the effect is estimated from all records.",
     )
 

@@ -34,7 +34,7 @@ from discreet.estimators.measurements.effect_function import (
     measure_probabilities,
 )
 from discreet.estimators.measurements.effect_release import constant_release, function_release
-from discreet.estimators.measurements.location import Location
+from discreet.estimators.measurements.location import Location, public_notes
 from discreet.estimators.measurements.nuisances import Outcome
 from discreet.exceptions import InvalidBudget, InvalidInput
 from discreet.privacy.budget import Budget
@@ -53,7 +53,7 @@ class CATE(TableFits[EffectRelease], BaseEstimator):  # type: ignore[misc]
     """Treatment effect as a function of the declared covariates, from observational records or a known design.
 
     Rounds through the gate: those of `ATE`, for the average effect and for public models of treatment and outcome; then
-    two that correct the effect by orthogonal moments of what these models leave, with the models' own features.
+    three that correct the effect by orthogonal moments of what these models leave, with the models' own features.
     Coefficients are shrunk, so that what does not matter drops out. No sample is split.
 
     Parameters
@@ -67,6 +67,7 @@ class CATE(TableFits[EffectRelease], BaseEstimator):  # type: ignore[misc]
     correction : {"R", "DR"}
         Orthogonal moments that correct the effect: those of the R-learner, which trust records where both arms are
         common, or of the doubly robust score, which count all records alike and cost more noise where an arm is rare.
+        Where the propensity is a column or an array, the latter in any case.
     neighbours : {"replace-one", "add-remove"}
         Which data sets must look alike. Under add-remove the number of records is private too.
 
@@ -176,8 +177,14 @@ class CATE(TableFits[EffectRelease], BaseEstimator):  # type: ignore[misc]
         allocation = effect_allocation(self.propensity).after_counts(own)
         function = self._measure_function(own, model_gate, allocation, models, location, measured.estimate)
         shares = {AVERAGE: measured.adjustment["shares"], "": allocation.shares}
-        shares_of_all = shares_of_parts(counts, parts, shares)
-        self.release_ = function_release(own, function, measured, shares_of_all, sample_note(own, model_gate))
+        notes = public_notes(own.budget, own.n, location, self.propensity) + self._notes(function, own, model_gate)
+        self.release_ = function_release(own, function, measured, shares_of_parts(counts, parts, shares), notes)
+
+    def _notes(self, function: EffectFunction, gate: Gate, model_gate: Gate) -> tuple[str, ...]:
+        notes = sample_note(gate, model_gate, "Models and all rounds of the function but its last")
+        if function.correction != self.correction:
+            notes += ("Probabilities of treatment differ between records: the doubly robust correction was used.",)
+        return notes
 
     def _measure_function(
         self, gate: Gate, model_gate: Gate, allocation: Allocation, models: Outcome, location: Location, average: float

@@ -9,26 +9,26 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
-from discreet.data._arrays import Float
+from discreet.data._arrays import Float, IntArray
 from discreet.postprocessing.feature_selection import inverse_of_lower
 from discreet.postprocessing.kernel_basis import CodedBasis
 
-# Prior variances of an effect that are weighed against each other, in squared scales of the outcome, and a guess at it.
-_SCALES = np.geomspace(1.0, 1e-5, 11)
-_GUESS = 0.1
+# Prior variances of an effect that are weighed against each other, and a guess at it, in squared scales of the outcome.
+_SCALES, _GUESS = np.geomspace(1.0, 1e-5, 11), 1.0
 # Prior standard deviation of the level about the average effect, in scales of the outcome.
 _FAR = 3.0
-# Prior variance of joint effects of covariates, beside what it is in models of treatment and outcome.
-_JOINT = 0.3
-# Degrees of freedom of the prior of a coefficient; and steps of expectation-maximisation at each scale.
-_TAIL, _STEPS = 3.0, 3
-# An effect whose variance is below this, in squared scales of the outcome, is as good as a constant.
-_FAINT = 1e-3
+# Prior variance of joint effects of covariates, beside what it is in models of treatment and outcome; degrees of
+# freedom of the priors of a coefficient and of a group's scale. By hand, on studies 3000 to 3239 of
+# evidence/population, and the last on smooth effects of two and of thirty covariates.
+_JOINT, _TAIL, _GROUP = 0.3, 3.0, 0.5
+# Steps of expectation-maximisation at each scale.
+_STEPS = 3
 
 
 class Shrunk(NamedTuple):
-    """Coefficients, the covariance of their error, and how likely it is that they matter."""
+    """Coefficients, the covariance of their error, and how likely it is that the effect varies at all."""
 
     mean: Float
     covariance: Float
@@ -74,11 +74,18 @@ class Information:
 
 
 def unit_variance(basis: CodedBasis) -> Float:
-    """Prior variance of each feature's coefficient, for an effect of unit variance; none of the constant."""
+    """Prior variance of each feature's coefficient at scale one; none of the constant."""
     joint = np.array([len(member) > 1 for member in basis.members])
     unit = basis.variance / basis.weight**2 * np.where(joint, _JOINT, 1.0)
     unit[0] = 0.0
     return np.asarray(unit)
+
+
+def effect_groups(basis: CodedBasis) -> IntArray:
+    """Groups of features: each covariate's own, products of two, products of three; the constant alone."""
+    return np.array(
+        [1 + member[0][0] if len(member) == 1 else len(basis.codings) + len(member) for member in basis.members]
+    )
 
 
 def level_variance(basis: CodedBasis, scale: float) -> float:
@@ -93,31 +100,44 @@ def guessed_variance(basis: CodedBasis, scale: float) -> Float:
     return variance
 
 
-def shrink_effect(known: Information, unit: Float, level: float) -> Shrunk:
+def shrink_effect(known: Information, unit: Float, level: float, groups: IntArray) -> Shrunk:
     """Coefficients under Student priors, over all scales that these may have, each as the moments bear it out.
 
-    ``unit`` has the prior variances at scale one, the constant's first, whose own is ``level``.
+    ``unit`` has the prior variances at scale one, the constant's first, whose own is ``level``; coefficients of one of
+    ``groups`` are large or small together.
     """
-    evidence, fits, weight = [], [], np.ones(len(unit))
+    evidence, fits, own, common = [], [], np.ones(len(unit)), np.ones(int(groups.max()) + 1)
+    sizes = np.bincount(groups, minlength=len(common))
     for scale in _SCALES:
         for step in range(_STEPS):
-            prior = scale * unit / weight
+            prior = scale * unit / (own * common[groups])
             prior[0] = level
             root = np.sqrt(prior)
             lower = np.linalg.cholesky(np.eye(len(root)) + root[:, None] * known.precision * root)
             inverse = inverse_of_lower(lower) * root
             mean = inverse.T @ (inverse @ known.target)
             if step < _STEPS - 1:
-                # A few coefficients may be far larger than the others.
-                square = (mean[1:] ** 2 + np.sum(inverse[:, 1:] ** 2, axis=0)) / (scale * unit[1:])
-                weight[1:] = (_TAIL + 1.0) / (_TAIL + square)
-        rare = float(np.sum((_TAIL / 2.0 - 1.0) * np.log(weight) - _TAIL / 2.0 * (weight - 1.0)))
+                # A few coefficients may be far larger than the others, and whole groups as good as zero.
+                square = np.zeros(len(unit))
+                square[1:] = (mean[1:] ** 2 + np.sum(inverse[:, 1:] ** 2, axis=0)) / (scale * unit[1:])
+                own = (_TAIL + 1.0) / (_TAIL + square * common[groups])
+                common = (_GROUP + sizes) / (_GROUP + np.bincount(groups, own * square, len(common)))
+        rare = float(np.sum((_TAIL / 2.0 - 1.0) * np.log(own) - _TAIL / 2.0 * (own - 1.0)))
+        rare += float(np.sum((_GROUP / 2.0 - 1.0) * np.log(common) - _GROUP / 2.0 * (common - 1.0)))
         evidence.append(0.5 * float(known.target @ mean) - float(np.sum(np.log(np.diag(lower)))) + rare)
         fits.append((mean, inverse.T @ inverse))
     chance = np.exp(np.array(evidence) - max(evidence))
+    varies = _odds(float(np.log(np.mean(chance))) + max(evidence), known, level)
     chance /= chance.sum()
     means = np.array([mean for mean, _ in fits])
     mean = chance @ means
     apart = (means - mean) * np.sqrt(chance)[:, None]
     covariance = sum((part * own for part, (_, own) in zip(chance, fits, strict=True)), apart.T @ apart)
-    return Shrunk(mean, np.asarray(covariance), float(chance[_SCALES >= _FAINT].sum()))
+    return Shrunk(mean, np.asarray(covariance), varies)
+
+
+def _odds(evidence: float, known: Information, level: float) -> float:
+    """Probability that an effect varies, by the evidence for that and for a constant, which are as likely at first."""
+    precision, target = float(known.precision[0, 0]), float(known.target[0])
+    constant = 0.5 * target**2 / (precision + 1.0 / level) - 0.5 * float(np.log1p(level * precision))
+    return float(expit(evidence - constant))

@@ -233,7 +233,7 @@ def shrink(model: Moments, basis: CodedBasis) -> Posterior:
 
 def _inverse_root(matrix: Float) -> Float:
     """A matrix A with A'A the inverse of a positive definite matrix, in a third of the time of the inverse."""
-    return inverse_of_lower(np.linalg.cholesky(matrix))
+    return inverse_of_lower(np.asarray(np.linalg.cholesky(matrix), dtype=np.float64))
 
 
 def inverse_of_lower(lower: Float) -> Float:

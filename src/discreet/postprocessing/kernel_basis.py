@@ -258,9 +258,12 @@ class CodedBasis:
 
 def words(members: Sequence[Member]) -> str:
     """How many features of which kind there are, for people."""
-    sizes = [sum(len(member) == size for member in members) for size in (1, 2, 3)]
-    kinds = ("functions of single covariates", "products of two", "products of three")
-    return ", ".join(f"{count} {kind}" for count, kind in zip(sizes, kinds, strict=True) if count) or "none"
+    kinds = {1: ("function", "of single covariates"), 2: ("product", "of two"), 3: ("product", "of three")}
+    counts = {size: sum(len(member) == size for member in members) for size in kinds}
+    named = [
+        f"{counts[size]} {kind}{'s' * (counts[size] > 1)} {of}" for size, (kind, of) in kinds.items() if counts[size]
+    ]
+    return ", ".join(named) or "none"
 
 
 def _products(curves: Sequence[Curves], share: float, m: int) -> tuple[list[tuple[int, ...]], Float]:

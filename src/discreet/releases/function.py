@@ -89,7 +89,7 @@ class EffectRelease:
     measured
         The average effect as rounds of its own measured it; None where the function's own average stands for it.
     limits
-        Lowest and highest effect of the function: further out it would say more than records were seen to bear out.
+        Lowest and highest effect of the function: a few of its standard deviations about its average.
 
     Privacy
     -------

@@ -22,6 +22,7 @@ from discreet.estimators.measurements.score import prognosis_range
 from discreet.postprocessing.effect_shrinkage import (
     Information,
     Shrunk,
+    effect_groups,
     guessed_variance,
     level_variance,
     shrink_effect,
@@ -115,18 +116,22 @@ class EffectFunction:
         return np.ones_like(e) if self.correction == "R" else 1.0 / (e * (1.0 - e))
 
     def forgotten(self) -> EffectFunction:
-        """The same function, as if nothing had been asked about its features."""
-        return replace(self, known=Information.nothing(self.setting.basis.m))
+        """The same function, as if nothing were known but how large its coefficients may be."""
+        guess = np.diag(np.diag(self.fitted.covariance) + self.fitted.mean**2)
+        return replace(
+            self, known=Information.nothing(self.setting.basis.m), fitted=self.fitted._replace(covariance=guess)
+        )
 
     def corrected(self, selection: FeatureSelection, seen: Information, sampling: Float) -> EffectFunction:
         """After more is known; of features that the first selection leaves out, nothing ever will be."""
-        first = len(self.kept) == self.setting.basis.m
-        kept = np.union1d([0], selection.kept) if first else self.kept
+        kept = self.kept if np.any(self.known.precision) else np.union1d([0], selection.kept)
         inside = np.ix_(kept, kept)
         known, scale = self.known + seen, self.location.magnitude.scale
         now = Information(known.precision[inside], known.target[kept]).sampled(sampling[inside])
         basis = self.setting.basis
-        fitted = shrink_effect(now, scale**2 * unit_variance(basis)[kept], level_variance(basis, scale))
+        fitted = shrink_effect(
+            now, scale**2 * unit_variance(basis)[kept], level_variance(basis, scale), effect_groups(basis)[kept]
+        )
         return replace(self, kept=kept, known=known, fitted=fitted)
 
     def _of_all(self, values: Float) -> Float:
