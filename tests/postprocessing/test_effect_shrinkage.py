@@ -9,6 +9,8 @@ from discreet.data._arrays import Float
 from discreet.postprocessing.coding import Coding
 from discreet.postprocessing.effect_shrinkage import (
     Information,
+    Shrunk,
+    effect_groups,
     guessed_variance,
     level_variance,
     shrink_effect,
@@ -21,6 +23,7 @@ BASIS = CodedBasis.build((EVEN, EVEN), np.full(2, 0.5), 24)
 M = 12
 # The constant's own is not used.
 UNIT = np.concatenate([[0.0], 1.0 / np.arange(1.0, M) ** 2])
+GROUPS = np.array([0, *np.repeat([1, 2, 3], [4, 4, 3])])
 
 
 def positive(m: int, seed: int) -> Float:
@@ -32,6 +35,10 @@ def seen(truth: Float, sd: float, seed: int = 0) -> Information:
     """Noisy moments of correlated features."""
     rng, slope = np.random.default_rng(seed), positive(len(truth), 7)
     return Information.of(slope @ truth + sd * rng.normal(size=len(truth)), sd, slope)
+
+
+def shrunk(known: Information, level: float = 9.0) -> Shrunk:
+    return shrink_effect(known, UNIT, level, GROUPS)
 
 
 # --- information ----------------------------------------------------------------------------------------------------
@@ -92,30 +99,31 @@ def test_endless_records_change_nothing_and_endless_budgets_leave_their_precisio
 
 
 def test_nothing_known_leaves_the_prior() -> None:
-    found = shrink_effect(Information.nothing(M), UNIT, 9.0)
+    found = shrunk(Information.nothing(M))
     np.testing.assert_array_equal(found.mean, 0.0)
     assert found.covariance[0, 0] == pytest.approx(9.0)
     assert np.all(np.diff(np.diag(found.covariance)[1:]) < 0.0)
-    assert 0.0 < found.varies < 1.0
+    # An effect that varies is as likely as one that does not.
+    assert found.varies == pytest.approx(0.5)
 
 
 def test_overwhelming_information_is_believed() -> None:
     truth = np.random.default_rng(4).normal(size=M)
-    found = shrink_effect(seen(truth, 1e-7), UNIT, 9.0)
+    found = shrunk(seen(truth, 1e-7))
     np.testing.assert_allclose(found.mean, truth, atol=1e-4)
     assert np.abs(found.covariance).max() < 1e-8
     assert found.varies > 1.0 - 1e-9
 
 
 def test_pure_noise_is_shrunk_to_almost_nothing() -> None:
-    shrunk, unshrunk, varies = 0.0, 0.0, []
+    small, plain, varies = 0.0, 0.0, []
     for seed in range(20):
         known = seen(np.zeros(M), 0.01, seed)
-        found = shrink_effect(known, UNIT, 9.0)
-        shrunk += float(np.sum(found.mean[1:] ** 2))
-        unshrunk += float(np.sum(np.linalg.solve(known.precision, known.target)[1:] ** 2))
+        found = shrunk(known)
+        small += float(np.sum(found.mean[1:] ** 2))
+        plain += float(np.sum(np.linalg.solve(known.precision, known.target)[1:] ** 2))
         varies.append(found.varies)
-    assert shrunk < 0.02 * unshrunk
+    assert small < 0.02 * plain
     assert np.median(varies) < 0.2
 
 
@@ -123,7 +131,7 @@ def test_pure_noise_is_shrunk_to_almost_nothing() -> None:
 def test_one_strong_coefficient_survives_among_many(place: int) -> None:
     truth = np.zeros(M)
     truth[place] = 0.5
-    found = shrink_effect(seen(truth, 0.01), UNIT, 9.0)
+    found = shrunk(seen(truth, 0.01))
     assert found.mean[place] == pytest.approx(0.5, abs=0.05)
     assert np.delete(np.abs(found.mean), [0, place]).max() < 0.05
 
@@ -132,18 +140,18 @@ def test_one_strong_coefficient_survives_among_many(place: int) -> None:
 def test_an_effect_varies_where_one_coefficient_is_clear_of_its_noise(place: int) -> None:
     truth = np.zeros(M)
     truth[place] = 0.5
-    assert shrink_effect(seen(truth, 0.01), UNIT, 9.0).varies > 0.95
+    assert shrunk(seen(truth, 0.01)).varies > 0.95
 
 
 def test_signs_do_not_matter() -> None:
     known = seen(np.random.default_rng(5).normal(size=M) * UNIT, 0.05)
-    one, other = (shrink_effect(each, UNIT, 9.0) for each in (known, Information(known.precision, -known.target)))
+    one, other = (shrunk(each) for each in (known, Information(known.precision, -known.target)))
     np.testing.assert_allclose(one.mean, -other.mean, atol=1e-12)
     np.testing.assert_allclose(one.covariance, other.covariance, atol=1e-12)
     assert one.varies == pytest.approx(other.varies)
     # Nor does the sign of one feature.
     flip = np.where(np.arange(M) == 3, -1.0, 1.0)
-    turned = shrink_effect(Information(known.precision * np.outer(flip, flip), known.target * flip), UNIT, 9.0)
+    turned = shrunk(Information(known.precision * np.outer(flip, flip), known.target * flip))
     np.testing.assert_allclose(turned.mean, flip * one.mean, atol=1e-12)
 
 
@@ -151,12 +159,12 @@ def test_signs_do_not_matter() -> None:
 def test_the_constant_is_not_shrunk_where_the_rest_is(level: float) -> None:
     # Independent moments: what the others do does not reach it.
     known = Information.of(np.array([level, *([0.01] * (M - 1))]), 0.1, np.eye(M))
-    found = shrink_effect(known, UNIT, 1e4)
+    found = shrunk(known, 1e4)
     assert found.mean[0] == pytest.approx(level, rel=1e-5)
     assert np.abs(found.mean[1:]).max() < 0.002
     assert found.covariance[0, 0] == pytest.approx(0.01, rel=1e-5)
     # Its size says nothing of whether the effect varies.
-    same = shrink_effect(Information(known.precision, known.target * (np.arange(M) > 0)), UNIT, 1e4)
+    same = shrunk(Information(known.precision, known.target * (np.arange(M) > 0)), 1e4)
     assert found.varies == pytest.approx(same.varies)
 
 
@@ -164,7 +172,7 @@ def test_the_constant_is_not_shrunk_where_the_rest_is(level: float) -> None:
 def test_covariances_are_symmetric_and_positive(sd: float) -> None:
     truth = np.zeros(M)
     truth[:4] = 1.0, 0.5, -0.2, 0.1
-    covariance = shrink_effect(seen(truth, sd), UNIT, 9.0).covariance
+    covariance = shrunk(seen(truth, sd)).covariance
     np.testing.assert_allclose(covariance, covariance.T, atol=1e-12 * np.abs(covariance).max())
     assert np.linalg.eigvalsh(covariance).min() > -1e-12
 
@@ -174,9 +182,38 @@ def test_shrinking_errs_less_than_least_squares_and_than_no_effect() -> None:
     for seed in range(40):
         truth = np.sqrt(0.05 * UNIT) * np.random.default_rng(seed).standard_t(3, M)
         known = seen(truth, 0.05, seed)
-        guesses = shrink_effect(known, UNIT, 9.0).mean, np.linalg.solve(known.precision, known.target), np.zeros(M)
+        guesses = shrunk(known).mean, np.linalg.solve(known.precision, known.target), np.zeros(M)
         errors += [np.sum((guess - truth)[1:] ** 2) for guess in guesses]
     assert errors[0] < 0.7 * errors[1:].min()
+
+
+def test_a_faint_coefficient_is_believed_sooner_where_others_of_its_group_are_large() -> None:
+    value = np.zeros(M)
+    value[[1, 2, 3]] = 0.5
+    value[[4, 8]] = 0.05
+    found = shrunk(Information.of(value, 0.05, np.eye(M)))
+    # Of the fourth function of either covariate; prior variances fall with the number.
+    assert found.mean[4] > 2.0 * found.mean[8] > 0.0
+    alone = shrink_effect(Information.of(value, 0.05, np.eye(M)), UNIT, 9.0, np.arange(M))
+    assert found.mean[4] / found.mean[8] > alone.mean[4] / alone.mean[8]
+
+
+def test_groups_are_shrunk_alike_wherever_they_stand() -> None:
+    unit, groups = unit_variance(BASIS), effect_groups(BASIS)
+    first, last = (BASIS.members.index(((j, 0),)) for j in (0, 1))
+    value = np.zeros(BASIS.m)
+    value[[first, last]] = 0.15
+    found = shrink_effect(Information.of(value, 0.1, np.eye(BASIS.m)), unit, 9.0, groups)
+    assert found.mean[first] == pytest.approx(found.mean[last])
+
+
+def test_covariates_have_groups_of_their_own_and_so_have_products_and_the_constant() -> None:
+    basis = CodedBasis.build((EVEN, EVEN, EVEN), np.full(3, 1 / 3), 90)
+    groups = effect_groups(basis)
+    kinds = [(len(member), member[0][0] if len(member) == 1 else None) for member in basis.members]
+    assert {0, 1, 2, 3} == {size for size, _ in kinds}
+    for one, kind in zip(groups, kinds, strict=True):
+        assert [kinds[k] for k in np.flatnonzero(groups == one)] == [kind] * kinds.count(kind)
 
 
 # --- prior variances ------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.estimators._effect_allocation import AVERAGE, AVERAGE_PART
+from discreet.estimators._effect_allocation import AVERAGE, AVERAGE_PART, EFFECT_ROUNDS
 from discreet.privacy.accountant import calibrate_mu
 from tests.privacy.test_replay import DATA, RECORDS, RELATIONS, adversaries, farthest, release_of, tape_of
 
@@ -14,7 +14,8 @@ CASES = [(kind, relation, "lopsided") for kind in KINDS for relation in RELATION
 CASES += [("effects", "replace-one", "plentiful"), ("effects", "add-remove", "concentrated")]
 # A small budget: there is a function in any case.
 CASES += [("effects", "add-remove", "binary")]
-ROUNDS = [f"effect {kind} {number}" for number in (1, 2) for kind in ("residual magnitude", "moments")]
+NUMBERS = range(1, EFFECT_ROUNDS + 1)
+ROUNDS = [f"effect {kind} {number}" for number in NUMBERS for kind in ("residual magnitude", "moments")]
 
 
 @pytest.mark.parametrize("case", CASES, ids=" / ".join)
@@ -28,18 +29,19 @@ def test_rounds_move_within_their_diameters_and_some_records_move_them_far(case)
     most = farthest(tape_of(*case), neighbours)
     assert len(most) >= 14
     assert sum(share > 0.2 for share in most.values()) > 0.9 * len(most), most
-    assert min(most[name] for name in ROUNDS) > 0.4, most
+    assert min(most[name] for name in ROUNDS) > 0.3, most
 
 
 def test_the_cases_reach_every_round():
     names = tape_of("effects", "replace-one", "plentiful").names
-    assert names[-4:] == ROUNDS
-    assert all(name.startswith(AVERAGE) for name in names[:-4])
+    own = len(ROUNDS)
+    assert names[-own:] == ROUNDS
+    assert all(name.startswith(AVERAGE) for name in names[:-own])
     assert {f"{AVERAGE}marginals", f"{AVERAGE}propensity refinement 1", f"{AVERAGE}score"} <= set(names)
     assert set(ROUNDS) <= set(tape_of("effects", "add-remove", "binary").names)
     number = tape_of("effects, known number", "replace-one", "lopsided").names
     column = tape_of("effects, known column", "replace-one", "lopsided").names
-    assert (number[-5], column[-5]) == (f"{AVERAGE}score", "probabilities of treatment")
+    assert (number[-own - 1], column[-own - 1]) == (f"{AVERAGE}score", "probabilities of treatment")
     assert not {f"{AVERAGE}treatment moments", f"{AVERAGE}propensity refinement 1"} & {*number, *column}
 
 

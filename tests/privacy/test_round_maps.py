@@ -182,7 +182,7 @@ def test_the_cases_have_every_round():
         "clipped excess",
         "score",
         "probabilities of treatment",
-        *(f"effect {kind} {k}" for kind in ("residual magnitude", "moments") for k in (1, 2)),
+        *(f"effect {kind} {k}" for kind in ("residual magnitude", "moments") for k in (1, 2, 3)),
     }
 
 
@@ -201,10 +201,10 @@ def test_the_cases_have_every_round():
         ("observational, screened", "screening moments", 0.95),
         ("known column", "score", 0.99),
         ("function, rich", "effect moments 1", 0.9),
-        ("function, rich", "effect moments 2", 0.9),
-        ("function, few treated", "effect moments 2", 0.9),
-        ("function, doubly robust", "effect moments 2", 0.9),
-        ("function, known column", "effect moments 2", 0.9),
+        ("function, rich", "effect moments 3", 0.9),
+        ("function, few treated", "effect moments 3", 0.9),
+        ("function, doubly robust", "effect moments 3", 0.9),
+        ("function, known column", "effect moments 3", 0.9),
     ],
 )
 def test_the_sets_are_filled_so_that_no_noise_is_wasted(case, name, least):
