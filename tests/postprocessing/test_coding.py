@@ -46,9 +46,20 @@ def test_a_range_declared_a_hundred_times_too_wide_still_gets_many_codes() -> No
 def test_empty_cells_make_no_codes() -> None:
     rng = np.random.default_rng(0)
     edges = first_edges(RANGE)
-    nothing = coding(RANGE, edges, SD * rng.normal(size=len(edges) + 1), SD)
-    assert nothing.count == 1
-    assert nothing.mass.sum() == pytest.approx(1.0)
+    there = np.where(np.arange(len(edges) + 1) < 16, 1.0 / 16.0, 0.0)
+    found = coding(RANGE, edges, there + SD * rng.normal(size=len(there)), SD)
+    assert found.count == 16
+    assert found.mass == pytest.approx(np.full(16, 1.0 / 16.0), abs=5.0 * SD)
+
+
+def test_what_noise_hides_is_taken_to_be_even() -> None:
+    rng = np.random.default_rng(1)
+    edges = first_edges(RANGE)
+    for sd, codes in ((0.02, range(20, 50)), (0.06, range(8, 17)), (0.1, range(1, 2))):
+        hidden = coding(RANGE, edges, 1.0 / 64.0 + sd * rng.normal(size=len(edges) + 1), sd)
+        assert hidden.count in codes
+        assert hidden.mass.max() <= 3.0 / hidden.count
+        assert hidden.mass.sum() == pytest.approx(1.0)
 
 
 def test_codes_rise_with_values_and_cover_the_whole_range() -> None:

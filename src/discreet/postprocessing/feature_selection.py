@@ -16,8 +16,7 @@ import numpy as np
 from discreet.data._arrays import Float, IntArray
 from discreet.postprocessing.kernel_basis import NORM_CAP, CodedBasis, combine
 
-# Moments that coefficients imply and their slope; or with the slope that is given.
-Response = Callable[[Float, Float | None], tuple[Float, Float]]
+Response = Callable[[Float], tuple[Float, Float]]
 
 # Shares of the norm below this part of the largest are not worth a column.
 _LEAST = 3e-3
@@ -30,8 +29,6 @@ _TINY = 1e-12
 # Steps of expectation-maximisation, and the pseudo-count, in coefficients, of the guessed scale; by hand, on studies
 # 2000 to 2239 of evidence/population.
 _EM_STEPS, _PSEUDO = 25, 4.0
-# Steps after which slopes have settled.
-_SETTLED = 8
 # Triangular matrices of this size are inverted at once.
 _SMALL = 32
 # Degrees of freedom of the prior; by hand, on the same studies of evidence/population and a bump.
@@ -210,8 +207,8 @@ def shrink(model: Moments, basis: CodedBasis) -> Posterior:
             variance[members] = own * unit[members] / weight[members]
         return variance
 
-    for step in range(_EM_STEPS):
-        value, slope = model.response(mean, last if step >= _SETTLED else None)
+    for _ in range(_EM_STEPS):
+        value, slope = model.response(mean)
         if slope is not last:
             left, last = whiten @ slope, slope
             precision = left.T @ left
@@ -252,7 +249,7 @@ def beside_constant_effect(
     fitted: Posterior, y: Moments, implied: Float, gap: float, varies: float, most: float
 ) -> tuple[Float, float]:
     """Coefficients beside a constant effect, in a few alternating steps; ``gap`` is the moment of t - treated."""
-    _, solid = y.response(fitted.mean, None)
+    _, solid = y.response(fitted.mean)
     whiten = _inverse_root(y.noise)
     left = whiten @ solid
     root = _inverse_root(left.T @ left + np.diag(1.0 / fitted.scales))

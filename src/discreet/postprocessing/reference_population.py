@@ -47,15 +47,10 @@ class Reference:
         weight = basis.held(features) / REFERENCE
         return cls(features, weight, weighted_gram(features, weight))
 
-    def response(self, theta: Float, centre: float, slope: Float | None = None) -> tuple[Float, Float]:
-        """Mean of weight * features * (expit - centre) and its derivative; logits count from that of the centre.
-
-        A ``slope`` that is given stands for the derivative.
-        """
+    def response(self, theta: Float, centre: float) -> tuple[Float, Float]:
+        """Mean of weight * features * (expit - centre) and its derivative; logits count from that of the centre."""
         e = expit(logit(centre) + self.features @ theta)
-        if slope is None:
-            slope = weighted_gram(self.features, self.weight * e * (1.0 - e))
-        return (self.weight * (e - centre)) @ self.features, slope
+        return (self.weight * (e - centre)) @ self.features, weighted_gram(self.features, self.weight * e * (1.0 - e))
 
 
 def weighted_gram(features: Float, weight: Float) -> Float:
@@ -143,9 +138,9 @@ def treatment_moments(
     """
     apart = treated * (1.0 - treated) * gram.apart
 
-    def response(theta: Float, last: Float | None) -> tuple[Float, Float]:
-        expected, slope = reference.response(theta, treated, last)
-        return expected + apart @ theta, slope + apart if last is None else last
+    def response(theta: Float) -> tuple[Float, Float]:
+        expected, slope = reference.response(theta, treated)
+        return expected + apart @ theta, slope + apart
 
     square = weighted_gram(reference.features, reference.weight**2 * len(reference.weight))
     sampling = treated * (1.0 - treated) / n * square

@@ -193,7 +193,7 @@ def fit_nuisances(
     seen = max(location.magnitude.below(asked.clip), 0.7)
     noise = (float(moments.sd) / n / seen) ** 2 * np.eye(basis.m) + scale**2 / n * solid
     y = Moments(
-        moments.value / n / seen, lambda b, _: (solid @ b, solid), noise, _SIZE_OUTCOME * scale**2, (3.0 * scale) ** 2
+        moments.value / n / seen, lambda b: (solid @ b, solid), noise, _SIZE_OUTCOME * scale**2, (3.0 * scale) ** 2
     )
     fitted = shrink(y, basis)
     if known:
