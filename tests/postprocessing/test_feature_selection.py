@@ -32,12 +32,12 @@ UNIT = BASIS.weight**2
 def linear(truth, sd, rng, size=1.0, cap=1.0):
     """Moments of a linear model with noise of a given size."""
     moments = GRAM @ truth + rng.normal(0, sd, BASIS.m)
-    return Moments(moments, lambda b, _: (GRAM @ b, GRAM), sd**2 * np.eye(BASIS.m), size, cap)
+    return Moments(moments, lambda b: (GRAM @ b, GRAM), sd**2 * np.eye(BASIS.m), size, cap)
 
 
-def logistic(theta, slope):
+def logistic(theta):
     """Moments that a logistic model implies, and their slope."""
-    return REFERENCE.response(theta, 0.5, slope)
+    return REFERENCE.response(theta, 0.5)
 
 
 def drawn(rng, size=1.0):
