@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from discreet.data._arrays import Float, IntArray
 from discreet.postprocessing.feature_selection import inverse_of_lower
-from discreet.postprocessing.kernel_basis import CodedBasis
+from discreet.postprocessing.kernel_basis import CodedBasis, Member
 
 # Prior variances of an effect that are weighed against each other, and a guess at it, in squared scales of the outcome.
 _SCALES, _GUESS = np.geomspace(1.0, 1e-5, 11), 1.0
@@ -83,9 +83,14 @@ def unit_variance(basis: CodedBasis) -> Float:
 
 def effect_groups(basis: CodedBasis) -> IntArray:
     """Groups of features: each covariate's own, products of two, products of three; the constant alone."""
-    return np.array(
-        [1 + member[0][0] if len(member) == 1 else len(basis.codings) + len(member) for member in basis.members]
-    )
+    p = len(basis.codings)
+
+    def group(member: Member) -> int:
+        if len(member) > 1:
+            return p + len(member) - 1
+        return 1 + member[0][0] if member else 0
+
+    return np.array([group(member) for member in basis.members])
 
 
 def level_variance(basis: CodedBasis, scale: float) -> float:
