@@ -123,7 +123,7 @@ def shrink_effect(known: Information, unit: Float, level: float, groups: IntArra
             mean = inverse.T @ (inverse @ known.target)
             if step < _STEPS - 1:
                 # A few coefficients may be far larger than the others, and whole groups as good as zero.
-                square = np.zeros(len(unit))
+                square = np.ones(len(unit))
                 square[1:] = (mean[1:] ** 2 + np.sum(inverse[:, 1:] ** 2, axis=0)) / (scale * unit[1:])
                 own = (_TAIL + 1.0) / (_TAIL + square * common[groups])
                 common = (_GROUP + sizes) / (_GROUP + np.bincount(groups, own * square, len(common)))
