@@ -72,7 +72,7 @@ def queries(rows: int, count: int, repeats: int) -> tuple[dict[str, float], int,
             f"{count:,} intervals": lambda: loaded.effect_interval(people),
             "reading the file": lambda: discreet.EffectRelease.load(path),
         }
-        return in_turns(methods, repeats), path.stat().st_size, f"{loaded.size} ({loaded.basis.m} terms)"
+        return in_turns(methods, repeats), path.stat().st_size, f"{loaded.terms} ({loaded.terms.m} terms)"
 
 
 def sizes(rows: int) -> Iterator[tuple[int, int, int]]:
@@ -85,7 +85,7 @@ def sizes(rows: int) -> Iterator[tuple[int, int, int]]:
         release = _estimator(p).fit(Y, T, X=wide).release_
         with tempfile.TemporaryDirectory() as folder:
             release.save(Path(folder) / "effect.json")
-            yield p, release.basis.m, (Path(folder) / "effect.json").stat().st_size
+            yield p, release.terms.m, (Path(folder) / "effect.json").stat().st_size
 
 
 def section(rows: int, count: int, many: int, repeats: int) -> list[str]:
