@@ -55,17 +55,21 @@ def test_covariates_that_no_term_needs_take_no_place() -> None:
 
 
 @pytest.mark.parametrize("j", [0, 1, 2])
-def test_along_a_covariate_its_own_terms_follow_it_and_products_vanish(j: int) -> None:
+def test_along_a_covariate_its_own_terms_follow_it_and_products_with_single_others_vanish(j: int) -> None:
     terms, values = CodedTerms.of(BASIS, np.arange(80)), np.array([0.0, 1.0, -0.5 if j < 2 else 2.0])
-    average = np.random.default_rng(1).normal(size=80)
-    along = terms.along(j, values, average)
-    x = np.zeros((3, 3))
-    x[:, j] = values
-    for k, features in enumerate(terms.features(x).T):
-        if j not in terms.covariates(k):
-            np.testing.assert_array_equal(along[:, k], average[k])
+    average = np.concatenate([[1.0], np.random.default_rng(1).normal(size=79)])
+    along, codes = terms.along(j, values, average), BASIS.codings[j].codes(values)
+    for k, member in enumerate(BASIS.members):
+        others = tuple(each for each in member if each[0] != j)
+        own = [BASIS.curves[j].table[codes, curve] for at, curve in member if at == j]
+        if not own:
+            expected = np.full(3, average[k])
+        elif len(others) == 1:
+            expected = np.zeros(3)
         else:
-            np.testing.assert_array_equal(along[:, k], features if len(terms.covariates(k)) == 1 else 0.0)
+            # Of a product of three, what the two others have in common stays, where their product is a term as well.
+            expected = own[0] * (average[BASIS.members.index(others)] if others in BASIS.members else 0.0)
+        np.testing.assert_allclose(along[:, k], expected, atol=1e-5)
 
 
 def test_along_a_covariate_is_the_mean_over_others_that_are_independent() -> None:
@@ -145,6 +149,9 @@ MEMBERS = "members must name functions of different covariates"
         ({"members": [[], [[0.0, 0]]]}, MEMBERS),
         ({"members": [[], [[0, True]]]}, MEMBERS),
         ({"members": [[], [["a", 0]]]}, MEMBERS),
+        ({"members": [[], [[0, 0]], [[0, 0]]]}, MEMBERS),
+        ({"members": [[], []]}, MEMBERS),
+        ({"more": 1}, "and nothing else"),
     ],
 )
 def test_what_no_file_has_is_refused(change: dict[str, Any], sentence: str) -> None:
@@ -173,5 +180,5 @@ def test_values_of_the_wrong_type_or_length_are_refused(change: dict[str, Any]) 
 
 @pytest.mark.parametrize("name", ["edges", "tables", "members"])
 def test_a_part_that_is_missing_is_refused(name: str) -> None:
-    with pytest.raises(KeyError):
+    with pytest.raises(InvalidInput, match="and nothing else"):
         CodedTerms.from_dict({key: value for key, value in PLAIN.items() if key != name}, COLUMNS)

@@ -158,7 +158,7 @@ def test_words_for_people(release):
         ({"coefficients": [1.0]}, "coefficients; check the file"),
         ({"coefficients": ["a"]}, "wrong type"),
         ({"terms": {"kind": "splines"}}, "wrong type"),
-        ({"terms": {"kind": "codes"}}, "wrong type"),
+        ({"terms": {"kind": "codes"}}, "edges, tables and members, and nothing else"),
         ({"terms": {"kind": "polynomials"}}, "wrong type"),
         ({"terms": ["codes"]}, "wrong type"),
         ({"terms": {"kind": "codes", "edges": [[], []], "tables": [[], []], "members": [[]]}}, "coefficients; check"),
@@ -188,6 +188,7 @@ def test_files_that_were_changed_are_refused(plain, change, message):
     [
         ({"marginals": [[1.0]]}, "one number for each cell"),
         ({"marginals": None}, "wrong type"),
+        ({"terms": {"kind": "codes", "edges": [], "tables": [], "members": [[]]}}, "wrong type"),
         ({"size": {"degree": 10**9, "pairs": False, "curved": False}}, "degree that no release has"),
         ({"size": {"degree": 2.5, "pairs": False, "curved": False}}, "wrong type"),
         ({"size": {"degree": 2, "pairs": 1, "curved": False}}, "size has a field of the wrong type"),

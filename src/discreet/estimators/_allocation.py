@@ -227,8 +227,6 @@ class ObservationalRule:
     ----------
     fixed
         Shares that do not depend on anything.
-    magnitudes
-        Parts of the share for magnitudes.
     score
         Part of the rest that goes to the score where features are few for the information there is, and where they are
         many.
@@ -236,12 +234,10 @@ class ObservationalRule:
         The same beside models from a sample: the score, of all records, has noise to spare.
     features
         What few and many features are: their number to the power 1.5, over n mu.
-    refined, unrefined
-        Parts of what the score leaves, with a propensity that is refined on the records, and without.
+    refined
+        Parts of what the score leaves.
     refinements
-        From which n mu, with six covariates, the propensity is refined, and the part of each round.
-    linear_effect
-        Part of the correction's share for an effect that is linear in covariates, where the propensity is refined.
+        From which n mu on, with six covariates, both models are corrected once more.
     """
 
     fixed: Mapping[str, float]
@@ -272,9 +268,8 @@ class ObservationalRule:
         parts["correction"] = {f"residual moments {k}": float(part) for k, part in enumerate(later, 1)}
         parts["magnitudes"] = {f"residual magnitude {k}": 0.4 / cycles for k in range(1, cycles + 1)}
         parts["magnitudes"] = {**parts["magnitudes"], "residual tails": 0.3, "clipped excess": 0.3}
-        others = self.refined
         return Allocation.of(
-            {**self.fixed, **{name: (rest - score) * part for name, part in others.items()}, "score": score},
+            {**self.fixed, **{name: (rest - score) * part for name, part in self.refined.items()}, "score": score},
             parts=parts,
             provenance=self.provenance,
         )

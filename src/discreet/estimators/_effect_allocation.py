@@ -14,8 +14,8 @@ from discreet.estimators._allocation import Allocation
 
 _BY_HAND_CATE = (
     "By hand, on studies 3000 to 3239 of evidence/population, cut at 20,000 records: the average's part among .5, .6 "
-    "and .7. The shares of the rounds, and that there are three, among ten variants, on these studies, where they "
-    "hardly differ, and on smooth effects of two and of thirty covariates (docs/evidence/index.md)."
+    "and .7. The shares of the rounds, and that there are three, among some twenty variants, on these studies, where "
+    "they hardly differ, and on smooth effects of two and of thirty covariates (docs/evidence/index.md)."
 )
 _BY_HAND_UPLIFT = (
     "Chosen by hand; the share of counts among some twenty variants on ADUM's generator with other seeds "

@@ -181,9 +181,9 @@ class CATE(TableFits[EffectRelease], BaseEstimator):  # type: ignore[misc]
         self.release_ = function_release(own, function, measured, shares_of_parts(counts, parts, shares), notes)
 
     def _notes(self, function: EffectFunction, gate: Gate, model_gate: Gate) -> tuple[str, ...]:
-        notes = sample_note(gate, model_gate, "Models and all rounds of the function but its last")
+        notes = sample_note(gate, model_gate, "All rounds of the function but its last")
         if function.correction != self.correction:
-            notes += ("Probabilities of treatment differ between records: the doubly robust correction was used.",)
+            notes += ("Probabilities of treatment come with the records: the doubly robust correction was used.",)
         return notes
 
     def _measure_function(

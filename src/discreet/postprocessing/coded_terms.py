@@ -78,11 +78,17 @@ class CodedTerms:
         return rows
 
     def along(self, j: int, values: Float, average: Float) -> Float:
-        """Terms at values of one covariate, the others averaged: products with these have mean zero."""
+        """Terms at values of one covariate, the others averaged as far as their own product is a term.
+
+        Functions of single covariates have mean zero, so that products of two vanish.
+        """
         codes, rows = CellFinder(self.edges[j])(values), np.tile(average, (len(values), 1))
         for k, member in enumerate(self.members):
-            if any(at == j for at, _ in member):
-                rows[:, k] = self.tables[j][:, member[0][1]].take(codes) if len(member) == 1 else 0.0
+            rest = tuple(each for each in member if each[0] != j)
+            if rest != member:
+                curve = next(curve for at, curve in member if at == j)
+                mean = average[self.members.index(rest)] if len(rest) != 1 and rest in self.members else 0.0
+                rows[:, k] = self.tables[j][:, curve].take(codes) * mean
         return rows
 
     def covariates(self, k: int) -> tuple[int, ...]:
@@ -104,6 +110,8 @@ class CodedTerms:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any], columns: Sequence[Column]) -> CodedTerms:
         """Read them back."""
+        if set(plain) != {"kind", "edges", "tables", "members"}:
+            raise InvalidInput("terms of codes have edges, tables and members, and nothing else; check the file.")
         edges = tuple(np.array(own, dtype=np.float64) for own in plain["edges"])
         if len(edges) != len(columns) or not all(map(_divide, edges, columns)):
             raise InvalidInput("edges must rise inside of each covariate's range; check the file.")
@@ -112,7 +120,8 @@ class CodedTerms:
             for own, ends in zip(plain["tables"], edges, strict=True)
         )
         members = tuple(tuple((j, curve) for j, curve in member) for member in plain["members"])
-        if not members or members[0] or not all(_is_term(member, tables) for member in members):
+        different = len(set(members)) == len(members)
+        if not members or members[0] or not different or not all(_is_term(member, tables) for member in members):
             raise InvalidInput("members must name functions of different covariates; check the file.")
         return cls(edges, tables, members)
 

@@ -156,7 +156,9 @@ class FeatureSelection:
         for norm_cap in _NORM_CAPS:
             weight = np.minimum(1.0, norm_cap / np.maximum(square, 1e-300))
             slope, variance = weight @ narrow / len(square), weight**2 @ narrow / len(square)
-            losses.append(float(np.mean((noise * norm_cap + sampling * variance) * size / slope**2)))
+            losses.append(
+                float(np.mean((noise * norm_cap + sampling * variance) * size / np.maximum(slope**2, 1e-300)))
+            )
         return replace(self, norm_cap=_NORM_CAPS[int(np.argmin(losses))])
 
     def efficiency(self, features: Float) -> Float:

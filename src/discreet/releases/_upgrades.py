@@ -29,6 +29,8 @@ def effect_function_1(plain: dict[str, Any]) -> dict[str, Any]:
 def effect_function_2(plain: dict[str, Any]) -> dict[str, Any]:
     """Effect functions of version 2, which were all made of polynomials and contrasts."""
     own = ("size", "marginals", "windows")
+    if "terms" in plain:
+        raise ValueError("files of version 2 have no terms")
     done = {name: value for name, value in plain.items() if name not in own}
     return done | {"terms": {"kind": "polynomials", **{name: plain[name] for name in own}}}
 

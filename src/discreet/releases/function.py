@@ -155,7 +155,7 @@ class EffectRelease:
         """Interval for each row of X, pointwise.
 
         Covers sampling error, privacy noise and shrinkage, and allows for what the function cannot follow (a sharp
-        bend, a joint effect of three covariates) as much as random studies needed it; not unmeasured confounding. It is
+        bend, a joint effect of many covariates) as much as random studies needed it; not unmeasured confounding. It is
         for one row at a time: of many rows, a part ``alpha`` is missed.
         """
         parts = [self._band(features, alpha) for features in self._features(X)]

@@ -149,7 +149,7 @@ def _notes(bounds: Bounds, terms: CodedTerms, known: bool, chance: float) -> tup
         notes.append("This budget and number of records show no effect that varies: a constant is released.")
     else:
         notes.append(f"The function is an approximation by {terms}, shrunk towards a constant where evidence is faint.")
-    if chance < 0.5:
+    if terms.m > 1 and chance < 0.5:
         notes.append(
             "The evidence is in favour of an effect that is the same for everyone. More records, a larger epsilon or "
             "fewer covariates would show more."

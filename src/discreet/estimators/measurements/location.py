@@ -25,7 +25,6 @@ RowMap = Callable[[Chunk], Float]
 _REACH = 2.0
 # Share of the outcomes at one value from which on the others' shape says little about how far they reach.
 _ATOM = 0.2
-_ENDS = "arms and ends of the outcome"
 # Arms that are equally likely.
 _EVEN = Strata.between(0.5, 0.5)
 
@@ -137,22 +136,12 @@ def measure_magnitude(
 
 def measure_sides(gate: Gate, name: str, share: float, rows: RowMap, ceiling: float) -> MagnitudeHistogram:
     """The same with a sign, so that tails of one side are known: twice the bins, and one of them to a record still."""
-    return read_sides(gate, sides_question(name, share, rows, ceiling), ceiling)
-
-
-def sides_question(name: str, share: float, rows: RowMap, ceiling: float) -> Query:
-    """What `measure_sides` asks."""
 
     def signed(c: Chunk) -> IntArray:
         values = rows(c)
         return bin_numbers(values, ceiling) + BINS * (values > 0.0)
 
-    return Query(name, share, Cells((2 * BINS,)), signed)
-
-
-def read_sides(gate: Gate, question: Query, ceiling: float) -> MagnitudeHistogram:
-    """What the answer to `sides_question` says."""
-    (counts,) = gate.ask(question)
+    (counts,) = gate.ask(Query(name, share, Cells((2 * BINS,)), signed))
     below, above = np.split(counts.value / gate.n, 2)
     sd = 2.0**0.5 * float(counts.sd) / gate.n
     return MagnitudeHistogram.fit(below + above, sd, ceiling).with_sides(above - below, sd)
