@@ -115,25 +115,34 @@ class Allocation:
         return replace(self, measurements=measurements, parts=parts)
 
 
-# Shares that go to the private number of records, under add-remove, before everything else.
-COUNT = 0.02
-# Share of the histogram that a cap of the outcome is chosen by, where it is chosen by the records.
-CAP = 0.03
+# Share of every question that only says where something lies or how large it is, for the rounds after it.
+QUESTION = 0.02
+# Shares that go to the private number of records, under add-remove, before everything else; and to the histogram by
+# which a cap of the outcome is chosen, where it is chosen by the records.
+COUNT, CAP = QUESTION, 2.0 * QUESTION
+
+
+def _evenly(*events: str) -> Mapping[str, float]:
+    """Events that divide the share of their measurement evenly."""
+    return MappingProxyType({event: 1.0 / len(events) for event in events})
+
 
 # Questions of one measurement, and the part of its share that each has.
-LOCATION: Mapping[str, float] = MappingProxyType(
-    {
-        "arms and ends of the outcome": 0.3,
-        "outcome mean and square": 0.3,
-        "centre of the outcome": 0.15,
-        "outcome magnitude": 0.25,
-    }
+LOCATION = _evenly(
+    "arms and ends of the outcome", "outcome mean and square", "centre of the outcome", "outcome magnitude"
 )
+WINDOWS = _evenly("marginals", "marginals within windows")
 MODELS: Mapping[str, float] = MappingProxyType(
     {"outcome moments": 0.38, "outcome contrast": 0.12, "treatment moments": 0.5}
 )
 MODELS_OF_KNOWN_DESIGN: Mapping[str, float] = MappingProxyType({"outcome moments": 0.7, "outcome contrast": 0.3})
-WINDOWS: Mapping[str, float] = MappingProxyType({"marginals": 0.4, "marginals within windows": 0.6})
+
+
+def _questions(*measurements: str) -> dict[str, float]:
+    """Shares of measurements that only prepare others."""
+    parts = {"location": LOCATION, "marginals": WINDOWS}
+    return {name: QUESTION * len(parts.get(name, (name,))) for name in measurements}
+
 
 _BY_HAND = (
     "Chosen by hand. Shares of locations, arm means and magnitudes, and trimming, are inherited from choices on the "
@@ -186,23 +195,21 @@ SAMPLE = SampleRule(
     provenance="Chosen by hand so that models from a sample cost little precision; no search is recorded.",
 )
 
+_OF_MEANS = _questions("location", "arm means", "residual tails", "clipped excess")
+# A bin of a histogram that noise hides costs width.
+_OF_MEANS["residual tails"] *= 2.0
 MEANS = Allocation.of(
-    {"location": 0.12, "arm means": 0.06, "residual tails": 0.05, "clipped excess": 0.03, "score": 0.74},
-    parts={"location": LOCATION},
-    provenance=_BY_HAND,
+    {**_OF_MEANS, "score": 1.0 - sum(_OF_MEANS.values())}, parts={"location": LOCATION}, provenance=_BY_HAND
 )
+# Beside these, models and their second moments have so much, and the score has the rest.
+_MODELS_PART = 0.2
+_OF_COVARIATES = _questions("marginals", "correlations", "screening moments", "second moments")
 KNOWN_DESIGN = Allocation.of(
     {
-        "location": 0.05,
-        "arm means": 0.02,
-        "marginals": 0.03,
-        "second moments": 0.06,
-        "correlations": 0.01,
-        "screening moments": 0.02,
-        "models": 0.14,
-        "residual tails": 0.04,
-        "clipped excess": 0.03,
-        "score": 0.60,
+        **_OF_MEANS,
+        **_OF_COVARIATES,
+        "models": _MODELS_PART,
+        "score": 1.0 - _MODELS_PART - sum(_OF_MEANS.values()) - sum(_OF_COVARIATES.values()),
     },
     parts={"location": LOCATION, "marginals": WINDOWS, "models": MODELS_OF_KNOWN_DESIGN},
     provenance=_BY_HAND,
@@ -225,8 +232,6 @@ class ObservationalRule:
 
     Parameters
     ----------
-    fixed
-        Shares that do not depend on anything.
     score
         Part of the rest that goes to the score where features are few for the information there is, and where they are
         many.
@@ -240,7 +245,6 @@ class ObservationalRule:
         From which n mu on, with six covariates, both models are corrected once more.
     """
 
-    fixed: Mapping[str, float]
     score: tuple[float, float]
     score_beside_sample: float
     features: tuple[float, float]
@@ -256,7 +260,9 @@ class ObservationalRule:
     def allocation(self, information: float, terms: int, p: int, *, sampled: bool = False) -> Allocation:
         """The more features for the information there is, the more goes to the models and the less to the score."""
         cycles = self.cycles(information, p)
-        rest = 1.0 - sum(self.fixed.values())
+        fixed = {**_OF_MEANS, **_OF_COVARIATES, **_questions("effect moment")}
+        fixed |= _questions(*(f"residual magnitude {k}" for k in range(1, cycles + 1)))
+        rest = 1.0 - sum(fixed.values())
         few, many = self.features
         place = np.clip(np.log(terms**1.5 / information / few) / np.log(many / few), 0.0, 1.0)
         high, low = self.score
@@ -266,29 +272,15 @@ class ObservationalRule:
         parts: dict[str, Mapping[str, float]] = {"location": LOCATION, "marginals": WINDOWS, "models": MODELS}
         parts["propensity"] = {f"propensity refinement {k}": float(part) for k, part in enumerate(later, 1)}
         parts["correction"] = {f"residual moments {k}": float(part) for k, part in enumerate(later, 1)}
-        parts["magnitudes"] = {f"residual magnitude {k}": 0.4 / cycles for k in range(1, cycles + 1)}
-        parts["magnitudes"] = {**parts["magnitudes"], "residual tails": 0.3, "clipped excess": 0.3}
         return Allocation.of(
-            {**self.fixed, **{name: (rest - score) * part for name, part in self.refined.items()}, "score": score},
+            {**fixed, **{name: (rest - score) * part for name, part in self.refined.items()}, "score": score},
             parts=parts,
             provenance=self.provenance,
         )
 
 
 OBSERVATIONAL = ObservationalRule(
-    fixed=MappingProxyType(
-        {
-            "location": 0.04,
-            "arm means": 0.015,
-            "marginals": 0.03,
-            "second moments": 0.03,
-            "correlations": 0.01,
-            "screening moments": 0.04,
-            "effect moment": 0.025,
-            "magnitudes": 0.07,
-        }
-    ),
-    score=(0.35, 0.13),
+    score=(0.5, 0.25),
     score_beside_sample=0.3,
     features=(0.03, 0.5),
     refined=MappingProxyType({"models": 0.35, "propensity": 0.27, "correction": 0.38}),

@@ -220,7 +220,7 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
             if number == len(cycles):
                 outcome, off = refine_effect(gate, allocation["effect moment"], scale, outcome)
             shares = allocation[f"residual moments {number}"], allocation[f"residual magnitude {number}"]
-            outcome, remainder = correct_outcome(gate, number, *shares, outcome)
+            outcome, remainder = correct_outcome(gate, number, *shares, outcome, last=number == len(cycles))
         return outcome, remainder, off
 
 
