@@ -103,7 +103,7 @@ def test_with_many_covariates_a_round_says_which_of_them_matter(neighbours):
 
 def test_without_covariates_nobody_has_the_share_of_marginals():
     release = fit(ATE(epsilon=2.0, delta=1e-6, bounds=NONE))
-    shares, unspent = release.adjustment["shares"], OBSERVATIONAL.fixed["marginals"]
+    shares, unspent = release.adjustment["shares"], 2.0 * _allocation.QUESTION
     assert sum(shares.values()) == pytest.approx(1.0 - unspent)
     assert_agree(release, shares, unspent)
 

@@ -28,9 +28,9 @@ _ENOUGH = 0.98
 # Clips that are tried, in scales: weighted residuals are small in the large arm and large in the small one, so that the
 # best may lie far above the common size.
 _TRIES = np.geomspace(1.0, 400.0, 120)
-# Part of the excess over a clip that counts as bias of a model's moments: excesses on both sides cancel, and what is left
-# is no function of the features. Of .2 and 1, and of clips at a fixed part of the excess, on studies 3000 to 3239 of
-# evidence/population.
+# Part of the excess over a clip that counts as bias of a model's moments: excesses on both sides cancel, and what is
+# left is no function of the features. Of .2 and 1, and of clips at a fixed part of the excess, on studies 3000 to 3239
+# of evidence/population.
 _HIDDEN = 0.2
 
 

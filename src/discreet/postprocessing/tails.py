@@ -14,9 +14,9 @@ from discreet.data._arrays import Float, IntArray
 from discreet.postprocessing.magnitude import BINS, MagnitudeHistogram, bin_numbers
 
 SIDES = 2 * BINS
-# Part of what lies beyond a clip that counts as bias: residuals of both arms are clipped alike, so that what they have in
-# common cancels; but where most outcomes have one value, the effect is in the others, and all counts. Of .24, .36, .5 and 1 the one by which intervals hold in about .955 of the trials among 40,000 to 40,699
-# of evidence/population.
+# Part of what lies beyond a clip that counts as bias: residuals of both arms are clipped alike, so that what they have
+# in common cancels; but where most outcomes have one value, the effect is in the others, and all counts. Of .24, .36,
+# .5 and 1 the one by which intervals hold in about .955 of the trials among 40,000 to 40,699 of evidence/population.
 _ONE_ARM = 0.5
 # Mass that noise may hide in one bin, in standard deviations of the bin's noise: where most outcomes have one value and
 # say nothing about how far the others lie, and where their shape does. By hand, on studies 2000 to 2239 of

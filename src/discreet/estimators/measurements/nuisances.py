@@ -118,7 +118,8 @@ class Outcome:
     """Public model of the prognosis f = (1 - e) mu_1 + e mu_0: features, and a constant effect.
 
     ``covariance`` is that of the coefficients' error; ``prior_variances`` are those of both models' coefficients.
-    ``left_out`` is the size of the product of what the basis leaves out of both models.
+    ``left_out`` is the size of the product of what the basis leaves out of both models. ``shrunk`` are coefficients
+    that err less, but together with those of the propensity: for functions, not for averages.
     """
 
     propensity: Propensity
@@ -129,6 +130,11 @@ class Outcome:
     effect: float
     prior_variances: tuple[Float, Float]
     left_out: float = 0.0
+    shrunk: Float | None = None
+
+    def closer(self) -> Outcome:
+        """The same with the prognosis that errs least by itself."""
+        return self if self.shrunk is None else replace(self, coefficients=self.shrunk)
 
     def answers(self, c: Chunk) -> Answers:
         """What both models say of each record."""
@@ -316,9 +322,13 @@ def correct_outcome(
     misfit = _misfit(
         outcome.prior_variances[1], setting.second, (outcome.coefficients, _SCALE_MISFIT), (model.theta, None)
     )
-    before = Belief(outcome.coefficients, outcome.covariance + misfit + freed * np.diag(outcome.prior_variances[1]))
-    belief = before.update(moments.value / n / seen, slope, noise, setting.second, 2.0 * magnitude.scale)
-    better = replace(outcome, coefficients=belief.mean, covariance=belief.covariance)
+    before = Belief(outcome.coefficients, outcome.covariance + misfit)
+    free = Belief(before.mean, before.covariance + freed * np.diag(outcome.prior_variances[1]))
+    shrunk, belief = (
+        each.update(moments.value / n / seen, slope, noise, setting.second, 2.0 * magnitude.scale)
+        for each in (before, free)
+    )
+    better = replace(outcome, coefficients=belief.mean, covariance=belief.covariance, shrunk=shrunk.mean)
     return better, _remainder(better, float(np.sum((belief.mean - before.mean) ** 2)), freed)
 
 
