@@ -11,7 +11,7 @@ from evidence.average.report import grid
 from evidence.average.targets import Verdict
 from evidence.trust.figures import Row, bands, groups, intervals, of_group, proportion, refused, shown
 from evidence.trust.store import Job
-from evidence.trust.targets import FACTORS, GROUP, TOO_NARROW, population_verdicts
+from evidence.trust.targets import COVERAGE, FACTORS, GROUP, TOO_NARROW, population_verdicts
 
 Found = Sequence[tuple[Job, Row]]
 METHODS = ("ATE", "CATE", "DifferenceInMeans", "boosted AIPW")
@@ -60,6 +60,11 @@ def population(found: Found) -> Section:
         "Median width over that of the efficiency bound, which is 2 × 1.96 standard errors of the doubly robust score "
         "with the true models; boosted AIPW is compared with the bound at its own number of records.",
         grid(["n μ", "studies", *METHODS], _widths(frames)),
+        "### At equal coverage",
+        f"Intervals that hold more often may be wider. By how much those of a method have to be stretched around their "
+        f"estimates, in studies of each design, to hold the truth in {COVERAGE:g} of them: below 1 they are too wide, "
+        "above 1 too narrow. Behind it the median width over the bound's that they have then.",
+        grid(["design", *METHODS], _stretched(frames)),
         "### Honesty and time",
         "*Too narrow* is below "
         f"{TOO_NARROW:g} of the bound's width, *wrong sign* is an interval on the other side of zero than the truth.",
@@ -94,6 +99,20 @@ def _widths(frames: dict[str, pd.DataFrame]) -> list[list[str]]:
         some = {method: of_group(frame, "n mu", band) for method, frame in frames.items()}
         figures = [shown(some[method]["ratio"]) if len(some[method]) else "" for method in METHODS]
         lines.append([band, f"{len(some['ATE']):,}", *figures])
+    return lines
+
+
+def _stretched(frames: dict[str, pd.DataFrame]) -> list[list[str]]:
+    """For every design and method the factor that gives nominal coverage, and the width that it leads to."""
+    lines = []
+    for design in groups(frames["ATE"], "design") if len(frames["ATE"]) else []:
+        line = [design]
+        for method in METHODS:
+            some = of_group(frames[method], "design", design)
+            off = (some["estimate"] - some["truth"]).abs() / (some["width"] / 2.0) if len(some) else some
+            factor = float(off.quantile(COVERAGE)) if len(some) else 0.0
+            line.append(f"{factor:.2g}; {factor * some['ratio'].median():.3g}" if len(some) else "")
+        lines.append(line)
     return lines
 
 
