@@ -101,6 +101,18 @@ def test_with_many_covariates_a_round_says_which_of_them_matter(neighbours):
     assert_agree(release, release.adjustment["shares"])
 
 
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("p", [1, 2, 12])
+def test_questions_that_only_locate_or_scale_have_one_share(known, p):
+    shares = _allocation.average_allocation(3_000.0, 60, p, known=known).shares
+    large = ("models", "outcome", "treatment", "propensity refinement", "residual moments", "score")
+    asked = {"outcome mean and square", "outcome magnitude"}
+    small = {name: share for name, share in shares.items() if name in asked or not name.startswith(large)}
+    assert small.pop("residual tails") == pytest.approx(2.0 * _allocation.QUESTION)
+    assert set(small) >= {"marginals", "second moments", "clipped excess", "centre of the outcome"}
+    assert list(small.values()) == pytest.approx([_allocation.QUESTION] * len(small))
+
+
 def test_without_covariates_nobody_has_the_share_of_marginals():
     release = fit(ATE(epsilon=2.0, delta=1e-6, bounds=NONE))
     shares, unspent = release.adjustment["shares"], 2.0 * _allocation.QUESTION

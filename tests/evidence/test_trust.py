@@ -166,6 +166,14 @@ def test_small_groups_are_set_apart_and_not_judged():
     assert "| outcome | binary | 400 | 1.000 ± 0.000 |" in table
 
 
+def test_intervals_are_compared_where_they_would_hold_equally_often():
+    # Nine of ten are off by nothing, and one by twice the interval's half width.
+    rows = [made_up(k, 0.3, 0.7, truth=0.9 if k % 10 == 0 else 0.5) for k in range(250)]
+    parts = sections.population(rows).parts
+    table = parts[parts.index("### At equal coverage") + 2]
+    assert "| trial | 2; 2.04 |" in table
+
+
 def test_intervals_that_are_narrower_than_any_can_be_are_counted():
     found = by_target(sections.population([made_up(k, 0.49, 0.51) for k in range(10)]))
     verdict = found["ATE: share of intervals below 0.8 of the bound's"]
