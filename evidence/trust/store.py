@@ -22,7 +22,9 @@ Row = dict[str, Any]
 _NO_PART = (
     *PRESENTATION,
     "discreet.audit",
+    "discreet.estimators._expected",
     "discreet.estimators.clustering",
+    "discreet.estimators.planning",
     "discreet.estimators.uplift",
     "discreet.ledger",
     "discreet.papers",
