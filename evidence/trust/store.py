@@ -24,7 +24,6 @@ _NO_PART = (
     "discreet.audit",
     "discreet.estimators._expected",
     "discreet.estimators.clustering",
-    "discreet.estimators.planning",
     "discreet.estimators.uplift",
     "discreet.ledger",
     "discreet.papers",
