@@ -85,8 +85,6 @@ def test_rounds_of_an_average_effect_have_the_shares_of_its_table(mode, neighbou
     shares = release.adjustment["shares"]
     assert_agree(release, shares)
     if isinstance(rule, Allocation):
-        # With few covariates all are in products, and nobody asks which should be.
-        rule = rule.joined("screening moments", into="models") if rule is KNOWN_DESIGN else rule
         expected = rule.shares if neighbours == "replace-one" else counted(rule, _allocation.COUNT)
         assert shares == pytest.approx(expected, abs=1e-12)
     cycles = {"one cycle": 1, "two cycles": 2, "three cycles": 3, "four cycles": 4}.get(mode, 0)

@@ -115,7 +115,8 @@ class Allocation:
         return replace(self, measurements=measurements, parts=parts)
 
 
-# Share of every question that only says where something lies or how large it is, for the rounds after it.
+# Share of every question that only prepares others: where outcomes and covariates lie, how large something is, what
+# goes together, where to clip.
 QUESTION = 0.02
 # Shares that go to the private number of records, under add-remove, before everything else; and to the histogram by
 # which a cap of the outcome is chosen, where it is chosen by the records.
@@ -140,8 +141,9 @@ MODELS_OF_KNOWN_DESIGN: Mapping[str, float] = MappingProxyType({"outcome moments
 
 def _questions(*measurements: str) -> dict[str, float]:
     """Shares of measurements that only prepare others."""
-    parts = {"location": LOCATION, "marginals": WINDOWS}
-    return {name: QUESTION * len(parts.get(name, (name,))) for name in measurements}
+    # Mass that noise hides in the tails costs width: they are asked about with two shares.
+    count = {"location": len(LOCATION), "marginals": len(WINDOWS), "residual tails": 2}
+    return {name: QUESTION * count.get(name, 1) for name in measurements}
 
 
 _BY_HAND = (
@@ -196,12 +198,10 @@ SAMPLE = SampleRule(
 )
 
 _OF_MEANS = _questions("location", "arm means", "residual tails", "clipped excess")
-# A bin of a histogram that noise hides costs width.
-_OF_MEANS["residual tails"] *= 2.0
 MEANS = Allocation.of(
     {**_OF_MEANS, "score": 1.0 - sum(_OF_MEANS.values())}, parts={"location": LOCATION}, provenance=_BY_HAND
 )
-# Beside these, models and their second moments have so much, and the score has the rest.
+# Beside these, models have so much, and the score has the rest.
 _MODELS_PART = 0.2
 _OF_COVARIATES = _questions("marginals", "correlations", "screening moments", "second moments")
 KNOWN_DESIGN = Allocation.of(
@@ -294,8 +294,6 @@ for _information in (100.0, 3e3, 3e4):
 
 # Part of what adjustment changed that it is taken to have left out, as a standard deviation.
 LEFT_OUT = 0.03
-# Covariates beyond which a round says which of them enter products.
-SCREEN = 8
 
 
 def basis_terms(information: float, n: float, columns: tuple[object, ...]) -> int:
@@ -311,10 +309,8 @@ TERMS, MOST_TERMS = 0.02, 300.0
 def average_allocation(information: float, terms: int, p: int, *, known: bool, sampled: bool = False) -> Allocation:
     """Shares of an average effect: by n mu, the numbers of features and covariates, and the design."""
     shares = KNOWN_DESIGN if known else OBSERVATIONAL.allocation(information, terms, p, sampled=sampled)
-    if p <= SCREEN:
-        shares = shares.joined("screening moments", into="models")
     if p < 2:
-        shares = shares.joined("correlations", into="models")
+        shares = shares.joined("screening moments", into="models").joined("correlations", into="models")
     return shares if p else shares.without("marginals")
 
 

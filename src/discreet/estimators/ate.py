@@ -13,7 +13,6 @@ from discreet.data.bounds import Bounds
 from discreet.data.records import Records
 from discreet.estimators._allocation import (
     LEFT_OUT,
-    SCREEN,
     TRIM,
     Allocation,
     average_allocation,
@@ -167,11 +166,9 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
         first = pilot_effect(model_gate, allocation["arm means"], location)
         pilot = first.effect
         codings = measure_codings(model_gate, marginals, allocation["marginals"]) if bounds.p else ()
-        correlation = np.eye(bounds.p)
+        correlation, importance = np.eye(bounds.p), np.ones(bounds.p)
         if bounds.p > 1:
             correlation = measure_correlation(model_gate, allocation["correlations"], codings)
-        importance = np.full(bounds.p, 1.0 / max(bounds.p, 1))
-        if bounds.p > SCREEN:
             importance = measure_importance(model_gate, allocation["screening moments"], codings, location)
         features = CodedFeatures(CodedBasis.build(codings, importance, terms), model_gate.n)
         asked = nuisance_questions(model_gate, allocation["models"], features, location, pilot, known)

@@ -25,8 +25,8 @@ _VALUE, _RANK, _PATH, _OWN = 0.3, 0.2, 0.35, 0.15
 # Power of its number by which the prior variance of a function of an ordered covariate falls. By hand, on studies 2000
 # to 2239 of evidence/population and the shapes of docs/evidence/trust.md (other seeds than those reported).
 _DECAY = 2.0
-# Functions of one covariate at most.
-_CURVES = 24
+# Functions of one covariate in products at most.
+_IN_PRODUCTS = 24
 # Parts of the prior variance that single covariates have, products of two and products of three; by hand, on the same
 # studies of evidence/population and shapes.
 _ORDERS = (0.55, 0.4, 0.05)
@@ -58,7 +58,7 @@ class Curves:
     variance: Float
 
     @classmethod
-    def of(cls, coding: Coding, most: int = _CURVES) -> Curves:
+    def of(cls, coding: Coding) -> Curves:
         """Eigenfunctions of the kernel, orthonormal to the distribution of codes."""
         mass = coding.mass
         if coding.count < 2:
@@ -77,7 +77,7 @@ class Curves:
         root = np.sqrt(mass)
         centred = _centred(kernel, mass)
         values, vectors = np.linalg.eigh(root[:, None] * centred * root[None, :])
-        order = np.argsort(values)[::-1][: min(most, coding.count - 1)]
+        order = np.argsort(values)[::-1][: coding.count - 1]
         values, table = np.maximum(values[order], 1e-9), vectors[:, order] / root[:, None]
         # The sign is arbitrary: let functions rise.
         sign = np.where((mass * coding.value) @ table < 0.0, -1.0, 1.0)
@@ -170,7 +170,8 @@ class CodedBasis:
                 lost = max(coarse[j] for j in each)
                 left_out[_group(size, plain=True)] += part * share / whole * lost
                 own = part * share / whole * (1.0 - lost)
-                numbers, variance = _products([curves[j] for j in each], own, m)
+                most = m if size == 1 else min(m, _IN_PRODUCTS)
+                numbers, variance = _products([curves[j].variance[:most] for j in each], own, m)
                 columns_of += [each] * len(variance)
                 which += numbers
                 variances.append(variance)
@@ -266,11 +267,11 @@ def words(members: Sequence[Member]) -> str:
     return ", ".join(named) or "none"
 
 
-def _products(curves: Sequence[Curves], share: float, m: int) -> tuple[list[tuple[int, ...]], Float]:
+def _products(variances: Sequence[Float], share: float, m: int) -> tuple[list[tuple[int, ...]], Float]:
     """Products of one function of each covariate and their prior variances, the largest ``m`` of them."""
     variance = np.array(share)
-    for each in curves:
-        variance = np.multiply.outer(variance, each.variance)
+    for own in variances:
+        variance = np.multiply.outer(variance, own)
     flat = variance.ravel()
     order = np.argsort(flat, kind="stable")[::-1][:m]
     return list(zip(*(own.tolist() for own in np.unravel_index(order, variance.shape)), strict=True)), flat[order]

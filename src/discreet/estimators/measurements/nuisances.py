@@ -37,10 +37,10 @@ from discreet.privacy.sensitivity.sets import Ball, Interval
 _MOST_WEIGHT = 3.0
 # Guessed square of a unit feature's coefficient where it matters, in squared scales of the outcome.
 _SIZE_OUTCOME = 0.5
-# Standard deviation of the correlation between errors of both models: among .4, .6, .75, .8 and 1 the least by which
-# intervals of `ATE` hold the truth in .945 of the 792 observational studies with covariates among 20,000 to 21,799 of
+# Standard deviation of the correlation between errors of both models: of .5, .6, .75, .8, .9 and 1 the least by which
+# intervals of `ATE` hold the truth in .945 of the 395 observational studies with covariates among 20,000 to 20,899 of
 # evidence/population.
-_TOGETHER = 0.75
+_TOGETHER = 0.8
 # Part of a coefficient's prior variance that a stand-in for the records leaves uncertain, relative uncertainty of a
 # model's scale, and part of the prior variance along the other model. By hand, on studies 2000 to 2239 of
 # evidence/population.
