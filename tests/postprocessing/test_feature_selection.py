@@ -184,18 +184,6 @@ def test_the_norm_cap_is_large_where_noise_is_small_and_small_where_it_is_not():
         assert np.linalg.norm(narrow * weight[:, None], axis=1).max() <= chosen.radius * (1 + 1e-12)
 
 
-def test_weighing_records_down_costs_precision_as_a_regression_would_feel_it():
-    rng = np.random.default_rng(3)
-    features = rng.normal(0, 1, (200_000, 1)) ** 3
-    selection = FeatureSelection.of(np.ones(1), np.array([float(np.mean(features**2))]))
-    (efficiency,) = selection.efficiency(features)
-    narrow, weight = selection(features)
-    # Sampling variance of sum(w z r) / sum(w z z), beside that of least squares.
-    weighed = np.mean(weight**2 * narrow[:, 0] ** 2) / np.mean(weight * narrow[:, 0] ** 2) ** 2
-    assert efficiency == pytest.approx(1 / np.mean(narrow[:, 0] ** 2) / weighed, rel=1e-9)
-    assert efficiency < 0.9
-
-
 def test_a_release_moves_a_belief_as_bayes_says():
     covariance = np.array([[2.0, 0.5], [0.5, 1.0]])
     slope, noise, seen = np.array([[1.0, -1.0]]), np.array([[0.5]]), np.array([0.7])

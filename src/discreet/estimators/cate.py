@@ -175,7 +175,9 @@ class CATE(TableFits[EffectRelease], BaseEstimator):  # type: ignore[misc]
         own = GatePart(gate, parts[""])
         model_gate = open_model_gate(own, models.propensity.setting.basis.m)
         allocation = effect_allocation(self.propensity).after_counts(own)
-        function = self._measure_function(own, model_gate, allocation, models.closer(), location, measured.estimate)
+        function = self._measure_function(
+            own, model_gate, allocation, models.for_functions(), location, measured.estimate
+        )
         shares = {AVERAGE: measured.adjustment["shares"], "": allocation.shares}
         notes = public_notes(own.budget, own.n, location, self.propensity) + self._notes(function, own, model_gate)
         self.release_ = function_release(own, function, measured, shares_of_parts(counts, parts, shares), notes)

@@ -161,13 +161,6 @@ class FeatureSelection:
             )
         return replace(self, norm_cap=_NORM_CAPS[int(np.argmin(losses))])
 
-    def efficiency(self, features: Float) -> Float:
-        """Part of the sampling precision that weighing records down leaves to each feature kept."""
-        narrow, weight = self(features)
-        square = narrow**2
-        slope, variance = weight @ square / len(weight), weight**2 @ square / len(weight)
-        return np.asarray(slope**2 / (variance * square.mean(axis=0)))
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moments:

@@ -14,10 +14,11 @@ from discreet.data._arrays import Float, IntArray
 from discreet.postprocessing.magnitude import BINS, MagnitudeHistogram, bin_numbers
 
 SIDES = 2 * BINS
-# Part of what lies beyond a clip that counts as bias: residuals of both arms are clipped alike, so that what they have
-# in common cancels; but where most outcomes have one value, the effect is in the others, and all counts. Of .24, .36,
-# .5 and 1 the one by which intervals hold in about .955 of the trials among 40,000 to 40,699 of evidence/population.
-_ONE_ARM = 0.5
+# Bias that clipping is taken to cause, in mean excesses of all records: both arms are clipped alike, so that what they
+# lose in common cancels, but one arm alone could cause several. Of .24, .36, .5 and 1 the one by which intervals hold
+# in about .955 of the trials among 40,000 to 40,699 of evidence/population. Where most outcomes have one value, the
+# effect is in the others, and it is one.
+_BIAS_OF_EXCESS = 0.5
 # Mass that noise may hide in one bin, in standard deviations of the bin's noise: where most outcomes have one value and
 # say nothing about how far the others lie, and where their shape does. By hand, on studies 2000 to 2239 of
 # evidence/population.
@@ -121,8 +122,8 @@ class Tails:
         Part of each bin that lies above zero, in each.
     unseen
         Mass that noise may hide in a bin.
-    one_arm
-        Part of what lies beyond a clip that counts as bias.
+    bias_of_excess
+        Bias that clipping is taken to cause, in mean excesses of all records.
     """
 
     strata: Strata
@@ -130,7 +131,7 @@ class Tails:
     magnitudes: tuple[MagnitudeHistogram, ...]
     above: tuple[Float, ...]
     unseen: float
-    one_arm: float
+    bias_of_excess: float
 
     @classmethod
     def fit(cls, fractions: Float, sd: float, ceiling: float, strata: Strata, *, atomic: bool) -> Tails:
@@ -152,7 +153,7 @@ class Tails:
             tuple(magnitude for magnitude, _ in own),
             tuple(above for _, above in own),
             (_UNSEEN_ATOM if atomic else _UNSEEN_SHAPE) * sd,
-            1.0 if atomic else _ONE_ARM,
+            1.0 if atomic else _BIAS_OF_EXCESS,
         )
 
     @property
@@ -183,11 +184,11 @@ class Tails:
         best, least = ladder[-1], np.inf
         for clip, measured in zip(ladder, [*excess, 0.0], strict=True):
             bottom, top = self.strata.ends(np.array(clip.low), np.array(clip.high))
-            expected = clip.hidden / self.one_arm
+            expected = clip.hidden / self.bias_of_excess
             # The histogram's word has an error as large as itself.
             weight = expected**2 / (expected**2 + sd**2) if expected > 0.0 else 0.0
             found = max(expected + weight * (measured - expected), 0.0) + sd * weight**0.5
-            hidden = self.one_arm * found
+            hidden = self.bias_of_excess * found
             loss = (noise * float(top - bottom) / 2.0) ** 2 + hidden**2
             if loss < least:
                 best, least = clip._replace(hidden=hidden), loss
@@ -203,7 +204,7 @@ class Tails:
             excess, beyond = _beyond(np.minimum(magnitude._points.ravel(), far), mass, levels * m)
             # All that is hidden may be records of the less likely arm.
             unseen = self.unseen * np.maximum(far - levels * m, 0.0) / mean
-            hidden += share * (self.one_arm * excess + unseen)
+            hidden += share * (self.bias_of_excess * excess + unseen)
             lost += share * beyond
         return hidden, lost
 

@@ -54,7 +54,7 @@ class Uncertainty:
     nuisance : float
         Standard deviation of the second-order remainder: the noise in the adjustment models.
     clipping : float
-        Largest bias that clipping of extreme scores is taken to have caused; the interval allows for it in full.
+        Bias that clipping of extreme scores is taken to have caused; the interval allows for it in either direction.
 
     Examples
     --------
@@ -303,8 +303,8 @@ class Release:
             f"The estimate is {self.text(self.estimate)} (95 % interval {self.interval_text()}).",
             f"The interval combines {listed(_error_words(u))}"
             + (
-                f", and allows in full for a bias of up to {u.clipping:.3g} from clipping, by the critical value of a "
-                "folded normal distribution."
+                f", and allows for a bias of up to {u.clipping:.3g} that clipping is taken to have caused, by the "
+                "critical value of a folded normal distribution."
                 if u.clipping
                 else "."
             ),

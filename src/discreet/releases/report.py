@@ -31,8 +31,8 @@ _EXPLANATIONS = {
     "or more records would shrink it.",
     "nuisance": "to compare like with like, models of treatment and outcome were fitted, with noise in them too. "
     "More records, a larger budget or fewer covariates would shrink it.",
-    "clipping": "extreme values were limited, so that no record can dominate. The interval allows in full for the "
-    "error that this may have caused.",
+    "clipping": "extreme values were limited, so that no record can dominate. The interval allows for the error "
+    "that this is taken to have caused.",
 }
 
 

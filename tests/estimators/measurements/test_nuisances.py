@@ -48,7 +48,7 @@ def test_the_shrunk_prognosis_errs_less_and_the_free_one_does_not_err_with_the_p
         phi = features.from_codes(features.codes(x), len(x))
         e = 1.0 / (1.0 + np.exp(-outcome.propensity.start - phi @ outcome.propensity.theta))
         pi = 1.0 / (1.0 + np.exp(-cause))
-        off = [cause / 6.0 - outcome.centre - phi @ each.coefficients for each in (outcome.closer(), outcome)]
+        off = [cause / 6.0 - outcome.centre - phi @ each.coefficients for each in (outcome.for_functions(), outcome)]
         off = [each - each.mean() for each in off]
         errors.append([np.mean(each**2) for each in off])
         products.append([np.mean((pi - e) * each) for each in off])
@@ -64,4 +64,4 @@ def test_a_known_design_has_one_prognosis(models):
     with seeded_noise(1):
         ATE(epsilon=20.0, delta=1e-6, bounds=BOUNDS, propensity=np.full(len(t), 0.5)).fit(y, t, X=x)
     (outcome,) = models
-    assert outcome.closer() is outcome
+    assert outcome.for_functions() is outcome

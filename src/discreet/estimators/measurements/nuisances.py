@@ -119,7 +119,7 @@ class Outcome:
 
     ``covariance`` is that of the coefficients' error; ``prior_variances`` are those of both models' coefficients.
     ``left_out`` is the size of the product of what the basis leaves out of both models. ``shrunk`` are coefficients
-    that err less, but together with those of the propensity: for functions, not for averages.
+    that err less, with the covariance of their error, but together with those of the propensity.
     """
 
     propensity: Propensity
@@ -130,11 +130,13 @@ class Outcome:
     effect: float
     prior_variances: tuple[Float, Float]
     left_out: float = 0.0
-    shrunk: Float | None = None
+    shrunk: Belief | None = None
 
-    def closer(self) -> Outcome:
-        """The same with the prognosis that errs least by itself."""
-        return self if self.shrunk is None else replace(self, coefficients=self.shrunk)
+    def for_functions(self) -> Outcome:
+        """The same with the prognosis that errs least by itself: an average needs one whose errors have no sign."""
+        if self.shrunk is None:
+            return self
+        return replace(self, coefficients=self.shrunk.mean, covariance=self.shrunk.covariance, shrunk=None)
 
     def answers(self, c: Chunk) -> Answers:
         """What both models say of each record."""
@@ -328,7 +330,7 @@ def correct_outcome(
         each.update(moments.value / n / seen, slope, noise, setting.second, 2.0 * magnitude.scale)
         for each in (before, free)
     )
-    better = replace(outcome, coefficients=belief.mean, covariance=belief.covariance, shrunk=shrunk.mean)
+    better = replace(outcome, coefficients=belief.mean, covariance=belief.covariance, shrunk=shrunk)
     return better, _remainder(better, float(np.sum((belief.mean - before.mean) ** 2)), freed)
 
 
