@@ -8,7 +8,7 @@ import pytest
 
 from discreet import ATE, CATE, Bounds, DifferenceInMeans, PrivateKMeans, Uplift
 from discreet.estimators import _allocation
-from discreet.estimators._allocation import KNOWN_DESIGN, MEANS, OBSERVATIONAL, SAMPLE, TRIM, Allocation
+from discreet.estimators._allocation import KNOWN_DESIGN, MEANS, MEANS_OF_PURE, OBSERVATIONAL, SAMPLE, TRIM, Allocation
 from discreet.estimators._effect_allocation import (
     ARMS_IN_ONE_SUM,
     AVERAGE,
@@ -142,7 +142,8 @@ def test_rounds_beside_a_sample_have_the_shares_of_the_table(kind, neighbours, e
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 def test_rounds_of_a_difference_in_means_have_the_shares_of_its_table(epsilon, neighbours):
     release = fit(DifferenceInMeans(epsilon=1.0, delta=epsilon, bounds=BOUNDS, neighbours=neighbours))
-    assert_agree(release, MEANS.shares if neighbours == "replace-one" else counted(MEANS, _allocation.COUNT))
+    table = MEANS if epsilon else MEANS_OF_PURE
+    assert_agree(release, table.shares if neighbours == "replace-one" else counted(table, _allocation.COUNT))
     assert_agree(release, release.adjustment["shares"])
 
 
@@ -208,7 +209,8 @@ def test_a_table_that_does_not_add_up_to_one_is_refused():
 
 
 @pytest.mark.parametrize(
-    "table", [MEANS, KNOWN_DESIGN, OBSERVATIONAL, SAMPLE, TRIM, effect_allocation(None), DECLARED, CLUSTERED]
+    "table",
+    [MEANS, MEANS_OF_PURE, KNOWN_DESIGN, OBSERVATIONAL, SAMPLE, TRIM, effect_allocation(None), DECLARED, CLUSTERED],
 )
 def test_every_table_says_where_its_numbers_are_from(table):
     assert table.provenance.endswith(".")

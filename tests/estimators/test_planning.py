@@ -107,13 +107,15 @@ def test_the_plan_is_near_what_a_fit_then_has():
     trial = plan("difference_in_means", n=5_000, bounds=study.bounds, epsilon=1.0, prevalence=prevalence)
     with seeded_noise(0):
         low, high = ATE(epsilon=1.0, delta=1e-6, bounds=study.bounds).fit(study.Y, study.T, X=study.X).ate_interval()
-        means = DifferenceInMeans(epsilon=1.0, bounds=study.bounds).fit(study.Y, study.T, X=study.X)
+        means = [DifferenceInMeans(epsilon=1.0, bounds=study.bounds).fit(study.Y, study.T, X=study.X) for _ in range(9)]
     # A plan is for choosing a budget: it may be off by a factor of two or so, not by an order of magnitude.
     assert 0.5 < (high - low) / expected.width < 2.5
-    low, high = means.ate_interval()
-    # Nothing is adjusted for, so that little is left to guess.
-    assert 0.8 < (high - low) / trial.width < 1.25
-    assert trial.uncertainty.privacy == pytest.approx(means.release_.uncertainty.privacy, rel=0.25)
+    # Nothing is adjusted for, so that little is left to guess; how far residuals reach depends on a noisy pilot.
+    for fitted in means:
+        low, high = fitted.ate_interval()
+        assert 0.8 < (high - low) / trial.width < 1.25
+    typical = np.median([fitted.release_.uncertainty.privacy for fitted in means])
+    assert trial.uncertainty.privacy == pytest.approx(typical, rel=0.25)
 
 
 @pytest.mark.parametrize(("delta", "propensity"), [(1e-6, 0.5), (1e-6, None), (None, 0.5)], ids=str)

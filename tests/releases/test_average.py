@@ -251,7 +251,7 @@ def test_clipping_is_named_when_it_matters():
     uncertainty = Uncertainty(sampling=0.1, privacy=0.05, nuisance=0.0, clipping=0.05)
     release = a_release(uncertainty=uncertainty)
     assert "clipping" in release.summary()
-    assert "a bias of up to 0.05 from clipping" in release.methods()
+    assert "a bias of up to 0.05 that clipping is taken to have caused" in release.methods()
 
 
 def test_the_methods_paragraph_has_every_number_a_reader_needs():

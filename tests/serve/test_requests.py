@@ -420,7 +420,7 @@ def test_what_analysts_see_of_a_budget_does_not_tell_when_or_how_requests_ended(
         return shown(curator_())["composed"]
 
     seen = []
-    asked_for(service, 0.3)
+    asked_for(service, 0.35)
     row = jobs.claim(service)
     charge = budgets.charge
     with pytest.MonkeyPatch.context() as patch:

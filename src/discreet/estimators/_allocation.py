@@ -198,9 +198,18 @@ SAMPLE = SampleRule(
 )
 
 _OF_MEANS = _questions("location", "arm means", "residual tails", "clipped excess")
-MEANS = Allocation.of(
-    {**_OF_MEANS, "score": 1.0 - sum(_OF_MEANS.values())}, parts={"location": LOCATION}, provenance=_BY_HAND
-)
+# Laplace noise falls with a share and not with its root: small ones are this many times as large where it is drawn.
+_PURE = 1.5
+
+
+def _means(times: float) -> Allocation:
+    questions = {name: times * share for name, share in _OF_MEANS.items()}
+    return Allocation.of(
+        {**questions, "score": 1.0 - sum(questions.values())}, parts={"location": LOCATION}, provenance=_BY_HAND
+    )
+
+
+MEANS, MEANS_OF_PURE = _means(1.0), _means(_PURE)
 # Beside these, models have so much, and the score has the rest.
 _MODELS_PART = 0.2
 _OF_COVARIATES = _questions("marginals", "correlations", "screening moments", "second moments")

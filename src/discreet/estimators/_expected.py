@@ -18,6 +18,7 @@ from discreet.data.bounds import Bounds
 from discreet.estimators._allocation import (
     LOCATION,
     MEANS,
+    MEANS_OF_PURE,
     TRIM,
     Allocation,
     average_allocation,
@@ -189,21 +190,25 @@ class Expected:
     design: float | Float | None
     adjusts: bool
 
-    def uncertainty(self, noise: Noise) -> Uncertainty:
-        """The parts of the interval, in the outcome's unit."""
+    def uncertainty(self, noise: Noise, *, pure: bool) -> Uncertainty:
+        """The parts of the interval, in the outcome's unit; ``pure`` where noise is Laplace's."""
         p, known, models = self.bounds.p, self.design is not None, self._models
         terms = basis_terms(self.information, self.n, self.bounds.columns) if models else 1
-        allocation = average_allocation(self.information, terms, p, known=known) if models else MEANS
+        allocation = MEANS_OF_PURE if pure else MEANS
+        if models:
+            allocation = average_allocation(self.information, terms, p, known=known)
         location = self.shape.located(noise, allocation["location"], self.treated)
         overlap, e = self._overlap()
         low, high = prognosis_range(location)
-        score = Score(self.shape, e, overlap, (1.0 + high, 1.0 - low))
+        # Residuals count from a pilot, and reach further by what noise makes of it on average.
+        pilot = self._pilot_noise(noise, allocation["arm means"], location)
+        further = sqrt(2.0 / np.pi) * min(pilot, 2.0)
+        score = Score(self.shape, e, overlap, (1.0 + high + further, 1.0 - low + further))
         clip = score.clip(noise, allocation, atomic=location.atomic)
         bottom, top = (float(end) for end in overlap.ends(np.array(clip.low), np.array(clip.high)))
         half, unit = (top - bottom) / 2.0, noise(MeanSquare(1.0), allocation["score"])
         variance = score.variance(clip) * (_left(self.information, p) if models else 1.0) + _SQUARE * unit * half**2
         sampling = sqrt(variance / self.n)
-        pilot = self._pilot_noise(noise, allocation["arm means"], location)
         remainder = clip.lost * hypot(pilot, sampling)
         if models and not known:
             remainder = hypot(remainder, location.magnitude.scale * _adjustment(self.information, p))

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 
 from discreet.data.bounds import Bounds
 from discreet.data.records import Records
-from discreet.estimators._allocation import MEANS
+from discreet.estimators._allocation import MEANS, MEANS_OF_PURE
 from discreet.estimators._base import (
     ROWS_ALIKE,
     ROWS_JOINED,
@@ -114,7 +114,7 @@ class DifferenceInMeans(TableFits[Release], AverageResult, BaseEstimator):  # ty
 def measure_means(gate: Gate, propensity: Any, kind: Literal["ate", "difference-in-means"]) -> Release:
     """The rounds of a difference of means, after the count."""
     known = propensity is not None
-    allocation = MEANS.after_counts(gate)
+    allocation = (MEANS_OF_PURE if gate.pure else MEANS).after_counts(gate)
     location = locate(gate, allocation["location"])
     treated, pilot = location.treated, pilot_effect(gate, allocation["arm means"], location)
     overlap = design_strata(propensity if known else treated, gate.bounds)

@@ -169,7 +169,7 @@ def plan(
     0.015
     >>> solved = dc.plan("difference-in-means", n=20_000, bounds=bounds, width=0.1, prevalence=0.1)
     >>> round(solved.epsilon, 2)
-    0.11
+    0.09
     """
     refuse_unknown("plan", options, PlanOptions.__optional_keys__)
     draft = _draft(str(estimator).replace("_", "-"), n, bounds, delta, options)
@@ -349,7 +349,7 @@ class _Draft:
             parts = segment_uncertainty(expected, noise, segments, pure=budget.pure)
             without = parts.sampling
         else:
-            parts = expected.uncertainty(noise)
+            parts = expected.uncertainty(noise, pure=budget.pure)
             without = replace(expected, information=_NO_NOISE * self.n).without_noise()
         quantile, span = float(ndtri(1.0 - self.alpha / 2.0)), 2.0 * self.bounds.outcome_width
         low, high = parts.interval(0.0, self.alpha)
