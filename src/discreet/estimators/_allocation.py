@@ -148,7 +148,7 @@ def _questions(*measurements: str) -> dict[str, float]:
 
 _BY_HAND = (
     "Chosen by hand. The share of a question, among .01, .015, .02 and .025, and the score's: on trials 40,000 to "
-    "40,699 and observational studies 10,000 to 10,499 of evidence/population. Trimming is inherited from choices on "
+    "40,699 and, all but .02, observational studies 10,000 to 10,499 of evidence/population. Trimming is inherited from choices on "
     "the designs of docs/evidence/ate.md. The others were settled on studies 2000 to 2239, and the size of the basis "
     "and the use of covariates in trials also after looking at shapes and trials of docs/evidence/trust.md."
 )
@@ -198,7 +198,8 @@ SAMPLE = SampleRule(
 )
 
 _OF_MEANS = _questions("location", "arm means", "residual tails", "clipped excess")
-# Laplace noise falls with a share and not with its root: small ones are this many times as large where it is drawn.
+# Laplace noise falls with a share and not with its root: small ones are this many times as large where it is drawn. By
+# hand, near the shares that pure budgets had before; no search is recorded.
 _PURE = 1.5
 
 
