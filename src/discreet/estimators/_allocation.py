@@ -148,10 +148,10 @@ def _questions(*measurements: str) -> dict[str, float]:
 
 _BY_HAND = (
     "Chosen by hand. The share of a question, among .01, .015, .02 and .025, and the score's: on trials 40,000 to "
-    "40,699 and, all but .02, on observational studies 10,000 to 10,499 of evidence/population. Trimming is inherited "
-    "from choices on the designs of docs/evidence/ate.md. The others were settled on studies 2000 to 2239, and the size "
-    "of the basis and the use of covariates in trials also after looking at shapes and trials of "
-    "docs/evidence/trust.md."
+    "40,699 and, all but .02, on observational studies 10,000 to 10,499 of evidence/population. Trimming is "
+    "inherited from choices on the designs of docs/evidence/ate.md. The others were settled on studies 2000 to "
+    "2239, and the size of the basis and the use of covariates in trials also after looking at shapes and trials "
+    "of docs/evidence/trust.md."
 )
 
 
