@@ -118,6 +118,7 @@ def test_a_newcomer_gets_from_login_to_a_downloaded_release_in_eight_clicks(walk
     w.page.get_by_text("ε = 2:").wait_for()
     w.check("plan")
     w.click("Ask for this release")
+    w.page.wait_for_url("**/request?**")
     w.check("request")
     w.click("Spend ε = 2 and release")
     w.page.wait_for_url("**/requests/*")

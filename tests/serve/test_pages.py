@@ -41,6 +41,9 @@ def test_an_analyst_plans_asks_waits_and_downloads(site):
     assert "severity" in client.get("/datasets/clinic").text
     plan = client.get("/datasets/clinic/plan")
     assert "Ask for this release" in plan.text
+    replaced = client.get("/datasets/clinic/plan", headers={"HX-Request": "true"})
+    assert "<svg" in replaced.text
+    assert "<button" not in replaced.text, "a button that htmx replaces while it is pressed loses the click"
     asked = {"kind": "difference-in-means", "epsilon": "0.4", "delta": "1e-7"}
     shown = client.get("/datasets/clinic/request", params=asked)
     assert "Spend ε = 0.4 and release" in shown.text
