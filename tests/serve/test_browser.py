@@ -164,9 +164,10 @@ def test_effects_can_be_explored_on_a_phone_in_the_dark(walk, tmp_path):
     w.check("release-phone")
     w.click("Explore the effects")
     w.page.get_by_text("95 % interval").first.wait_for()
-    before = w.page.locator("#answer").inner_text()
-    w.page.get_by_label("severity", exact=True).fill("1")
-    w.page.wait_for_function("text => document.getElementById('answer').innerText != text", arg=before)
+    # The noise is real: a released function may be the same for everybody, so that the words need not change.
+    with w.page.expect_response("**/explore") as answer:
+        w.page.get_by_label("severity", exact=True).fill("1")
+    assert "95 % interval" in answer.value.text()
     w.check("explore-phone")
     people = tmp_path / "people.csv"
     people.write_text(f"{','.join(BOUNDS.names)}\n50,5,f,north\n70,9,m,east\n")
