@@ -119,7 +119,8 @@ class Outcome:
 
     ``covariance`` is that of the coefficients' error; ``prior_variances`` are those of both models' coefficients.
     ``left_out`` is the size of the product of what the basis leaves out of both models. ``shrunk`` are coefficients
-    that err less, with the covariance of their error, but together with those of the propensity.
+    that err less, with the covariance of their error, but together with those of the propensity. Residuals are no
+    smaller than ``least_scale``, and are not clipped below ``least_clip``: see `Location`.
     """
 
     propensity: Propensity
@@ -129,6 +130,8 @@ class Outcome:
     covariance: Float
     effect: float
     prior_variances: tuple[Float, Float]
+    least_scale: float = 0.0
+    least_clip: float = 0.0
     left_out: float = 0.0
     shrunk: Belief | None = None
 
@@ -164,7 +167,8 @@ def nuisance_questions(
     basis, treated = features.basis, location.treated
     parts = MODELS_OF_KNOWN_DESIGN if known else MODELS
     to_moments, to_contrast = parts["outcome moments"], parts["outcome contrast"]
-    clip = location.magnitude.clip(gate.noise_sd(Ball(basis.radius, basis.m), to_moments * share) / gate.n)
+    unit = gate.noise_sd(Ball(basis.radius, basis.m), to_moments * share) / gate.n
+    clip = max(location.magnitude.clip(unit), location.least_clip)
     reach = max(treated, 1.0 - treated)
 
     def residual(c: Chunk) -> Float:
@@ -200,12 +204,12 @@ def fit_nuisances(
 ) -> Outcome:
     """Models of treatment and outcome from their moments with all features, and what these say together."""
     basis, solid = setting.basis, setting.gram.solid
-    n, treated, scale = gate.n, location.treated, location.magnitude.scale
+    n, treated, scale = gate.n, location.treated, location.scale
     moments, gap, *assignment = gate.ask(*asked.queries)
     seen = max(location.magnitude.below(asked.clip), 0.7)
     noise = (float(moments.sd) / n / seen) ** 2 * np.eye(basis.m) + scale**2 / n * solid
     y = Moments(
-        moments.value / n / seen, lambda b: (solid @ b, solid), noise, _SIZE_OUTCOME * scale**2, (3.0 * scale) ** 2
+        moments.value / n / seen, lambda b: (solid @ b, solid), noise, _SIZE_OUTCOME * location.magnitude.scale**2, (3.0 * scale) ** 2
     )
     fitted = shrink(y, basis)
     if known:
@@ -222,7 +226,18 @@ def fit_nuisances(
     coefficients, step = beside_constant_effect(fitted, y, implied, float(gap.value) / n / seen, varies, 3.0 * scale)
     variances = assigned.scales, fitted.scales
     left_out = float(np.sqrt(assigned.left_out * fitted.left_out))
-    return Outcome(model, location.centre, treated, coefficients, fitted.covariance, pilot + step, variances, left_out)
+    return Outcome(
+        model,
+        location.centre,
+        treated,
+        coefficients,
+        fitted.covariance,
+        pilot + step,
+        variances,
+        scale if location.atomic else 0.0,
+        location.least_clip,
+        left_out,
+    )
 
 
 def refine_propensity(gate: Gate, name: str, share: float, outcome: Outcome) -> Outcome:
@@ -252,7 +267,7 @@ def refine_propensity(gate: Gate, name: str, share: float, outcome: Outcome) -> 
 
 def refine_effect(gate: Gate, share: float, scale: float, outcome: Outcome) -> tuple[Outcome, float]:
     """Move the constant effect by the orthogonal moment (t - e) residual; returns the noise that it then has, too."""
-    model, clip = outcome.propensity, scale
+    model, clip = outcome.propensity, max(scale, outcome.least_clip)
 
     def rows(c: Chunk) -> Float:
         answers = outcome.answers(c)
@@ -302,7 +317,7 @@ def correct_outcome(
     factors = model.factors(lambda t, e: balancing_weight(t, e, _MOST_WEIGHT))
     magnitude = measure_magnitude(gate, f"residual magnitude {number}", magnitude_share, residual, 4.0, factors)
     unit = gate.noise_sd(Ball(NORM_CAP**0.5, 1), share) / n
-    clip = magnitude.clip(unit)
+    clip, scale = max(magnitude.clip(unit), outcome.least_clip), max(magnitude.scale, outcome.least_scale)
     e = model.on_reference
     # Beside the remainder, an error of the prognosis adds to the score's variance.
     loss_weight = setting.size * np.diag(model.covariance) + float(np.mean(1.0 / (e * (1.0 - e)))) / n
@@ -311,7 +326,7 @@ def correct_outcome(
         allot(loss_weight, setting.size * uncertain, (unit * clip) ** 2), setting.size
     ).beside(setting.second, outcome.coefficients, model.theta)
     # The selected features share the norm, so that each has so much more noise: clip by that.
-    clip = magnitude.clip(unit * np.sqrt(selection.m))
+    clip = max(magnitude.clip(unit * np.sqrt(selection.m)), outcome.least_clip)
 
     def rows(c: Chunk) -> Float:
         return setting.features.selected(c, selection, np.clip(residual(c), -clip, clip))
@@ -320,14 +335,14 @@ def correct_outcome(
     seen = max(magnitude.below(clip), 0.7)
     everywhere = np.ones(len(e))
     slope, square = setting.slope_and_square(selection, everywhere)
-    noise = (float(moments.sd) / n / seen) ** 2 * np.eye(selection.m) + square * magnitude.scale**2 / n
+    noise = (float(moments.sd) / n / seen) ** 2 * np.eye(selection.m) + square * scale**2 / n
     misfit = _misfit(
         outcome.prior_variances[1], setting.second, (outcome.coefficients, _SCALE_MISFIT), (model.theta, None)
     )
     before = Belief(outcome.coefficients, outcome.covariance + misfit)
     free = Belief(before.mean, before.covariance + freed * np.diag(outcome.prior_variances[1]))
     shrunk, belief = (
-        each.update(moments.value / n / seen, slope, noise, setting.second, 2.0 * magnitude.scale)
+        each.update(moments.value / n / seen, slope, noise, setting.second, 2.0 * scale)
         for each in (before, free)
     )
     better = replace(outcome, coefficients=belief.mean, covariance=belief.covariance, shrunk=shrunk)
