@@ -139,13 +139,14 @@ class Score:
     overlap: Strata
     reach: tuple[float, float]
 
-    def clip(self, noise: Noise, allocation: Allocation, *, atomic: bool) -> Clip:
+    def clip(self, noise: Noise, allocation: Allocation, *, atomic: bool, randomised: bool) -> Clip:
         """The clip that a fit would choose."""
         smaller, ceiling = np.minimum(self.e, 1.0 - self.e), max(self.reach)
         counts = np.bincount(self.overlap.numbers(smaller), minlength=self.overlap.count) / len(self.e)
         bins = self.shape.histogram(ceiling)
         sd = noise(Cells((SIDES * self.overlap.count,)), allocation["residual tails"])
-        tails = Tails.fit(np.outer(counts, bins).ravel(), sd, ceiling, self.overlap, atomic=atomic)
+        fractions = np.outer(counts, bins).ravel()
+        tails = Tails.fit(fractions, sd, ceiling, self.overlap, atomic=atomic, randomised=randomised)
         unit = noise(MeanSquare(1.0), allocation["score"])
         ladder = tails.ladder(unit, self.reach)
         tried = len(ladder) - 1
@@ -205,7 +206,7 @@ class Expected:
         pilot = self._pilot_noise(noise, allocation["arm means"], location)
         further = sqrt(2.0 / np.pi) * min(pilot, 2.0)
         score = Score(self.shape, e, overlap, (1.0 + high + further, 1.0 - low + further))
-        clip = score.clip(noise, allocation, atomic=location.atomic)
+        clip = score.clip(noise, allocation, atomic=location.atomic, randomised=known)
         bottom, top = (float(end) for end in overlap.ends(np.array(clip.low), np.array(clip.high)))
         half, unit = (top - bottom) / 2.0, noise(MeanSquare(1.0), allocation["score"])
         variance = score.variance(clip) * (_left(self.information, p) if models else 1.0) + _SQUARE * unit * half**2
