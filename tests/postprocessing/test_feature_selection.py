@@ -64,8 +64,8 @@ def test_screening_finds_a_covariate_by_a_function_that_is_no_line_and_gives_it_
     value[:, wave] = 0.0
     importance, curves = screened(basis, value, noise)
     assert importance.max() < 0.5
-    nothing = CodedBasis.of_singles(codings[:0], 8)
-    assert screened(nothing, np.zeros((2, 1)), np.ones((2, 1)))[1] == ()
+    hidden = CodedBasis.of_singles([coding(Range(0, 1), edges[:0], np.ones(1), 1.0)] * 2, 8)
+    assert screened(hidden, np.zeros((2, 1)), np.ones((2, 1)))[0].tolist() == [0.5, 0.5]
 
 
 def test_at_little_noise_coefficients_are_recovered():
