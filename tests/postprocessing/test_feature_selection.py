@@ -12,6 +12,7 @@ from discreet.postprocessing.feature_selection import (
     Moments,
     allot,
     inverse_of_lower,
+    screened,
     shrink,
 )
 from discreet.postprocessing.kernel_basis import NORM_CAP, CodedBasis
@@ -45,6 +46,26 @@ def drawn(rng, size=1.0):
     truth = rng.normal(0, 1, BASIS.m) * np.sqrt(size * BASIS.variance) / BASIS.weight
     truth[0] = rng.normal(0, 0.3)
     return truth
+
+
+def test_screening_finds_a_covariate_by_a_function_that_is_no_line_and_gives_it_that_function():
+    edges = np.linspace(-1, 1, 33)[1:-1]
+    codings = [coding(Range(0, 1), edges, np.full(32, 1 / 32), 1e-6) for _ in range(6)]
+    basis = CodedBasis.of_singles(codings, 8)
+    noise = np.full((2, basis.m), 0.02**2)
+    value = np.sqrt(noise) * np.random.default_rng(1).normal(size=noise.shape)
+    wave = basis.members.index(((4, 5),))
+    value[:, wave] += 0.3
+    importance, curves = screened(basis, value, noise)
+    assert importance.sum() == pytest.approx(1.0)
+    assert importance[4] > 0.7
+    assert abs(curves[4].table[:, 0] @ basis.curves[4].table[:, 5]) / 32 > 0.9
+    # Noise alone leaves every covariate about as important as the others, and its functions as they are.
+    value[:, wave] = 0.0
+    importance, curves = screened(basis, value, noise)
+    assert importance.max() < 0.5
+    hidden = CodedBasis.of_singles([coding(Range(0, 1), edges[:0], np.ones(1), 1.0)] * 2, 8)
+    assert screened(hidden, np.zeros((2, 1)), np.ones((2, 1)))[0].tolist() == [0.5, 0.5]
 
 
 def test_at_little_noise_coefficients_are_recovered():

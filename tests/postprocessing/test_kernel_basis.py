@@ -37,6 +37,25 @@ def test_prior_variances_add_up_to_one_and_fall() -> None:
     assert abs(np.corrcoef(EVEN.value, curves.table[:, 0])[0, 1]) > 0.95
 
 
+@pytest.mark.parametrize("coding", [EVEN, ATOM, LEVELS])
+def test_functions_that_follow_evidence_stay_orthonormal_and_keep_their_prior_variance(coding: Coding) -> None:
+    curves, found = Curves.of(coding), np.array([0.1, -1.0])
+    turned = curves.turned(np.outer(found, found))
+    gram = turned.table.T @ (coding.mass[:, None] * turned.table)
+    assert gram == pytest.approx(np.eye(len(gram)), abs=1e-8)
+    assert turned.variance.sum() == pytest.approx(1.0)
+    likeness = abs(turned.table[:, 0] @ (coding.mass * (curves.table[:, :2] @ found))) / np.linalg.norm(found)
+    before = abs(curves.table[:, 0] @ (coding.mass * (curves.table[:, :2] @ found))) / np.linalg.norm(found)
+    assert likeness > before
+    assert curves.turned(np.zeros((2, 2))) is curves
+
+
+def test_a_basis_of_singles_has_the_first_functions_of_every_covariate() -> None:
+    basis = CodedBasis.of_singles((EVEN, ALONE, LEVELS), 2)
+    assert basis.members == ((), ((0, 0),), ((0, 1),), ((2, 0),), ((2, 1),))
+    assert basis.variance[1] == pytest.approx(Curves.of(EVEN).variance[0] / 3)
+
+
 def test_a_covariate_with_one_code_has_no_functions_and_all_of_its_variance_is_left_out() -> None:
     basis = CodedBasis.build((ALONE,), np.ones(1), 10)
     assert basis.m == 1

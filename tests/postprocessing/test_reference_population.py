@@ -19,7 +19,7 @@ BELL = Coding(np.array([-0.4, 0.0, 0.4]), np.array([-0.6, -0.2, 0.2, 0.6]), np.a
 LEVELS = Coding(np.array([0.5, 1.5]), np.arange(3.0), np.array([0.5, 0.3, 0.2]), False)
 CODINGS = (EVEN, BELL, LEVELS)
 BASIS = CodedBasis.build(CODINGS, np.full(3, 1 / 3), 20)
-FIRST = BASIS.singles(1)
+FIRST = CodedBasis.of_singles(CODINGS, 1)
 CORRELATION = np.array([[1.0, 0.7, 0.0], [0.7, 1.0, 0.0], [0.0, 0.0, 1.0]])
 EXACT = Reference.of_codes(BASIS, CORRELATION)
 

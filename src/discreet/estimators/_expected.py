@@ -122,6 +122,7 @@ class Shape:
             treated_noise=1.5**0.5 * ends_noise,
             centre=self.centre,
             noise=again,
+            spread=wide,
             magnitude=tails.magnitudes[0],
             ends=self.ends,
             ends_noise=ends_noise,
@@ -138,13 +139,14 @@ class Score:
     overlap: Strata
     reach: tuple[float, float]
 
-    def clip(self, noise: Noise, allocation: Allocation, *, atomic: bool) -> Clip:
+    def clip(self, noise: Noise, allocation: Allocation, *, atomic: bool, randomised: bool) -> Clip:
         """The clip that a fit would choose."""
         smaller, ceiling = np.minimum(self.e, 1.0 - self.e), max(self.reach)
         counts = np.bincount(self.overlap.numbers(smaller), minlength=self.overlap.count) / len(self.e)
         bins = self.shape.histogram(ceiling)
         sd = noise(Cells((SIDES * self.overlap.count,)), allocation["residual tails"])
-        tails = Tails.fit(np.outer(counts, bins).ravel(), sd, ceiling, self.overlap, atomic=atomic)
+        fractions = np.outer(counts, bins).ravel()
+        tails = Tails.fit(fractions, sd, ceiling, self.overlap, atomic=atomic, randomised=randomised)
         unit = noise(MeanSquare(1.0), allocation["score"])
         ladder = tails.ladder(unit, self.reach)
         tried = len(ladder) - 1
@@ -204,14 +206,14 @@ class Expected:
         pilot = self._pilot_noise(noise, allocation["arm means"], location)
         further = sqrt(2.0 / np.pi) * min(pilot, 2.0)
         score = Score(self.shape, e, overlap, (1.0 + high + further, 1.0 - low + further))
-        clip = score.clip(noise, allocation, atomic=location.atomic)
+        clip = score.clip(noise, allocation, atomic=location.atomic, randomised=known)
         bottom, top = (float(end) for end in overlap.ends(np.array(clip.low), np.array(clip.high)))
         half, unit = (top - bottom) / 2.0, noise(MeanSquare(1.0), allocation["score"])
         variance = score.variance(clip) * (_left(self.information, p) if models else 1.0) + _SQUARE * unit * half**2
         sampling = sqrt(variance / self.n)
         remainder = clip.lost * hypot(pilot, sampling)
         if models and not known:
-            remainder = hypot(remainder, location.magnitude.scale * _adjustment(self.information, p))
+            remainder = hypot(remainder, location.scale * _adjustment(self.information, p))
         elif not known:
             off = location.noise / min(self.treated, 1.0 - self.treated)
             remainder = hypot(remainder, location.treated_noise * off / (self.treated * (1.0 - self.treated)))

@@ -39,8 +39,8 @@ from discreet.estimators.measurements.covariates import (
     coding_questions,
     measure_codings,
     measure_correlation,
+    measure_curves,
     measure_gram,
-    measure_importance,
 )
 from discreet.estimators.measurements.location import Location, locate, pilot_effect, public_notes
 from discreet.estimators.measurements.nuisances import (
@@ -166,18 +166,18 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
         first = pilot_effect(model_gate, allocation["arm means"], location)
         pilot = first.effect
         codings = measure_codings(model_gate, marginals, allocation["marginals"]) if bounds.p else ()
-        correlation, importance = np.eye(bounds.p), np.ones(bounds.p)
+        correlation, importance, curves = np.eye(bounds.p), np.ones(bounds.p), None
         if bounds.p > 1:
             correlation = measure_correlation(model_gate, allocation["correlations"], codings)
-            importance = measure_importance(model_gate, allocation["screening moments"], codings, location)
-        features = CodedFeatures(CodedBasis.build(codings, importance, terms), model_gate.n)
+            importance, curves = measure_curves(model_gate, allocation["screening moments"], codings, location)
+        features = CodedFeatures(CodedBasis.build(codings, importance, terms, curves), model_gate.n)
         asked = nuisance_questions(model_gate, allocation["models"], features, location, pilot, known)
         setting = measure_gram(model_gate, allocation["second moments"], features, correlation, *asked.queries)
         trim = self._design(bounds) if known else TRIM.interval(bounds, location.treated, information)
         outcome = fit_nuisances(model_gate, asked, setting, location, pilot, trim, known)
         remainder, off = 0.0, first.noise
         if not known:
-            outcome, remainder, off = self._refine(model_gate, allocation, location.magnitude.scale, outcome)
+            outcome, remainder, off = self._refine(model_gate, allocation, location.scale, outcome)
         score, allocation = _measure_score(gate, model_gate, allocation, location, outcome, self.propensity)
         off = hypot(off, sqrt(score.variance / gate.n))
         # What the models leave out is taken to be a part of what they took away.
@@ -234,7 +234,9 @@ def _measure_score(
     if model_gate is not gate and clips_nothing(gate, whole["score"], max(rounds.reach) / overlap.least, location):
         # Not even the largest possible score needs noise that matters: one pass over all records will do.
         return rounds.measure(gate, whole["score"], None), whole
-    tails = rounds.measure_tails(gate, allocation["residual tails"], atomic=location.atomic)
+    tails = rounds.measure_tails(
+        gate, allocation["residual tails"], atomic=location.atomic, randomised=outcome.propensity.known
+    )
     clip = rounds.choose_clip(gate, allocation["clipped excess"], tails, allocation["score"])
     return rounds.measure(gate, allocation["score"], clip), allocation
 

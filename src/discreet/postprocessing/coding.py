@@ -17,12 +17,13 @@ from discreet.data._arrays import Float, IntArray
 from discreet.data.columns import Levels, Range
 
 Column = Range | Levels
-# Equal cells of a range in the first histogram, and cells of the second one that are shared out by what the first says.
-CELLS, FINER = 64, 64
-# Cells are seen where their mass is so many standard deviations clear of noise. Codes have at least one standard
-# deviation in mass, and no less than this; where noise is larger than the last, there is one code. Of noise, by hand on
-# studies 3000 to 3239 of evidence/population and on smooth effects of two and of thirty covariates.
-_CLEAR, _SMALLEST, _BLIND = 3.0, 1.0 / 128.0, 0.08
+# Equal cells of a range in the first histogram, of which the second one has at least as many, shared out by what the
+# first says: as many as have so many standard deviations of noise in mass, and at most so many.
+CELLS, FINEST, _PER_CELL = 64, 256, 5.0
+# Cells are seen where their mass, or that of neighbours together, is so many standard deviations clear of noise. Codes
+# have at least one standard deviation in mass; where noise is larger than the last, there is one code. Of noise, by
+# hand on studies 3000 to 3239 of evidence/population and on smooth effects of two and of thirty covariates.
+_CLEAR, _BLIND = 3.0, 0.08
 # Steps of a table that finds cells, 32 KB; and for each edge, where there are very many.
 _MOST_STEPS, _STEPS_PER_EDGE = 4_096, 2
 # Edges closer together than this have no table: positions in it might not be whole numbers of 64 bits.
@@ -118,8 +119,9 @@ def finer_edges(column: Column, edges: Float, fractions: Float, sd: float) -> Fl
         return edges
     ends = np.concatenate([[-1.0], edges, [1.0]])
     inner: list[float] = []
+    cells = min(max(1.0 / (_PER_CELL * max(sd, 1e-9)), CELLS), FINEST)
     for low, high, own in zip(ends[:-1], ends[1:], _steady(fractions, sd), strict=True):
-        parts = max(1, round(float(own) * FINER))
+        parts = max(1, round(float(own) * cells))
         # Of neighbouring empty cells the first edge is enough.
         if own > 0.0 or not inner or inner[-1] == low:
             inner += np.linspace(low, high, parts + 1)[1:].tolist()
@@ -127,14 +129,23 @@ def finer_edges(column: Column, edges: Float, fractions: Float, sd: float) -> Fl
 
 
 def _steady(fractions: Float, sd: float) -> Float:
-    """A noisy histogram, shrunk towards cells that are equally common as far as it may be noise."""
-    even = 1.0 / len(fractions)
-    signal = max(float(np.mean((fractions - even) ** 2)) - sd**2, 0.0)
-    believed = signal / (signal + sd**2)
-    # What does not stand clear is as common as anything, or where other cells do, not there.
-    mass = np.where(fractions > _CLEAR * sd, even + believed * (fractions - even), (1.0 - believed) * even)
-    mass = np.maximum(mass, 0.0)
-    return np.asarray(mass / mass.sum()) if mass.sum() > 0.0 else np.full(len(fractions), even)
+    """A noisy histogram in which neighbouring cells share what they have together, where none of them stands clear.
+
+    What lies between two clear cells and does not stand clear together has what noise leaves of it.
+    """
+    mass, start, found = np.zeros(len(fractions)), 0, 0.0
+    for cell, own in enumerate([*fractions.tolist(), np.inf]):
+        alone, size = own > _CLEAR * sd, cell + 1 - start
+        if alone:
+            mass[start:cell] = max(found, 0.0) / max(size - 1, 1)
+            mass[cell : cell + 1] = own
+        elif found + own > _CLEAR * sd * size**0.5:
+            mass[start : cell + 1] = (found + own) / size
+        else:
+            found += own
+            continue
+        start, found = cell + 1, 0.0
+    return np.asarray(mass / mass.sum()) if mass.sum() > 0.0 else np.full(len(fractions), 1.0 / len(fractions))
 
 
 def coding(column: Column, edges: Float, fractions: Float, sd: float) -> Coding:
@@ -143,7 +154,7 @@ def coding(column: Column, edges: Float, fractions: Float, sd: float) -> Coding:
         mass = np.maximum(fractions, 0.25 * sd + 0.1 / len(fractions))
         return Coding(edges, np.arange(len(mass), dtype=np.float64), mass / mass.sum(), False)
     ends = np.concatenate([[-1.0], edges, [1.0]])
-    least = max(sd, _SMALLEST)
+    least = max(sd, 1.0 / FINEST)
     kept: list[float] = []
     mass_of: list[float] = []
     value_of: list[float] = []

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet.data._arrays import Float, IntArray
-from discreet.postprocessing.kernel_basis import NORM_CAP, CodedBasis, combine
+from discreet.postprocessing.kernel_basis import NORM_CAP, CodedBasis, Curves, combine
 
 Response = Callable[[Float], tuple[Float, Float]]
 
@@ -221,6 +221,38 @@ def shrink(model: Moments, basis: CodedBasis) -> Posterior:
                 scale[g] = max((found + _PSEUDO * model.size) / (len(members) + _PSEUDO), 0.01 * model.size)
     left_out = scale @ basis.left_out[1:]
     return Posterior(mean, np.asarray(root.T @ root), prior(), float(left_out))
+
+
+def screened(basis: CodedBasis, value: Float, noise: Float) -> tuple[Float, tuple[Curves, ...]]:
+    """How much each covariate says of treatment and outcome, and functions of it that follow what it says.
+
+    ``value`` has a row of moments for each model, of functions of single covariates, with variances ``noise``; the
+    scale of a covariate's coefficients comes from these and from the other covariates'.
+    """
+    p = len(basis.codings)
+    if basis.m < 2:
+        return np.full(p, 1.0 / p), basis.curves
+    columns = np.array([member[0][0] for member in basis.members[1:]])
+    unit, count = basis.variance[1:], np.bincount(columns, minlength=p)
+    found, second = np.zeros((2, p)), [np.zeros((size, size)) for size in count]
+    for own, seen, error in zip(found, value[:, 1:], noise[:, 1:], strict=True):
+        least = 0.01 * float(np.mean(error / unit))
+        scale = np.full(p, max(float(np.sum(seen**2 - error) / np.sum(unit)), least))
+        for _ in range(_EM_STEPS):
+            prior = scale[columns] * unit
+            gain = prior / (prior + error)
+            square = (gain * seen) ** 2 + gain * error
+            like = np.bincount(columns, square / unit, p)
+            scale = (like + _PSEUDO * like.sum() / count.sum()) / (count + _PSEUDO)
+        mean, left = gain * seen, gain * error
+        own[:] = np.bincount(columns, mean**2, p)
+        for j, moments in enumerate(second):
+            here = columns == j
+            moments += (np.outer(mean[here], mean[here]) + np.diag(left[here])) / max(float(square[here].sum()), _TINY)
+        own /= max(float(own.sum()), float(np.mean(error)))
+    importance = np.sqrt(found[0] * found[1]) + 0.5 * (found[0] + found[1]) + 0.5 / p
+    curves = tuple(own.turned(moments) for own, moments in zip(basis.curves, second, strict=True))
+    return np.asarray(importance / importance.sum()), curves
 
 
 def _inverse_root(matrix: Float) -> Float:

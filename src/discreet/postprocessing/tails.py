@@ -14,10 +14,10 @@ from discreet.data._arrays import Float, IntArray
 from discreet.postprocessing.magnitude import BINS, MagnitudeHistogram, bin_numbers
 
 SIDES = 2 * BINS
-# Bias that clipping is taken to cause, in mean excesses of all records: both arms are clipped alike, so that what they
-# lose in common cancels, but one arm alone could cause several. Of .24, .36, .5 and 1 the one by which intervals hold
-# in about .955 of the trials among 40,000 to 40,699 of evidence/population. Where most outcomes have one value, the
-# effect is in the others, and it is one.
+# Bias that clipping is taken to cause in a randomised trial, in mean excesses of all records: both arms are clipped
+# alike, so that what they lose in common cancels, but one arm alone could cause several. Of .24, .36, .5 and 1 the one
+# by which intervals hold in about .955 of the trials among 40,000 to 40,699 of evidence/population. Where most outcomes
+# have one value, the effect is in the others, and it is one; and where people chose, arms may lose what they like.
 _BIAS_OF_EXCESS = 0.5
 # Mass that noise may hide in one bin, in standard deviations of the bin's noise: where most outcomes have one value and
 # say nothing about how far the others lie, and where their shape does. By hand, on studies 2000 to 2239 of
@@ -134,7 +134,9 @@ class Tails:
     bias_of_excess: float
 
     @classmethod
-    def fit(cls, fractions: Float, sd: float, ceiling: float, strata: Strata, *, atomic: bool) -> Tails:
+    def fit(
+        cls, fractions: Float, sd: float, ceiling: float, strata: Strata, *, atomic: bool, randomised: bool = True
+    ) -> Tails:
         """From fractions by stratum and signed bin, each with noise ``sd``; ``atomic`` where most have one value."""
         table = fractions.reshape(strata.count, SIDES)
         noise = sd * SIDES**0.5
@@ -153,7 +155,7 @@ class Tails:
             tuple(magnitude for magnitude, _ in own),
             tuple(above for _, above in own),
             (_UNSEEN_ATOM if atomic else _UNSEEN_SHAPE) * sd,
-            1.0 if atomic else _BIAS_OF_EXCESS,
+            _BIAS_OF_EXCESS if randomised and not atomic else 1.0,
         )
 
     @property

@@ -261,7 +261,7 @@ def test_known_probabilities_of_records_are_bounded_by_what_is_declared(propensi
 @given(st.floats(-1, 1), st.floats(0, 1))
 def test_a_prognosis_is_held_inside_the_range_of_the_outcome(centre, noise):
     tails = tails_of((0.5, 0.5), 2.0, 1, 0.01)
-    location = Location(0.5, 0.1, centre, noise, tails.magnitudes[0], np.full((2, 3), 1 / 6), 0.1, tails)
+    location = Location(0.5, 0.1, centre, noise, 0.3, tails.magnitudes[0], np.full((2, 3), 1 / 6), 0.1, tails)
     low, high = prognosis_range(location)
     assert -1.0 <= low <= high <= 1.0
     assume(abs(centre) < 0.6)

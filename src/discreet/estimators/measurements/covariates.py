@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
+from math import sqrt
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -20,8 +21,8 @@ from discreet.data.records import CHUNK_ROWS, Chunk
 from discreet.estimators._allocation import WINDOWS
 from discreet.estimators.measurements.location import Location
 from discreet.postprocessing.coding import CellFinder, Coding, Column, code_numbers, coding, finer_edges, first_edges
-from discreet.postprocessing.feature_selection import FeatureSelection
-from discreet.postprocessing.kernel_basis import NORM_CAP, CodedBasis, CodedTables
+from discreet.postprocessing.feature_selection import FeatureSelection, screened
+from discreet.postprocessing.kernel_basis import NORM_CAP, CodedBasis, CodedTables, Curves
 from discreet.postprocessing.reference_population import Reference, SteadyGram, latent_correlation, weighted_gram
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
@@ -33,8 +34,9 @@ _KEPT_NUMBERS = 16_000_000
 _KEPT_FUNCTIONS = 3
 KeptT = TypeVar("KeptT")
 KeyT = TypeVar("KeyT", bound=Hashable)
-# Functions of each covariate that screening looks at.
-_SCREENED = 2
+# Functions of each covariate that screening looks at: so many for the root of n mu, at least and at most. By hand, of
+# this and fewer, on the same studies of evidence/population as the weight of what it finds.
+_SCREENED_RATE, _SCREENED = 0.1, (2, 24)
 
 
 class ChunkCache(Generic[KeptT]):
@@ -246,37 +248,35 @@ def _shares(gate: Gate, edges: list[Float], question: Query) -> tuple[list[Float
     return np.split(counts.value / gate.n, ends), float(counts.sd) / gate.n
 
 
-def measure_importance(gate: Gate, share: float, codings: tuple[Coding, ...], location: Location) -> Float:
-    """How much each covariate seems to say about treatment and outcome, from moments of its first functions."""
-    p = len(codings)
-    basis = CodedBasis.build(codings, np.full(p, 1.0 / p), 2 * p + 1)
-    basis = basis.singles(_SCREENED)
-    clip = 2.5 * location.magnitude.scale
-    treated, reach = location.treated, max(location.treated, 1.0 - location.treated)
-    features = CodedFeatures(basis, gate.n)
+def measure_curves(
+    gate: Gate, share: float, codings: tuple[Coding, ...], location: Location
+) -> tuple[Float, tuple[Curves, ...]]:
+    """How much each covariate seems to say about treatment and outcome, and functions that follow what it says.
+
+    By moments of every covariate's first functions: the more of them, the more information there is.
+    """
+    low, high = _SCREENED
+    most = int(np.clip(_SCREENED_RATE * sqrt(gate.n * gate.mu), low, high))
+    features = CodedFeatures(CodedBasis.of_singles(codings, most), gate.n)
+    basis, scale = features.basis, location.scale
+    clip, treated = max(2.5 * scale, location.least_clip), location.treated
+    reach = max(treated, 1.0 - treated)
 
     def rows(c: Chunk) -> Float:
         weight = features.weights(c)
-        both = np.concatenate(
+        return np.concatenate(
             [
                 features(c) * ((c.t - treated) / reach * weight)[:, None],
                 features(c) * (np.clip(c.y - location.centre, -clip, clip) / clip * weight)[:, None],
             ],
             axis=1,
         )
-        return both
 
-    radius = 2.0**0.5 * basis.radius
-    (moments,) = gate.ask(Query("screening moments", share, Ball(radius, 2 * basis.m), rows))
-    values = moments.value.reshape(2, basis.m) / gate.n / basis.weight
-    noise = float(moments.sd) / gate.n / basis.weight
-    signal = np.maximum(values**2 - noise**2 - 1.0 / gate.n, 0.0)
-    found = np.zeros((2, p))
-    for k, member in enumerate(basis.members[1:], 1):
-        found[:, member[0][0]] += signal[:, k]
-    found /= np.maximum(found.sum(axis=1, keepdims=True), float(np.mean(noise**2)))
-    importance = np.sqrt(found[0] * found[1]) + 0.5 * (found[0] + found[1]) + 0.5 / p
-    return np.asarray(importance / importance.sum())
+    query = Query("screening moments", share, Ball(2.0**0.5 * basis.radius, 2 * basis.m), rows)
+    (moments,) = gate.ask(query)
+    varies = np.array([[treated * (1.0 - treated) / reach**2], [(scale / clip) ** 2]])
+    noise = (float(moments.sd) / gate.n / basis.weight) ** 2 + varies / gate.n
+    return screened(basis, moments.value.reshape(2, basis.m) / gate.n / basis.weight, noise)
 
 
 def measure_correlation(gate: Gate, share: float, codings: tuple[Coding, ...]) -> Float:
@@ -284,7 +284,7 @@ def measure_correlation(gate: Gate, share: float, codings: tuple[Coding, ...]) -
     p = len(codings)
     if p < 2:
         return np.eye(p)
-    basis = CodedBasis.build(codings, np.full(p, 1.0 / p), p + 1).singles(1)
+    basis = CodedBasis.of_singles(codings, 1)
     radius = float(np.sqrt(NORM_CAP * max(p, 2)))
 
     def rows(c: Chunk) -> Float:

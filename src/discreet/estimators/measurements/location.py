@@ -50,6 +50,7 @@ class Location:
     treated_noise: float
     centre: float
     noise: float
+    spread: float
     magnitude: MagnitudeHistogram
     ends: Float
     ends_noise: float
@@ -59,6 +60,21 @@ class Location:
     def atomic(self) -> bool:
         """Whether many outcomes have one value: then the others' distance from it is unknown until they are seen."""
         return has_atoms(self.ends, self.ends_noise)
+
+    @property
+    def scale(self) -> float:
+        """How large outcomes are around the centre: where most have one value, this says nothing about the others."""
+        return max(self.magnitude.scale, self.spread) if self.atomic else self.magnitude.scale
+
+    @property
+    def least_clip(self) -> float:
+        """Outcomes so far from the centre are never clipped in a model's moments: where most have one value, the
+        others are what models are of. Those of two values are not clipped at all.
+        """
+        if not self.atomic:
+            return 0.0
+        two = float(self.ends[:, 1].sum()) <= 2.0 * 2.0**0.5 * self.ends_noise
+        return 1.0 + abs(self.centre) if two else self.spread
 
 
 def has_atoms(ends: Float, noise: float) -> bool:
@@ -114,6 +130,7 @@ def locate(gate: Gate, share: float, *beside: Query) -> Location:
         treated_noise=1.5**0.5 * ends_noise,
         centre=centre,
         noise=float(again.sd) / n,
+        spread=wide,
         magnitude=tails.magnitudes[0],
         ends=ends,
         ends_noise=ends_noise,

@@ -37,10 +37,10 @@ from discreet.privacy.sensitivity.sets import Ball, Interval
 _MOST_WEIGHT = 3.0
 # Guessed square of a unit feature's coefficient where it matters, in squared scales of the outcome.
 _SIZE_OUTCOME = 0.5
-# Standard deviation of the correlation between errors of both models: of .5, .6, .75, .8, .9 and 1 the least by which
-# intervals of `ATE` hold the truth in .945 of the 395 observational studies with covariates among 20,000 to 20,899 of
-# evidence/population.
-_TOGETHER = 0.8
+# Standard deviation of the correlation between errors of both models: of .4, .5, .6, .7, .8, .9 and 1 the least by which
+# intervals of `ATE` hold the truth in .945 of 653 observational studies with covariates of evidence/population: those
+# among 80,000 to 80,999, and among 61,000 to 61,699 those with n mu from 1,000 on and at most 40 covariates.
+_TOGETHER = 0.7
 # Part of a coefficient's prior variance that a stand-in for the records leaves uncertain, relative uncertainty of a
 # model's scale, and part of the prior variance along the other model. By hand, on studies 2000 to 2239 of
 # evidence/population.
@@ -119,7 +119,8 @@ class Outcome:
 
     ``covariance`` is that of the coefficients' error; ``prior_variances`` are those of both models' coefficients.
     ``left_out`` is the size of the product of what the basis leaves out of both models. ``shrunk`` are coefficients
-    that err less, with the covariance of their error, but together with those of the propensity.
+    that err less, with the covariance of their error, but together with those of the propensity. Residuals are no
+    smaller than ``least_scale``, and are not clipped below ``least_clip``: see `Location`.
     """
 
     propensity: Propensity
@@ -129,6 +130,8 @@ class Outcome:
     covariance: Float
     effect: float
     prior_variances: tuple[Float, Float]
+    least_scale: float = 0.0
+    least_clip: float = 0.0
     left_out: float = 0.0
     shrunk: Belief | None = None
 
@@ -164,7 +167,8 @@ def nuisance_questions(
     basis, treated = features.basis, location.treated
     parts = MODELS_OF_KNOWN_DESIGN if known else MODELS
     to_moments, to_contrast = parts["outcome moments"], parts["outcome contrast"]
-    clip = location.magnitude.clip(gate.noise_sd(Ball(basis.radius, basis.m), to_moments * share) / gate.n)
+    unit = gate.noise_sd(Ball(basis.radius, basis.m), to_moments * share) / gate.n
+    clip = max(location.magnitude.clip(unit), location.least_clip)
     reach = max(treated, 1.0 - treated)
 
     def residual(c: Chunk) -> Float:
@@ -200,12 +204,16 @@ def fit_nuisances(
 ) -> Outcome:
     """Models of treatment and outcome from their moments with all features, and what these say together."""
     basis, solid = setting.basis, setting.gram.solid
-    n, treated, scale = gate.n, location.treated, location.magnitude.scale
+    n, treated, scale = gate.n, location.treated, location.scale
     moments, gap, *assignment = gate.ask(*asked.queries)
     seen = max(location.magnitude.below(asked.clip), 0.7)
     noise = (float(moments.sd) / n / seen) ** 2 * np.eye(basis.m) + scale**2 / n * solid
     y = Moments(
-        moments.value / n / seen, lambda b: (solid @ b, solid), noise, _SIZE_OUTCOME * scale**2, (3.0 * scale) ** 2
+        moments.value / n / seen,
+        lambda b: (solid @ b, solid),
+        noise,
+        _SIZE_OUTCOME * location.magnitude.scale**2,
+        (3.0 * scale) ** 2,
     )
     fitted = shrink(y, basis)
     if known:
@@ -222,7 +230,18 @@ def fit_nuisances(
     coefficients, step = beside_constant_effect(fitted, y, implied, float(gap.value) / n / seen, varies, 3.0 * scale)
     variances = assigned.scales, fitted.scales
     left_out = float(np.sqrt(assigned.left_out * fitted.left_out))
-    return Outcome(model, location.centre, treated, coefficients, fitted.covariance, pilot + step, variances, left_out)
+    return Outcome(
+        model,
+        location.centre,
+        treated,
+        coefficients,
+        fitted.covariance,
+        pilot + step,
+        variances,
+        scale if location.atomic else 0.0,
+        location.least_clip,
+        left_out,
+    )
 
 
 def refine_propensity(gate: Gate, name: str, share: float, outcome: Outcome) -> Outcome:
@@ -252,7 +271,7 @@ def refine_propensity(gate: Gate, name: str, share: float, outcome: Outcome) -> 
 
 def refine_effect(gate: Gate, share: float, scale: float, outcome: Outcome) -> tuple[Outcome, float]:
     """Move the constant effect by the orthogonal moment (t - e) residual; returns the noise that it then has, too."""
-    model, clip = outcome.propensity, scale
+    model, clip = outcome.propensity, max(scale, outcome.least_clip)
 
     def rows(c: Chunk) -> Float:
         answers = outcome.answers(c)
@@ -302,7 +321,7 @@ def correct_outcome(
     factors = model.factors(lambda t, e: balancing_weight(t, e, _MOST_WEIGHT))
     magnitude = measure_magnitude(gate, f"residual magnitude {number}", magnitude_share, residual, 4.0, factors)
     unit = gate.noise_sd(Ball(NORM_CAP**0.5, 1), share) / n
-    clip = magnitude.clip(unit)
+    clip, scale = max(magnitude.clip(unit), outcome.least_clip), max(magnitude.scale, outcome.least_scale)
     e = model.on_reference
     # Beside the remainder, an error of the prognosis adds to the score's variance.
     loss_weight = setting.size * np.diag(model.covariance) + float(np.mean(1.0 / (e * (1.0 - e)))) / n
@@ -311,7 +330,7 @@ def correct_outcome(
         allot(loss_weight, setting.size * uncertain, (unit * clip) ** 2), setting.size
     ).beside(setting.second, outcome.coefficients, model.theta)
     # The selected features share the norm, so that each has so much more noise: clip by that.
-    clip = magnitude.clip(unit * np.sqrt(selection.m))
+    clip = max(magnitude.clip(unit * np.sqrt(selection.m)), outcome.least_clip)
 
     def rows(c: Chunk) -> Float:
         return setting.features.selected(c, selection, np.clip(residual(c), -clip, clip))
@@ -320,15 +339,14 @@ def correct_outcome(
     seen = max(magnitude.below(clip), 0.7)
     everywhere = np.ones(len(e))
     slope, square = setting.slope_and_square(selection, everywhere)
-    noise = (float(moments.sd) / n / seen) ** 2 * np.eye(selection.m) + square * magnitude.scale**2 / n
+    noise = (float(moments.sd) / n / seen) ** 2 * np.eye(selection.m) + square * scale**2 / n
     misfit = _misfit(
         outcome.prior_variances[1], setting.second, (outcome.coefficients, _SCALE_MISFIT), (model.theta, None)
     )
     before = Belief(outcome.coefficients, outcome.covariance + misfit)
     free = Belief(before.mean, before.covariance + freed * np.diag(outcome.prior_variances[1]))
     shrunk, belief = (
-        each.update(moments.value / n / seen, slope, noise, setting.second, 2.0 * magnitude.scale)
-        for each in (before, free)
+        each.update(moments.value / n / seen, slope, noise, setting.second, 2.0 * scale) for each in (before, free)
     )
     better = replace(outcome, coefficients=belief.mean, covariance=belief.covariance, shrunk=shrunk)
     return better, _remainder(better, float(np.sum((belief.mean - before.mean) ** 2)), freed)

@@ -80,7 +80,7 @@ class ScoreRounds:
         """What prognosis and effect leave unexplained."""
         return c.y - np.clip(answers.prognosis, *self.prognosis) - (c.t - 1.0 + answers.e) * self.effect
 
-    def measure_tails(self, gate: Gate, share: float, *, atomic: bool) -> Tails:
+    def measure_tails(self, gate: Gate, share: float, *, atomic: bool, randomised: bool = True) -> Tails:
         """How residuals are distributed."""
         ceiling, strata = max(self.reach), self.overlap
 
@@ -90,7 +90,8 @@ class ScoreRounds:
             return SIDES * stratum + signed_bins(self.residual(c, answers), ceiling)
 
         (bins,) = gate.ask(Query("residual tails", share, Cells((SIDES * strata.count,)), rows))
-        return Tails.fit(bins.value / gate.n, float(bins.sd) / gate.n, ceiling, strata, atomic=atomic)
+        fractions, sd = bins.value / gate.n, float(bins.sd) / gate.n
+        return Tails.fit(fractions, sd, ceiling, strata, atomic=atomic, randomised=randomised)
 
     def choose_clip(self, gate: Gate, share: float, tails: Tails, score_share: float) -> Clip:
         """How much each of a few clips would cut off, and the one that balances this with noise."""
