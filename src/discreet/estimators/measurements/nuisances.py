@@ -37,9 +37,9 @@ from discreet.privacy.sensitivity.sets import Ball, Interval
 _MOST_WEIGHT = 3.0
 # Guessed square of a unit feature's coefficient where it matters, in squared scales of the outcome.
 _SIZE_OUTCOME = 0.5
-# Standard deviation of the correlation between errors of both models: of .4, .5, .6, .7, .8, .9 and 1 the least by which
-# intervals of `ATE` hold the truth in .945 of 653 observational studies with covariates of evidence/population: those
-# among 80,000 to 80,999, and among 61,000 to 61,699 those with n mu from 1,000 on and at most 40 covariates.
+# Standard deviation of the correlation between errors of both models: of .4, .5, .6, .7, .8, .9 and 1 the least by
+# which intervals of `ATE` hold the truth in .945 of 653 observational studies with covariates of evidence/population:
+# those among 80,000 to 80,999, and among 61,000 to 61,699 those with n mu from 1,000 on and at most 40 covariates.
 _TOGETHER = 0.7
 # Part of a coefficient's prior variance that a stand-in for the records leaves uncertain, relative uncertainty of a
 # model's scale, and part of the prior variance along the other model. By hand, on studies 2000 to 2239 of
@@ -208,13 +208,9 @@ def fit_nuisances(
     moments, gap, *assignment = gate.ask(*asked.queries)
     seen = max(location.magnitude.below(asked.clip), 0.7)
     noise = (float(moments.sd) / n / seen) ** 2 * np.eye(basis.m) + scale**2 / n * solid
-    y = Moments(
-        moments.value / n / seen,
-        lambda b: (solid @ b, solid),
-        noise,
-        _SIZE_OUTCOME * location.magnitude.scale**2,
-        (3.0 * scale) ** 2,
-    )
+    # How much covariates explain of it is a matter of where most outcomes are; how much they vary, of all of them.
+    size = _SIZE_OUTCOME * location.magnitude.scale**2
+    y = Moments(moments.value / n / seen, lambda b: (solid @ b, solid), noise, size, (3.0 * scale) ** 2)
     fitted = shrink(y, basis)
     if known:
         model, assigned, implied = Propensity.by_design(setting, *trim), fitted, np.zeros(basis.m)
