@@ -213,7 +213,7 @@ class Expected:
         sampling = sqrt(variance / self.n)
         remainder = clip.lost * hypot(pilot, sampling)
         if models and not known:
-            remainder = hypot(remainder, location.scale * _adjustment(self.information, p))
+            remainder = hypot(remainder, location.magnitude.scale * _adjustment(self.information, p))
         elif not known:
             off = location.noise / min(self.treated, 1.0 - self.treated)
             remainder = hypot(remainder, location.treated_noise * off / (self.treated * (1.0 - self.treated)))
