@@ -13,10 +13,25 @@ from discreet.postprocessing.tails import SIDES, Clip, Strata, Tails, signed_bin
 TRIAL = Strata.between(0.5, 0.5)
 
 
-def tails_of(values: Float, ceiling: float = 2.0, sd: float = 1e-4, *, atomic: bool = False) -> Tails:
+def tails_of(
+    values: Float, ceiling: float = 2.0, sd: float = 1e-4, *, atomic: bool = False, randomised: bool = True
+) -> Tails:
     """Tails of residuals with hardly any noise, in one stratum."""
     fractions = np.bincount(signed_bins(values, ceiling), minlength=SIDES) / len(values)
-    return Tails.fit(fractions, sd, ceiling, TRIAL, atomic=atomic)
+    return Tails.fit(fractions, sd, ceiling, TRIAL, atomic=atomic, randomised=randomised)
+
+
+@pytest.mark.parametrize(("atomic", "randomised", "part"), [(False, True, 0.5), (False, False, 1.0), (True, True, 1.0)])
+def test_what_a_clip_cuts_off_counts_whole_but_in_trials_of_spread_outcomes(
+    atomic: bool, randomised: bool, part: float
+) -> None:
+    values = 0.05 * np.random.default_rng(0).normal(size=200_000)
+    tails = tails_of(values, atomic=atomic, randomised=randomised)
+    clip = Clip(0.1, 0.1, 0.0, 0.0)
+    measured = np.full(1, 1e-3)
+    free = Clip(4.0, 4.0, 0.0, 0.0)
+    settled = tails.settle([clip._replace(hidden=part * 1e-3), free], measured, sd=1e-9, noise=1.0)
+    assert settled.hidden == pytest.approx(part * 1e-3, rel=1e-3)
 
 
 def test_a_normal_residual_is_clipped_at_a_few_standard_deviations() -> None:

@@ -168,6 +168,7 @@ def test_effects_can_be_explored_on_a_phone_in_the_dark(walk, tmp_path):
     with w.page.expect_response("**/explore") as answer:
         w.page.get_by_label("severity", exact=True).fill("1")
     assert "95 % interval" in answer.value.text()
+    w.page.locator("#answer .estimate").wait_for()
     w.check("explore-phone")
     people = tmp_path / "people.csv"
     people.write_text(f"{','.join(BOUNDS.names)}\n50,5,f,north\n70,9,m,east\n")

@@ -116,7 +116,7 @@ class Shape:
         fractions = self.histogram(2.0)
         bins = noise(Cells((SIDES,)), LOCATION["outcome magnitude"] * share)
         atomic = has_atoms(self.ends, ends_noise)
-        tails = Tails.fit(fractions, bins, 2.0, Strata.between(0.5, 0.5), atomic=atomic)
+        tails = Tails.fit(fractions, bins, 2.0, Strata.between(0.5, 0.5), atomic=atomic, randomised=True)
         return Location(
             treated=treated,
             treated_noise=1.5**0.5 * ends_noise,
@@ -206,7 +206,7 @@ class Expected:
         pilot = self._pilot_noise(noise, allocation["arm means"], location)
         further = sqrt(2.0 / np.pi) * min(pilot, 2.0)
         score = Score(self.shape, e, overlap, (1.0 + high + further, 1.0 - low + further))
-        clip = score.clip(noise, allocation, atomic=location.atomic, randomised=known)
+        clip = score.clip(noise, allocation, atomic=location.atomic, randomised=known or not models)
         bottom, top = (float(end) for end in overlap.ends(np.array(clip.low), np.array(clip.high)))
         half, unit = (top - bottom) / 2.0, noise(MeanSquare(1.0), allocation["score"])
         variance = score.variance(clip) * (_left(self.information, p) if models else 1.0) + _SQUARE * unit * half**2

@@ -124,7 +124,7 @@ def measure_means(gate: Gate, propensity: Any, kind: Literal["ate", "difference-
         overlap=overlap,
         prognosis=prognosis_range(location),
     )
-    tails = rounds.measure_tails(gate, allocation["residual tails"], atomic=location.atomic)
+    tails = rounds.measure_tails(gate, allocation["residual tails"], atomic=location.atomic, randomised=True)
     clip = rounds.choose_clip(gate, allocation["clipped excess"], tails, allocation["score"])
     score = rounds.measure(gate, allocation["score"], clip)
     # The released share of treated misses the true one by its noise, which matters as far as the prognosis is off.

@@ -17,8 +17,8 @@ from discreet.data._arrays import Float, IntArray
 from discreet.data.columns import Levels, Range
 
 Column = Range | Levels
-# Equal cells of a range in the first histogram, of which the second one has at least as many, shared out by what the
-# first says: as many as have so many standard deviations of noise in mass, and at most so many.
+# Equal cells of a range in the first histogram. What the second one adds is shared out by what the first says: as many
+# as have so many standard deviations of noise in mass, as many as in the first at least, and at most so many.
 CELLS, FINEST, _PER_CELL = 64, 256, 5.0
 # Cells are seen where their mass, or that of neighbours together, is so many standard deviations clear of noise. Codes
 # have at least one standard deviation in mass; where noise is larger than the last, there is one code. Of noise, by
@@ -131,13 +131,14 @@ def finer_edges(column: Column, edges: Float, fractions: Float, sd: float) -> Fl
 def _steady(fractions: Float, sd: float) -> Float:
     """A noisy histogram in which neighbouring cells share what they have together, where none of them stands clear.
 
-    What lies between two clear cells and does not stand clear together has what noise leaves of it.
+    What lies between two clear cells and does not stand clear together has what it seems to have, unless noise alone
+    would have as much in one of six cases.
     """
     mass, start, found = np.zeros(len(fractions)), 0, 0.0
     for cell, own in enumerate([*fractions.tolist(), np.inf]):
         alone, size = own > _CLEAR * sd, cell + 1 - start
         if alone:
-            mass[start:cell] = max(found, 0.0) / max(size - 1, 1)
+            mass[start:cell] = found / max(size - 1, 1) if found > sd * (size - 1) ** 0.5 else 0.0
             mass[cell : cell + 1] = own
         elif found + own > _CLEAR * sd * size**0.5:
             mass[start : cell + 1] = (found + own) / size

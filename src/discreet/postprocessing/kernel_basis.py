@@ -92,21 +92,24 @@ class Curves:
     def turned(self, second: Float) -> Curves:
         """The first of these functions, turned to where their coefficients were found.
 
-        ``second`` has second moments of some coefficients, as evidence has them; the others' axes stay. Half of the
-        prior variance follows evidence, because what matters beside other covariates may not show alone.
+        ``second`` has second moments of some coefficients, as evidence has them, and as large as evidence is sure: one
+        where it leaves no doubt. The others' axes stay. Half of the prior variance at most follows evidence, because
+        what matters beside other covariates may not show alone.
         """
         k, whole = len(second), float(np.trace(second))
         if not whole > 0.0:
             return self
-        part = float(self.variance[:k].sum())
-        mixed = np.diag((1.0 - _EVIDENCE) * self.variance[:k]) + _EVIDENCE * part / whole * second
+        part, sure = float(self.variance[:k].sum()), _EVIDENCE * min(whole, 1.0)
+        mixed = np.diag((1.0 - sure) * self.variance[:k]) + sure * part / whole * second
         values, axes = np.linalg.eigh(mixed)
+        # The sign is arbitrary: let each axis have more of its largest part.
+        axes *= np.sign(axes[np.argmax(np.abs(axes), axis=0), np.arange(k)])
         table = self.table.copy(order="F")
         table[:, :k] = self.table[:, :k] @ axes[:, ::-1]
         return Curves(table, np.concatenate([values[::-1], self.variance[k:]]))
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=128)
 def curves_of(coding: Coding) -> Curves:
     """Functions of one coding, for all bases that are made of it."""
     return Curves.of(coding)

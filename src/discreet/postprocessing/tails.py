@@ -135,7 +135,7 @@ class Tails:
 
     @classmethod
     def fit(
-        cls, fractions: Float, sd: float, ceiling: float, strata: Strata, *, atomic: bool, randomised: bool = True
+        cls, fractions: Float, sd: float, ceiling: float, strata: Strata, *, atomic: bool, randomised: bool
     ) -> Tails:
         """From fractions by stratum and signed bin, each with noise ``sd``; ``atomic`` where most have one value."""
         table = fractions.reshape(strata.count, SIDES)

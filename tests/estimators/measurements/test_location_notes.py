@@ -15,7 +15,7 @@ CONTINUOUS = ((0.0, 0.5, 0.0), (0.0, 0.5, 0.0))
 def located(ends=CONTINUOUS, spread=0.3, noise=1e-4):
     values = spread * np.linspace(-2.0, 2.0, 4_001)
     fractions = np.bincount(signed_bins(values, 2.0), minlength=SIDES) / len(values)
-    tails = Tails.fit(fractions, noise, 2.0, Strata.between(0.5, 0.5), atomic=False)
+    tails = Tails.fit(fractions, noise, 2.0, Strata.between(0.5, 0.5), atomic=False, randomised=True)
     return Location(
         treated=0.5,
         treated_noise=noise,

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from discreet import ATE, Bounds
+from discreet.estimators.measurements import nuisances
 from discreet.estimators.measurements.location import locate
 from discreet.testing import seeded_noise
 
@@ -51,7 +52,7 @@ def test_outcomes_of_many_values_have_the_scale_of_their_middle(monkeypatch):
     assert location.scale == location.magnitude.scale
 
 
-def test_models_see_what_moves_rare_events(monkeypatch):
+def test_models_of_rare_events_do_not_clip_them_and_know_how_uncertain_they_are(monkeypatch):
     rng = np.random.default_rng(4)
     x = rng.random((30_000, 1))
     chance = np.where(x[:, 0] > 0.5, 0.12, 0.02)
@@ -59,12 +60,21 @@ def test_models_see_what_moves_rare_events(monkeypatch):
     t = (rng.random(30_000) < e).astype(float)
     y = (rng.random(30_000) < chance).astype(float)
     bounds = Bounds(outcome=[0, 1], covariates=[(0, 1)], propensity=(0.1, 0.9))
-    errors = []
-    for seed in range(6):
-        with seeded_noise(seed):
-            fit = ATE(epsilon=2.0, delta=1e-6, bounds=bounds).fit(y, t, X=x)
-        low, high = fit.ate_interval()
-        errors.append(fit.ate_)
-        assert low <= 0.0 <= high
-    # Unadjusted, the effect would seem to be four points.
-    assert abs(np.mean(errors)) < 0.005
+    asked, fitted = [], []
+
+    def keep(*arguments):
+        asked.append(nuisances.nuisance_questions(*arguments))
+        return asked[-1]
+
+    def keep_fit(*arguments):
+        fitted.append(nuisances.fit_nuisances(*arguments))
+        return fitted[-1]
+
+    monkeypatch.setattr("discreet.estimators.ate.nuisance_questions", keep)
+    monkeypatch.setattr("discreet.estimators.ate.fit_nuisances", keep_fit)
+    with seeded_noise(1):
+        ATE(epsilon=2.0, delta=1e-6, bounds=bounds).fit(y, t, X=x)
+    # An event lies almost the whole range, of two, from where most outcomes are.
+    assert asked[0].clip > 1.8
+    assert fitted[0].least_clip > 1.8
+    assert fitted[0].least_scale == pytest.approx(2.0 * y.std(), rel=0.1)

@@ -182,7 +182,7 @@ def tails_of(overlap, far, seed, noise):
     """Tails of any shape."""
     strata, rng = Strata.between(*overlap), np.random.default_rng(seed)
     fractions = rng.dirichlet(np.full(SIDES * strata.count, 0.1)) + rng.normal(0, noise, SIDES * strata.count)
-    return Tails.fit(fractions, noise, far, strata, atomic=bool(seed % 2))
+    return Tails.fit(fractions, noise, far, strata, atomic=bool(seed % 2), randomised=True)
 
 
 def excess(rows, overlap, effect, seed, noise, ends=(-1.0, 1.0)):
@@ -234,7 +234,7 @@ def test_a_record_without_an_excess_lies_on_the_edge_of_the_ball():
 def test_every_record_has_a_bin_of_its_stratum(rows, overlap):
     chunk, prognosis = chunk_of(rows, overlap)
     gate, rounds = Listener(), rounds_of(chunk, prognosis, overlap)
-    rounds.measure_tails(gate, 0.1, atomic=False)
+    rounds.measure_tails(gate, 0.1, atomic=False, randomised=True)
     (query,) = gate.asked
     assert query.geometry == Cells((SIDES * rounds.overlap.count,))
     found = query.map(chunk)

@@ -34,9 +34,10 @@ _KEPT_NUMBERS = 16_000_000
 _KEPT_FUNCTIONS = 3
 KeptT = TypeVar("KeptT")
 KeyT = TypeVar("KeyT", bound=Hashable)
-# Functions of each covariate that screening looks at: so many for the root of n mu, at least and at most. By hand, of
-# this and fewer, on the same studies of evidence/population as the weight of what it finds.
-_SCREENED_RATE, _SCREENED = 0.1, (2, 24)
+# Functions of each covariate that screening looks at: so many for the root of n mu, at least and at most, and so many
+# of all covariates, which bounds memory. By hand, of this and fewer, on the same studies of evidence/population as the
+# weight of what it finds.
+_SCREENED_RATE, _SCREENED, _SCREENED_IN_ALL = 0.1, (2, 24), 1_200
 
 
 class ChunkCache(Generic[KeptT]):
@@ -256,10 +257,11 @@ def measure_curves(
     By moments of every covariate's first functions: the more of them, the more information there is.
     """
     low, high = _SCREENED
-    most = int(np.clip(_SCREENED_RATE * sqrt(gate.n * gate.mu), low, high))
+    enough = min(_SCREENED_RATE * sqrt(gate.n * gate.mu), high, _SCREENED_IN_ALL / len(codings))
+    most = int(max(enough, low))
     features = CodedFeatures(CodedBasis.of_singles(codings, most), gate.n)
     basis, scale = features.basis, location.scale
-    clip, treated = max(2.5 * scale, location.least_clip), location.treated
+    clip, treated = min(max(2.5 * scale, location.least_clip), location.farthest), location.treated
     reach = max(treated, 1.0 - treated)
 
     def rows(c: Chunk) -> Float:

@@ -68,13 +68,22 @@ class Location:
 
     @property
     def least_clip(self) -> float:
-        """Outcomes so far from the centre are never clipped in a model's moments: where most have one value, the
-        others are what models are of. Those of two values are not clipped at all.
+        """A model's moments are not clipped nearer than this: where most outcomes have one value, models are of the
+        others. Those of two values reach as far as any.
         """
         if not self.atomic:
             return 0.0
         two = float(self.ends[:, 1].sum()) <= 2.0 * 2.0**0.5 * self.ends_noise
-        return 1.0 + abs(self.centre) if two else self.spread
+        return self.farthest if two else self.spread
+
+    @property
+    def farthest(self) -> float:
+        """How far from the centre an outcome can be."""
+        return 1.0 + abs(self.centre)
+
+    def below(self, clip: float) -> float:
+        """Share of the outcomes that a clip around the centre leaves as they are."""
+        return 1.0 if clip >= self.farthest else self.magnitude.below(clip)
 
 
 def has_atoms(ends: Float, noise: float) -> bool:
@@ -124,7 +133,9 @@ def locate(gate: Gate, share: float, *beside: Query) -> Location:
             lambda c: signed_bins(c.y - centre, _REACH),
         )
     )
-    tails = Tails.fit(bins.value / n, float(bins.sd) / n, _REACH, _EVEN, atomic=has_atoms(ends, ends_noise))
+    atomic = has_atoms(ends, ends_noise)
+    # This one only places the clip of a pilot.
+    tails = Tails.fit(bins.value / n, float(bins.sd) / n, _REACH, _EVEN, atomic=atomic, randomised=True)
     return Location(
         treated=float(np.clip(treated, low, high)),
         treated_noise=1.5**0.5 * ends_noise,

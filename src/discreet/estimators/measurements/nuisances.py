@@ -119,8 +119,8 @@ class Outcome:
 
     ``covariance`` is that of the coefficients' error; ``prior_variances`` are those of both models' coefficients.
     ``left_out`` is the size of the product of what the basis leaves out of both models. ``shrunk`` are coefficients
-    that err less, with the covariance of their error, but together with those of the propensity. Residuals are no
-    smaller than ``least_scale``, and are not clipped below ``least_clip``: see `Location`.
+    that err less, with the covariance of their error, but together with those of the propensity. Residuals are
+    taken to be no smaller than ``least_scale``, and are not clipped below ``least_clip``, weighted as they are.
     """
 
     propensity: Propensity
@@ -206,7 +206,7 @@ def fit_nuisances(
     basis, solid = setting.basis, setting.gram.solid
     n, treated, scale = gate.n, location.treated, location.scale
     moments, gap, *assignment = gate.ask(*asked.queries)
-    seen = max(location.magnitude.below(asked.clip), 0.7)
+    seen = max(location.below(asked.clip), 0.7)
     noise = (float(moments.sd) / n / seen) ** 2 * np.eye(basis.m) + scale**2 / n * solid
     # How much covariates explain of it is a matter of where most outcomes are; how much they vary, of all of them.
     size = _SIZE_OUTCOME * location.magnitude.scale**2

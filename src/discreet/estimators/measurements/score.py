@@ -80,7 +80,7 @@ class ScoreRounds:
         """What prognosis and effect leave unexplained."""
         return c.y - np.clip(answers.prognosis, *self.prognosis) - (c.t - 1.0 + answers.e) * self.effect
 
-    def measure_tails(self, gate: Gate, share: float, *, atomic: bool, randomised: bool = True) -> Tails:
+    def measure_tails(self, gate: Gate, share: float, *, atomic: bool, randomised: bool) -> Tails:
         """How residuals are distributed."""
         ceiling, strata = max(self.reach), self.overlap
 
