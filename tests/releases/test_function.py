@@ -67,7 +67,7 @@ def test_ten_covariates_make_a_small_file(tmp_path):
         cate = CATE(epsilon=50.0, delta=1e-6, bounds=bounds).fit(x[:, 0] + t * x[:, 1], t, X=x)
     cate.release_.save(tmp_path / "r.json")
     assert cate.release_.terms.m > 100
-    assert (tmp_path / "r.json").stat().st_size < 100_000
+    assert (tmp_path / "r.json").stat().st_size < 150_000
 
 
 @pytest.mark.parametrize("size", [0, 1, 60])

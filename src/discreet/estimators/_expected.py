@@ -122,7 +122,7 @@ class Shape:
             treated_noise=1.5**0.5 * ends_noise,
             centre=self.centre,
             noise=again,
-            spread=wide,
+            deviation=wide,
             magnitude=tails.magnitudes[0],
             ends=self.ends,
             ends_noise=ends_noise,

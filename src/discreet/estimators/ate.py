@@ -177,7 +177,7 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
         outcome = fit_nuisances(model_gate, asked, setting, location, pilot, trim, known)
         remainder, off = 0.0, first.noise
         if not known:
-            outcome, remainder, off = self._refine(model_gate, allocation, location.scale, outcome)
+            outcome, remainder, off = self._refine(model_gate, allocation, location.magnitude.scale, outcome)
         score, allocation = _measure_score(gate, model_gate, allocation, location, outcome, self.propensity)
         off = hypot(off, sqrt(score.variance / gate.n))
         # What the models leave out is taken to be a part of what they took away.

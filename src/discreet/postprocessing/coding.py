@@ -131,14 +131,13 @@ def finer_edges(column: Column, edges: Float, fractions: Float, sd: float) -> Fl
 def _steady(fractions: Float, sd: float) -> Float:
     """A noisy histogram in which neighbouring cells share what they have together, where none of them stands clear.
 
-    What lies between two clear cells and does not stand clear together has what it seems to have, unless noise alone
-    would have as much in one of six cases.
+    What lies between two clear cells and does not stand clear together has what it seems to have.
     """
     mass, start, found = np.zeros(len(fractions)), 0, 0.0
     for cell, own in enumerate([*fractions.tolist(), np.inf]):
         alone, size = own > _CLEAR * sd, cell + 1 - start
         if alone:
-            mass[start:cell] = found / max(size - 1, 1) if found > sd * (size - 1) ** 0.5 else 0.0
+            mass[start:cell] = max(found, 0.0) / max(size - 1, 1)
             mass[cell : cell + 1] = own
         elif found + own > _CLEAR * sd * size**0.5:
             mass[start : cell + 1] = (found + own) / size

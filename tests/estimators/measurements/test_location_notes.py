@@ -21,7 +21,7 @@ def located(ends=CONTINUOUS, spread=0.3, noise=1e-4):
         treated_noise=noise,
         centre=0.0,
         noise=noise,
-        spread=spread,
+        deviation=spread,
         magnitude=tails.magnitudes[0],
         ends=np.array(ends),
         ends_noise=noise,

@@ -31,8 +31,8 @@ def test_rare_events_are_not_clipped_and_vary_as_much_as_they_do(monkeypatch):
     location = located(y, monkeypatch)
     assert location.atomic
     # On [-1, 1], where outcomes are measured.
-    assert location.spread == pytest.approx(2.0 * y.std(), rel=0.1)
-    assert location.scale == pytest.approx(location.spread)
+    assert location.deviation == pytest.approx(2.0 * y.std(), rel=0.1)
+    assert location.scale == pytest.approx(location.deviation)
     assert location.magnitude.scale < 0.5 * location.scale
     assert location.least_clip == pytest.approx(1.0 + abs(location.centre))
 
@@ -41,7 +41,7 @@ def test_amounts_that_are_mostly_zero_are_clipped_no_lower_than_they_vary(monkey
     rng = np.random.default_rng(2)
     y = np.where(rng.random(20_000) < 0.1, rng.random(20_000), 0.0)
     location = located(y, monkeypatch)
-    assert location.least_clip == location.spread == pytest.approx(2.0 * y.std(), rel=0.1)
+    assert location.least_clip == location.deviation == pytest.approx(2.0 * y.std(), rel=0.1)
 
 
 def test_outcomes_of_many_values_have_the_scale_of_their_middle(monkeypatch):

@@ -50,7 +50,7 @@ class Location:
     treated_noise: float
     centre: float
     noise: float
-    spread: float
+    deviation: float
     magnitude: MagnitudeHistogram
     ends: Float
     ends_noise: float
@@ -64,7 +64,7 @@ class Location:
     @property
     def scale(self) -> float:
         """How large outcomes are around the centre: where most have one value, this says nothing about the others."""
-        return max(self.magnitude.scale, self.spread) if self.atomic else self.magnitude.scale
+        return max(self.magnitude.scale, self.deviation) if self.atomic else self.magnitude.scale
 
     @property
     def least_clip(self) -> float:
@@ -74,7 +74,7 @@ class Location:
         if not self.atomic:
             return 0.0
         two = float(self.ends[:, 1].sum()) <= 2.0 * 2.0**0.5 * self.ends_noise
-        return self.farthest if two else self.spread
+        return self.farthest if two else self.deviation
 
     @property
     def farthest(self) -> float:
@@ -141,7 +141,7 @@ def locate(gate: Gate, share: float, *beside: Query) -> Location:
         treated_noise=1.5**0.5 * ends_noise,
         centre=centre,
         noise=float(again.sd) / n,
-        spread=wide,
+        deviation=wide,
         magnitude=tails.magnitudes[0],
         ends=ends,
         ends_noise=ends_noise,

@@ -267,7 +267,7 @@ def refine_propensity(gate: Gate, name: str, share: float, outcome: Outcome) -> 
 
 def refine_effect(gate: Gate, share: float, scale: float, outcome: Outcome) -> tuple[Outcome, float]:
     """Move the constant effect by the orthogonal moment (t - e) residual; returns the noise that it then has, too."""
-    model, clip = outcome.propensity, max(scale, outcome.least_clip)
+    model, clip = outcome.propensity, scale
 
     def rows(c: Chunk) -> Float:
         answers = outcome.answers(c)
