@@ -249,8 +249,7 @@ def screened(basis: CodedBasis, value: Float, noise: Float) -> tuple[Float, tupl
         for j, moments in enumerate(second):
             here = columns == j
             whole = max(float(square[here].sum()), 1e-300)
-            sure = float(np.sum(mean[here] ** 2)) / whole
-            moments += sure * (np.outer(mean[here], mean[here]) + np.diag(left[here])) / whole
+            moments += (np.outer(mean[here], mean[here]) + np.diag(left[here])) / whole
         own /= max(float(own.sum()), float(np.mean(error)))
     importance = np.sqrt(found[0] * found[1]) + 0.5 * (found[0] + found[1]) + 0.5 / p
     curves = tuple(own.turned(moments) for own, moments in zip(basis.curves, second, strict=True))

@@ -27,8 +27,9 @@ _VALUE, _RANK, _PATH, _OWN = 0.3, 0.2, 0.35, 0.15
 _DECAY = 2.0
 # Functions of one covariate in products at most.
 _IN_PRODUCTS = 24
-# Part of a covariate's prior variance that follows what was found of it: of 0 and .5, on the observational studies with
-# one to 40 covariates and n mu of 1,000 and more among 61,000 to 61,699 of evidence/population.
+# Part of a covariate's prior variance that follows what was found of it: of 0 and .5, and of .5 times how sure that is,
+# on the observational studies with one to 40 covariates and n mu of 1,000 and more among 61,000 to 61,699 of
+# evidence/population.
 _EVIDENCE = 0.5
 # Parts of the prior variance that single covariates have, products of two and products of three; by hand, on the same
 # studies of evidence/population and shapes.
@@ -92,15 +93,14 @@ class Curves:
     def turned(self, second: Float) -> Curves:
         """The first of these functions, turned to where their coefficients were found.
 
-        ``second`` has second moments of some coefficients, as evidence has them, and as large as evidence is sure: one
-        where it leaves no doubt. The others' axes stay. Half of the prior variance at most follows evidence, because
-        what matters beside other covariates may not show alone.
+        ``second`` has second moments of some coefficients, as evidence has them; the others' axes stay. Half of the
+        prior variance follows evidence, because what matters beside other covariates may not show alone.
         """
         k, whole = len(second), float(np.trace(second))
         if not whole > 0.0:
             return self
-        part, sure = float(self.variance[:k].sum()), _EVIDENCE * min(whole, 1.0)
-        mixed = np.diag((1.0 - sure) * self.variance[:k]) + sure * part / whole * second
+        part = float(self.variance[:k].sum())
+        mixed = np.diag((1.0 - _EVIDENCE) * self.variance[:k]) + _EVIDENCE * part / whole * second
         values, axes = np.linalg.eigh(mixed)
         # The sign is arbitrary: let each axis have more of its largest part.
         axes *= np.sign(axes[np.argmax(np.abs(axes), axis=0), np.arange(k)])
