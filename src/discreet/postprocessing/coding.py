@@ -21,8 +21,8 @@ Column = Range | Levels
 # as have so many standard deviations of noise in mass, as many as in the first at least, and at most so many.
 CELLS, FINEST, _PER_CELL = 64, 256, 5.0
 # Cells are seen where their mass, or that of neighbours together, is so many standard deviations clear of noise. Codes
-# have at least one standard deviation in mass; where noise is larger than the last, there is one code. Of noise, by
-# hand on studies 3000 to 3239 of evidence/population and on smooth effects of two and of thirty covariates.
+# have at least one standard deviation in mass; where noise is larger than the last, there is one code. By hand: the
+# last two were settled on studies 3000 to 3239 of evidence/population for a rule that took each cell by itself.
 _CLEAR, _BLIND = 3.0, 0.08
 # Steps of a table that finds cells, 32 KB; and for each edge, where there are very many.
 _MOST_STEPS, _STEPS_PER_EDGE = 4_096, 2
