@@ -17,6 +17,8 @@ PRESENTATION: tuple[str, ...] = (
     "discreet.__main__",
     "discreet.cli",
     "discreet.estimators.planning",
+    "discreet.estimators.planning.expected",
+    "discreet.estimators.planning.plan",
     "discreet.releases.function_plots",
     "discreet.releases.plots",
     "discreet.releases.page",

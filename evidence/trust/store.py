@@ -22,7 +22,7 @@ Row = dict[str, Any]
 _NO_PART = (
     *PRESENTATION,
     "discreet.audit",
-    "discreet.estimators._expected",
+    "discreet.estimators.planning.expected",
     "discreet.estimators.clustering",
     "discreet.estimators.uplift",
     "discreet.ledger",
@@ -83,8 +83,8 @@ def code(kind: str) -> str:
         facts = [SOURCE / "data" / name for name in ("bounds.py", "columns.py")]
         return fingerprint("trust", [*own, *facts, *(SOURCE / "datasets").glob("*.py")])
     own += [ROOT / "evidence" / "trust" / name for name in ("fits.py", "runs.py")]
-    names = ("planning.py", "_expected.py") if kind == "plan" else ()
-    planning = [SOURCE / "estimators" / name for name in names]
+    names = ("plan.py", "expected.py") if kind == "plan" else ()
+    planning = [SOURCE / "estimators" / "planning" / name for name in names]
     return fingerprint("trust", [*own, *planning, *package_files(_NO_PART)])
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from math import sqrt
 from numbers import Real
-from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar, Unpack, cast
+from typing import Any, ClassVar, Literal, Self, Unpack, cast
 
 from discreet.data.backends import TableSpec, open_table
 from discreet.data.backends.base import Options
@@ -19,12 +19,13 @@ from discreet.data.bounds import Bounds
 from discreet.data.in_memory import ArrayRecords
 from discreet.data.records import Records
 from discreet.estimators import _allocation
+from discreet.estimators._results import Fitted, ReleaseT
 from discreet.estimators.measurements.score import Score
-from discreet.exceptions import InvalidInput, MissingBounds, NotFitted
+from discreet.exceptions import InvalidInput, MissingBounds
 from discreet.ledger.charging import Payment, charged_fit
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
-from discreet.privacy.guarantee import Guarantee, Neighbours
+from discreet.privacy.guarantee import Neighbours
 from discreet.privacy.sensitivity.sets import Interval
 from discreet.releases.average import Release, Uncertainty
 
@@ -48,63 +49,6 @@ class TableOptions(Payment, total=False):
     relation: str | None
     query: str | None
     workers: int | None
-
-
-class Published(Protocol):
-    """What a release of any kind offers."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-    @property
-    def notes(self) -> tuple[str, ...]: ...
-
-    @property
-    def guarantee(self) -> Guarantee: ...
-
-    def summary(self) -> str: ...
-
-
-ReleaseT = TypeVar("ReleaseT", bound=Published)
-
-
-class Fitted(Generic[ReleaseT]):
-    """What every fitted estimator answers, from its release alone."""
-
-    release_: ReleaseT
-
-    @property
-    def guarantee_(self) -> Guarantee:
-        """What the release promises."""
-        return self._released().guarantee
-
-    def summary(self) -> str:
-        """The release as a readable table."""
-        return self._released().summary()
-
-    def _released(self) -> ReleaseT:
-        try:
-            return self.release_
-        except AttributeError:
-            raise NotFitted(f"this {type(self).__name__} has no release yet; call fit first.") from None
-
-
-class AverageResult(Fitted[Release]):
-    """What a fitted estimator of an average effect answers."""
-
-    @property
-    def ate_(self) -> float:
-        """The released estimate of the average effect."""
-        return self._released().estimate
-
-    def ate_interval(self, alpha: float = 0.05) -> tuple[float, float]:
-        """Confidence interval at level ``1 - alpha``: sampling error and privacy noise together. Costs nothing."""
-        return self._released().interval(alpha)
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the estimate, its interval and where the uncertainty comes from (needs matplotlib)."""
-        from discreet.releases.plots import plot_release
-
-        return plot_release(self._released(), ax=ax)
 
 
 class Checked(ABC):

@@ -22,7 +22,6 @@ from discreet.estimators._allocation import (
 from discreet.estimators._base import (
     ROWS_ALIKE,
     ROWS_JOINED,
-    AverageResult,
     Progress,
     TableFits,
     average_release,
@@ -32,6 +31,7 @@ from discreet.estimators._base import (
     sample_note,
     uncertainty_of,
 )
+from discreet.estimators._results import AverageResult
 from discreet.estimators.difference_in_means import measure_means
 from discreet.estimators.measurements.cap import Cap, check_cap, measure_capped
 from discreet.estimators.measurements.covariates import (

@@ -13,7 +13,6 @@ from discreet.estimators._allocation import MEANS, MEANS_OF_PURE
 from discreet.estimators._base import (
     ROWS_ALIKE,
     ROWS_JOINED,
-    AverageResult,
     Progress,
     TableFits,
     average_release,
@@ -21,6 +20,7 @@ from discreet.estimators._base import (
     count_first,
     uncertainty_of,
 )
+from discreet.estimators._results import AverageResult
 from discreet.estimators.measurements.cap import Cap, check_cap, measure_capped
 from discreet.estimators.measurements.location import locate, pilot_effect, public_notes
 from discreet.estimators.measurements.nuisances import mean_model

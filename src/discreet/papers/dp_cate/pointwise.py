@@ -26,7 +26,8 @@ from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.in_memory import ArrayRecords
 from discreet.data.records import Chunk
-from discreet.estimators._base import Checked, Fitted
+from discreet.estimators._base import Checked
+from discreet.estimators._results import Fitted
 from discreet.exceptions import InvalidBudget, InvalidInput
 from discreet.ledger.charging import on_ledger
 from discreet.papers.common.arrays import gather, in_own_unit

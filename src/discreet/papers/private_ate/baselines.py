@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator
 
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
-from discreet.estimators._base import AverageResult
+from discreet.estimators._results import AverageResult
 from discreet.exceptions import InvalidInput, MissingBounds
 from discreet.ledger.charging import on_ledger
 from discreet.papers.common.arrays import Rows

@@ -25,7 +25,8 @@ from sklearn.base import BaseEstimator
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import MIN_ROWS, Chunk, Records
-from discreet.estimators._base import AverageResult, Progress, TableFits, TableOptions, refuse_unknown
+from discreet.estimators._base import Progress, TableFits, TableOptions, refuse_unknown
+from discreet.estimators._results import AverageResult
 from discreet.exceptions import InvalidInput
 from discreet.ledger.charging import on_ledger
 from discreet.papers.common.arrays import Part, gather, in_own_unit

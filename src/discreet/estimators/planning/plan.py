@@ -21,8 +21,8 @@ from discreet.data.records import MIN_ROWS
 from discreet.estimators._allocation import COUNT
 from discreet.estimators._base import refuse_unknown
 from discreet.estimators._effect_allocation import AVERAGE_PART, DECLARED
-from discreet.estimators._expected import Expected, Shape, segment_uncertainty
 from discreet.estimators.measurements.cap import check_cap
+from discreet.estimators.planning.expected import Expected, Shape, segment_uncertainty
 from discreet.estimators.uplift import declared
 from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds
 from discreet.postprocessing.segment_means import parts_for
