@@ -1,8 +1,8 @@
 """Numbers that estimation rests on: ``python -m evidence.constants`` counts them by module.
 
 A *tuned constant* is a choice that changes statistics and that no theorem, unit or limit of a machine settles. Counted
-are numbers that modules of `discreet.estimators` and `discreet.postprocessing` name at their top or in a class, tables
-and rules included, and those written inside functions. Not counted:
+are numbers that modules of `discreet.estimators` and `discreet.postprocessing` (and releases of segments) name at their
+top or in a class, tables and rules included, and those written inside functions. Not counted:
 
 * 0, 1, 2 and one half, of either sign, inside functions, and as operands of arithmetic at the top of a module;
 * whole numbers inside functions that are not operands of arithmetic or of a comparison: places, shapes, steps;
@@ -25,6 +25,8 @@ from typing import NamedTuple
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "discreet"
 PACKAGES = ("estimators", "postprocessing")
+# What widens intervals of segments stands where they are made. Other releases have no numbers but those of pictures.
+RELEASES = ("releases/segments.py",)
 AIM = 40
 CHOICE = "Choice"
 KINDS = {
@@ -60,7 +62,8 @@ class Number(NamedTuple):
 
 def modules() -> list[Path]:
     """The files that are counted."""
-    return [module for package in PACKAGES for module in sorted((SOURCE / package).rglob("*.py"))]
+    of_packages = [module for package in PACKAGES for module in sorted((SOURCE / package).rglob("*.py"))]
+    return [*of_packages, *(SOURCE / module for module in RELEASES)]
 
 
 def numbers(module: Path) -> list[Number]:

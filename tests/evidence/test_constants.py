@@ -18,6 +18,7 @@ LABELLED = [
     "postprocessing/segment_intervals.py",
     "postprocessing/segment_means.py",
     "postprocessing/segment_smoothing.py",
+    "releases/segments.py",
 ]
 
 
