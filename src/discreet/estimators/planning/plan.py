@@ -169,7 +169,7 @@ def plan(
     >>> import discreet as dc
     >>> bounds = dc.Bounds(outcome=[0, 1], covariates=[(18, 95)])
     >>> round(dc.plan("ate", n=20_000, bounds=bounds, epsilon=1.0, delta=1e-6, propensity=0.5, prevalence=0.1).width, 3)
-    0.015
+    0.017
     >>> solved = dc.plan("difference-in-means", n=20_000, bounds=bounds, width=0.1, prevalence=0.1)
     >>> round(solved.epsilon, 2)
     0.09
