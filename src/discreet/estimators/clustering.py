@@ -28,10 +28,12 @@ from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import Cells
 from discreet.privacy.sensitivity.table import CellSums
 
-# Places that are tried for a centre before all are moved closer together, and by how much.
+# Numerical: places that are tried for a centre before all are moved closer together, and by how much: how dense a
+# packing of points is found, before any record is seen.
 _ATTEMPTS = 100
 _SHRINK = 0.9
-_MOST_CLUSTERS = 4_096
+# Memory: more clusters, or rounds, than anybody asks for.
+_MOST_CLUSTERS, _MOST_ROUNDS = 4_096, 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,11 +67,13 @@ class PrivateKMeans:
 
     clusters: int
     columns: tuple[str | int, ...] | None = None
+    # Choice: iterations. Chosen in the paper on DPLloyd, and never searched here.
     rounds: int = 5
+    # Unit: a seed.
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        for name, most in (("clusters", _MOST_CLUSTERS), ("rounds", 1_000)):
+        for name, most in (("clusters", _MOST_CLUSTERS), ("rounds", _MOST_ROUNDS)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
                 raise InvalidInput(f"{name} must be a whole number from 1 to {most:,}: choose one.")

@@ -16,7 +16,7 @@ from discreet.exceptions import InvalidInput
 Neighbours = Literal["replace-one", "add-remove"]
 Planned = Literal["ate", "difference-in-means", "cate", "uplift"]
 
-# The delta of what cannot do without one, if none is given to an audit.
+# Registry: what an audit gives where nothing else is given, a delta to whatever cannot do without one.
 _GAUSSIAN = MappingProxyType({"delta": 1e-6})
 _FOUR_SEGMENTS = MappingProxyType({"by": {0: 4}})
 _LINEAR = MappingProxyType({"delta": 1e-6, "base": "linear"})
@@ -232,6 +232,7 @@ _ENTRIES = (
             ("DPCATE", "Effects at queries.", _GAUSSIAN),
             ("DRLearner", "A doubly robust learner that splits the sample.", _LINEAR),
             ("PrivATE", "An average effect with a private interval.", _GAUSSIAN),
+            # Registry: what the audit gives.
             ("PropensityIPTW", "Weighting by private propensity scores.", _GAUSSIAN | {"xi": 0.1}),
             ("RLearner", "An R-learner that splits the sample.", _LINEAR),
             ("SLearner", "A single model that splits the sample.", _GAUSSIAN),

@@ -225,7 +225,7 @@ def declared(by: Any, bounds: Bounds, parts: int) -> Any:
     rest = {key: how for key, how in by.items() if how != "auto"}
     others = Partition.of(rest, bounds).count if rest else 1
     free = len(by) - len(rest)
-    each = max(2, int((parts / others) ** (1 / max(free, 1))))
+    each = max(FEWEST, int((parts / others) ** (1 / max(free, 1))))
     return {key: each if how == "auto" else how for key, how in by.items()}
 
 

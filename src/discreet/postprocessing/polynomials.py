@@ -19,16 +19,18 @@ from discreet.data.columns import Levels, Range
 from discreet.exceptions import InvalidInput
 from discreet.postprocessing.coding import Column
 
-# Equal bins over a range.
+# Nothing is fitted with these functions any more: every number of theirs is part of what a written file says.
+
+# Unit: equal bins over a range, in files of versions 1 and 2.
 _BINS = 24
-# Half the width of the narrowest window: one cell of a second histogram inside one cell of the first.
+# Unit: half the width of the narrowest window, one cell of a second histogram inside one cell of the first.
 NARROWEST = 1.0 / _BINS**2
-# A marginal whose skewness exceeds this is mapped to normal scores first.
+# Unit: a marginal whose skewness exceeds this is mapped to normal scores first, in files of versions 1 and 2.
 _SKEWED = 1.0
-# Weights of the constant, of products and of curved products, beside one of a first term; and the power of its order by
-# which the weight of a range's later curves falls.
+# Unit: weights of the constant, of products and of curved products, beside one of a first term, and the power of its
+# order by which the weight of a range's later curves falls, in files of versions 1 and 2.
 _INTERCEPT, _PAIR, _CURVED, _DECAY = 1.5, 0.6, 0.5, 0.3
-# Sizes that a file may ask for: far above what any release has.
+# Memory: sizes that a file may ask for, far above what any release has.
 _MOST_CURVES = 64
 
 # Middle and half width of a part of [-1, 1].
@@ -45,6 +47,7 @@ class Size:
     pairs: bool
     curved: bool
     steps: bool = False
+    # Unit: files that do not name jumps have none.
     jumps: int = 0
 
     def __post_init__(self) -> None:
@@ -216,6 +219,7 @@ def _fits(window: Window | None, column: Column) -> bool:
     if window is None:
         return True
     middle, half = window
+    # Numerical: rounding of files.
     return isinstance(column, Range) and half >= NARROWEST - 1e-9 and abs(middle) + half <= 1.0 + 1e-9
 
 
@@ -252,6 +256,7 @@ class _RangeCurves:
         for curve in plain._of_ranks(points):
             parts = np.array([mass @ (curve * other) for other in curves])
             rest = curve - sum(part * other for part, other in zip(parts, curves, strict=True))
+            # Unit: where a marginal has no place for a curve, in files of versions 1 and 2.
             length = max(float(np.sqrt(mass @ rest**2)), 1e-2)
             curves.append(rest / length)
             projections.append(np.append(parts, length))
@@ -282,6 +287,7 @@ class _RangeCurves:
         """From -1 to 1 over the middle half of the ranks, and its magnitude; jumps from -1 to 1 at equal distances."""
         rank = np.interp(u, np.linspace(-1.0, 1.0, len(self.below)), self.below)
         if self.steps:
+            # Unit: the middle half of the ranks, from -1 to 1.
             step = np.clip(4.0 * rank - 2.0, -1.0, 1.0)
             yield step
             yield np.abs(step)
@@ -292,6 +298,7 @@ class _RangeCurves:
 def _contrasts(marginal: Float) -> Float:
     """Orthonormal contrasts between levels under their (slightly evened out) frequencies, a column each."""
     levels = len(marginal)
+    # Unit: rare levels count as a quarter of an even share, in files of versions 1 and 2.
     frequency = np.maximum(marginal, 0.25 / levels)
     root = np.sqrt(frequency / frequency.sum())[:, None]
     plain = np.column_stack([np.ones(levels), np.eye(levels)[:, :-1]])
@@ -306,8 +313,10 @@ def _normal_scores(marginal: Float) -> Float | None:
     centres = (2.0 * np.arange(len(marginal)) + 1.0) / len(marginal) - 1.0
     apart = centres - marginal @ centres
     variance = float(marginal @ apart**2)
+    # Theory: what the skewness is, a third moment over the variance to the power 3/2.
     if abs(float(marginal @ apart**3)) < _SKEWED * variance**1.5:
         return None
+    # Unit: ranks that have scores, in files of versions 1 and 2.
     scores = np.asarray(ndtri(np.clip(np.cumsum(marginal) - marginal / 2.0, 0.005, 0.995)))
     scores.flags.writeable = False
     return scores
@@ -328,7 +337,8 @@ def _recurrence(points: Float, mass: Float, degree: int) -> Float:
     for _ in range(degree):
         shift = float(mass @ (points * now * now))
         after = (points - shift) * now - back * before
-        # A marginal on a few points has few polynomials: a floor keeps the others finite.
+        # Unit: a marginal on a few points has few polynomials; in files of versions 1 and 2 a floor keeps the others
+        # finite.
         scale = max(float(np.sqrt(mass @ after**2)), 1e-3)
         rows.append((shift, back, scale))
         before, now, back = now, after / scale, scale

@@ -15,11 +15,13 @@ from scipy.special import log_ndtr, ndtr, ndtri
 
 from discreet.data._arrays import Float
 
-# Bisections of brackets: enough for all digits of a float64.
+# Numerical: bisections of brackets, enough for all digits of a float64.
 _STEPS = 60
-# A part of the variance that is smaller than this, and of Laplace noise, changes no quantile that anybody prints.
+# Numerical: a part of the variance that is smaller than this, and of Laplace noise, changes no quantile that anybody
+# prints.
 _LEAST_PEAKED = 1e-3
-# Other segments are never surer than this part of a segment's own variance: rounding.
+# Numerical: other segments are never surer than this part of a segment's own variance, and no precision that is left is
+# smaller than this part of the own one.
 _SUREST = 1e-6
 
 
@@ -68,7 +70,8 @@ def without_own(value: Float, variance: Float, means: Float, variances: Float, e
     evidence
         Logarithm of each process's weight. A segment must not choose among processes by which it is judged.
     """
-    precision = np.maximum(1.0 / np.maximum(variances, 1e-300) - 1.0 / variance, 1e-6 / variance)
+    # Numerical: no division by zero.
+    precision = np.maximum(1.0 / np.maximum(variances, 1e-300) - 1.0 / variance, _SUREST / variance)
     away = (means - value) / variances / precision
     predicted = 1.0 / precision + variance
     logs = evidence[:, None] + (np.log(predicted) + away**2 / predicted) / 2
@@ -85,7 +88,7 @@ def each_level(alpha: float, segments: int) -> float:
 
 def quantile(own: Own, alpha: float) -> Float:
     """What errors exceed with probability ``alpha / 2``, in standard deviations: a normal plus a Laplace variable."""
-    part = np.clip(own.peaked / own.variance, 0.0, 1.0 - 1e-6)
+    part = np.clip(own.peaked / own.variance, 0.0, 1.0 - _SUREST)
     normal, rate = np.sqrt(1.0 - part), np.sqrt(2.0 / np.maximum(part, _LEAST_PEAKED))
     low, high = np.zeros_like(part), np.full_like(part, 2.0 - np.log(alpha))
     for _ in range(_STEPS):
@@ -102,6 +105,7 @@ def _reach(pull: Float, weight: Float, alpha: float) -> Float:
     middle is the lean that makes intervals shortest on average under the prior: weight * w - pull.
     """
     low = np.full_like(pull, -ndtri(alpha))
+    # Numerical: above every end, from where bisection starts.
     high = np.abs(low) + 2 * np.abs(pull) + 10.0
     for _ in range(_STEPS):
         w = (low + high) / 2

@@ -206,7 +206,7 @@ def test_what_a_missing_outcome_counts_as_is_capped_too():
 
 def test_the_grid_is_fine_near_the_lower_end_and_reaches_the_upper():
     grid = RULE.grid(Bounds(outcome=(-10, 90)))
-    assert grid[-3:] == pytest.approx([20.0, 40.0, 90.0])
+    assert grid[-3:] == pytest.approx([10.0, 40.0, 90.0])
     assert grid[0] == pytest.approx(-10 + 2e-4)
     assert (np.diff(grid) > 0).all()
 
@@ -229,8 +229,8 @@ def test_noise_is_allowed_for_but_not_where_it_could_hide_much():
     counts, n = histogram(0.011)
     assert RULE.choose(counts, 50.0, n) == 11
     # Where one in ten could be hidden, no lower cap is tried: here after four cells, and at once.
-    assert RULE.choose(counts, 1_250.0, n) == 23 - 4
-    assert RULE.choose(histogram(0.0)[0], 5_000.0, n) == 23
+    assert RULE.choose(counts, 2_500.0, n) == 23 - 4
+    assert RULE.choose(histogram(0.0)[0], 10_000.0, n) == 23
     assert RULE.choose(np.append(n + 10.0, np.zeros(24)), 1.0, n) == 23
 
 

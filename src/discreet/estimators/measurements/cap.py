@@ -21,8 +21,11 @@ from discreet.privacy.sensitivity.sets import Cells
 from discreet.releases.average import Release
 
 Cap: TypeAlias = float | Literal["auto"] | None
-# A cap is at least this part of the range above its lower end: nearer to it, encoded outcomes lose digits.
+# Numerical: a cap is at least this part of the range above its lower end: nearer to it, encoded outcomes lose digits.
 _LEAST = 1e-6
+# Unit: caps are 1, 5 or 2 times a power of ten of the range above its lower end, down to there: numbers that are easy
+# to read.
+_DECADE, _POWERS = (1.0, 0.5, 0.2), 10.0 ** -np.arange(6)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,27 +34,21 @@ class CapRule:
 
     Parameters
     ----------
-    decade, decades
-        Caps lie at these parts of the range above its lower end, in so many powers of ten.
     beyond
-        Part of the outcomes above the lower end that may exceed a cap,
-    deviations
-        and so many standard deviations of the noise in their number besides.
+        Part of the outcomes above the lower end that may exceed a cap, and a standard deviation of the noise in their
+        number besides.
     hidden
-        Where these come to more than this part of them, noise could hide too many: no lower cap is tried.
+        Where that comes to more than this part of them, noise could hide too many: no lower cap is tried.
     """
 
-    decade: tuple[float, ...]
-    decades: int
     beyond: float
-    deviations: float
     hidden: float
     provenance: str
 
     def grid(self, bounds: Bounds) -> Float:
         """The caps to choose from, ascending; the last is the upper end of the range."""
         low, high = bounds.outcome
-        parts = np.array([part / 10.0**power for power in range(self.decades) for part in self.decade])
+        parts = np.outer(_POWERS, _DECADE).ravel()
         return np.append(low + parts[:0:-1] * (high - low), high)
 
     def choose(self, counts: Float, sd: float, n: float) -> int:
@@ -62,20 +59,19 @@ class CapRule:
         above, chosen = n - float(counts[0]), len(counts) - 2
         for number in range(chosen - 1, -1, -1):
             exceeding = counts[number + 2 :]
-            allowance = self.deviations * sd * sqrt(len(exceeding))
+            allowance = sd * sqrt(len(exceeding))
             if allowance > self.hidden * above or float(exceeding.sum()) > self.beyond * above + allowance:
                 break
             chosen = number
         return chosen
 
 
+# Choice: both are parts of the outcomes above the lower end. Chosen as the provenance says.
 RULE = CapRule(
-    decade=(1.0, 0.5, 0.3, 0.2),
-    decades=6,
     beyond=0.01,
-    deviations=2.0,
     hidden=0.1,
-    provenance="Chosen by hand: numbers that are easy to read, and a cap that touches about one outcome in a hundred.",
+    provenance="Chosen by hand: a cap that touches about one outcome in a hundred. With two standard deviations of the "
+    "noise, intervals of DifferenceInMeans were 3 % wider on 162 studies of evidence/population from 740,000 on.",
 )
 
 

@@ -38,15 +38,12 @@ from discreet.releases.average import Uncertainty
 
 # Noise of a mean by the set that a record's numbers lie in and the share of the budget.
 Noise = Callable[[SensitivitySet, float], float]
-# Points that stand for a normal distribution.
+# Numerical: points that stand for a normal distribution.
 _RANKS = (np.arange(400) + 0.5) / 400
 _NORMAL = np.asarray(ndtri(_RANKS))
+# Numerical: the same, where each of them costs a histogram.
 _FEW = np.asarray(ndtri((np.arange(40) + 0.5) / 40))
-# Standard deviations from an end of the range beyond which an outcome is taken to be normal, and below which many
-# outcomes are at that end.
-_INSIDE = 4.0
-_CROWDED = 0.7
-# Noise of the second number of `MeanSquare(1.0)`, in that of the first.
+# Numerical: noise of the second number of `MeanSquare(1.0)` in that of the first, on a grid of so many bits.
 _SQUARE = float(np.divide(*MeanSquare(1.0).grid(20, "replace-one").units[::-1]))  # type: ignore[index]
 
 
@@ -73,14 +70,13 @@ class Shape:
     def crowded(cls, mean: float, sd: float) -> Shape:
         """An outcome of a known mean: crowded at an end of its range where the mean lies near it for its deviation.
 
-        Within 0.7 standard deviations of an end, many are at the end and the others' distances from it exponential;
-        within four, distances are log-normal; further inside, the outcome is normal.
+        Distances from the nearer end are log-normal, which is nearly normal far from it. A mean that is nearer than one
+        standard deviation leaves room for a part of the records at the end itself, with exponential distances of the
+        others.
         """
         sign = 1.0 if mean <= 0.0 else -1.0
         far = 1.0 - abs(mean)
-        if far >= _INSIDE * sd:
-            distance = np.maximum(far + sd * _NORMAL, 0.0)
-        elif far >= _CROWDED * sd:
+        if far >= sd:
             log_sd = sqrt(np.log1p((sd / far) ** 2))
             distance = far * np.exp(log_sd * _NORMAL - log_sd**2 / 2.0)
         else:
@@ -111,14 +107,17 @@ class Shape:
         """What the first rounds would say of it."""
         ends_noise = noise(Cells((6,)), LOCATION["arms and ends of the outcome"] * share)
         first = noise(MeanSquare(1.0), LOCATION["outcome mean and square"] * share)
+        # Numerical: as in a fit, no deviation of zero.
         wide = sqrt(min(max(self.sd**2, 2.0 * first, 1e-6), 1.0))
-        again = noise(Interval(-3.0 * wide, 3.0 * wide), LOCATION["centre of the outcome"] * share)
+        # Choice: the part of the range, in deviations, that is averaged again. Chosen in measurements/location.py.
+        again = 3.0 * wide * noise(Interval(-1.0, 1.0), LOCATION["centre of the outcome"] * share)
         fractions = self.histogram(2.0)
         bins = noise(Cells((SIDES,)), LOCATION["outcome magnitude"] * share)
         atomic = has_atoms(self.ends, ends_noise)
         tails = Tails.fit(fractions, bins, 2.0, Strata.between(0.5, 0.5), atomic=atomic, randomised=True)
         return Location(
             treated=treated,
+            # Theory: half of the difference of two sums of three cells each.
             treated_noise=1.5**0.5 * ends_noise,
             centre=self.centre,
             noise=again,
@@ -209,7 +208,8 @@ class Expected:
         clip = score.clip(noise, allocation, atomic=location.atomic, randomised=known or not models)
         bottom, top = (float(end) for end in overlap.ends(np.array(clip.low), np.array(clip.high)))
         half, unit = (top - bottom) / 2.0, noise(MeanSquare(1.0), allocation["score"])
-        variance = score.variance(clip) * (_left(self.information, p) if models else 1.0) + _SQUARE * unit * half**2
+        # Models are not counted on to explain anything: how much they do varies far more than a plan could say.
+        variance = score.variance(clip) + _SQUARE * unit * half**2
         sampling = sqrt(variance / self.n)
         remainder = clip.lost * hypot(pilot, sampling)
         if models and not known:
@@ -233,8 +233,7 @@ class Expected:
     def without_noise(self) -> float:
         """Standard error of the same score without a clip, in the outcome's unit."""
         _, e = self._overlap()
-        left = _left(self.information, self.bounds.p) if self._models else 1.0
-        variance = self.shape.sd**2 * left * float(np.mean(1.0 / (e * (1.0 - e))))
+        variance = self.shape.sd**2 * float(np.mean(1.0 / (e * (1.0 - e))))
         return self.bounds.outcome_width / 2.0 * sqrt(variance / self.n)
 
     def _overlap(self) -> tuple[Strata, Float]:
@@ -251,30 +250,20 @@ class Expected:
     def _pilot_noise(self, noise: Noise, share: float, location: Location) -> float:
         unit = noise(Ball(1.0, 2), share)
         clip = location.tails.clip(unit, (1.0 + location.centre, 1.0 - location.centre))
-        shares = np.maximum([self.treated, 1.0 - self.treated], 0.02)
-        return unit * max(clip.low, clip.high) / 2.0 * float(np.hypot(*(1.0 / shares)))
+        return unit * max(clip.low, clip.high) / 2.0 * hypot(1.0 / self.treated, 1.0 / (1.0 - self.treated))
 
 
-# Chosen on studies 4,000 to 4,199 of evidence.population (records cut at 20,000 or 30,000), where they brought planned
-# widths nearest to released ones; studies from 4,300 on were for judging the choice.
-# Standard deviation of the propensity's logit, in the width of the declared overlap on that scale.
+# Choice: standard deviation of the propensity's logit, in the width of the declared overlap on that scale. Chosen on
+# studies 4,000 to 4,199 of evidence.population, where it brought planned widths nearest to released ones.
 _LOGIT_SD = 0.18
-# Largest part of the variance that models explain, and the n mu at which they explain half of it, with six covariates.
-_EXPLAINED, _HALF_WAY = 0.5, 10_000.0
-# What adjustment leaves open, in scales of the outcome times the root of n mu (with six covariates), and the most that
-# it comes to. Of 4.5, 5.5, 6.5 and 8, and of .5 and 1, on the observational studies among 45,000 to 45,299.
-_ADJUSTMENT, _MOST = 6.5, 0.5
-
-
-def _left(information: float, p: int) -> float:
-    """Part of the outcome's variance that models leave."""
-    enough = information_per_covariate(information, p) if p else 0.0
-    return 1.0 - _EXPLAINED * enough / (enough + _HALF_WAY)
+# Choice: what adjustment leaves open, in scales of the outcome times the root of n mu (with six covariates). Chosen of
+# 4.5, 5.5, 6.5 and 8 on the observational studies among 45,000 to 45,299 of evidence.population.
+_ADJUSTMENT = 6.5
 
 
 def _adjustment(information: float, p: int) -> float:
     """Standard deviation of what adjustment leaves open, in scales of the outcome."""
-    return min(_ADJUSTMENT / sqrt(information_per_covariate(information, p)), _MOST) if p else 0.0
+    return _ADJUSTMENT / sqrt(information_per_covariate(information, p)) if p else 0.0
 
 
 def segment_uncertainty(expected: Expected, noise: Noise, segments: int, *, pure: bool) -> Uncertainty:

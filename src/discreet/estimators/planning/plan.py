@@ -35,16 +35,19 @@ from discreet.releases.average import Uncertainty
 
 Estimator = Literal["ate", "difference-in-means", "cate", "uplift"]
 _NEED_DELTA = {"ate": "ATE", "cate": "CATE"}
-# Standard deviation of an outcome that nothing is known of, in its range; and the one from which on it can only be an
-# outcome that is mostly at the ends of its range. Chosen on studies 4,000 to 4,199 of evidence.population.
-_GUESS, _ENDS = 0.1, 0.3
-# Budgets of so many n mu have noise that nobody sees.
-_NO_NOISE = 30.0
-# Known probabilities of treatment are planned with at so many places.
+# Choice: standard deviation of an outcome that nothing is known of, in its range. Chosen on studies 4,000 to 4,199 of
+# evidence.population.
+_GUESS = 0.1
+# Theory: no distribution with one mode has a larger standard deviation, in its range (Jacobson 1969): the outcome is
+# mostly at both ends.
+_ENDS = 1.0 / 3.0
+# Numerical: known probabilities of treatment are planned with at so many places.
 _PLACES = 60
+# Unit: the power that a detectable effect is stated for.
 _POWER = 0.8
-# Where an epsilon for a width is searched, and the ratio of two that are tried next to each other.
-_EPSILONS, _NEXT = (1e-3, 1e3), 1.2
+# Numerical: where an epsilon for a width is searched, the ratio of two that are tried next to each other, and the one
+# that the answer is good to.
+_EPSILONS, _NEXT, _NEAR = (1e-3, 1e3), 1.2, 1.001
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +169,7 @@ def plan(
     >>> import discreet as dc
     >>> bounds = dc.Bounds(outcome=[0, 1], covariates=[(18, 95)])
     >>> round(dc.plan("ate", n=20_000, bounds=bounds, epsilon=1.0, delta=1e-6, propensity=0.5, prevalence=0.1).width, 3)
-    0.015
+    0.017
     >>> solved = dc.plan("difference-in-means", n=20_000, bounds=bounds, width=0.1, prevalence=0.1)
     >>> round(solved.epsilon, 2)
     0.09
@@ -184,6 +187,7 @@ def _draft(estimator: str, n: int, bounds: Bounds, delta: float | None, options:
     neighbours: Neighbours = options.get("neighbours", "replace-one")
     _check(estimator, n, bounds, neighbours)
     bounds = _capped(estimator, bounds, options.get("cap"))
+    # Unit: the level of intervals unless another is asked for.
     alpha, treated = options.get("alpha", 0.05), options.get("treated", 0.5)
     _between(alpha, "alpha", "0.05 stands for a 95 % interval")
     _between(treated, "treated", "it is the expected share of treated")
@@ -277,6 +281,7 @@ def _shape(bounds: Bounds, options: PlanOptions) -> tuple[Shape, str]:
     if mean is not None:
         return Shape.crowded(2.0 * (float(mean) - low) / (high - low) - 1.0, 2.0 * part), words
     if bounds.binary or part > _ENDS:
+        # Theory: the share of events whose variance that is.
         return Shape.events((1.0 - sqrt(1.0 - 4.0 * part**2)) / 2.0), words
     return Shape.normal(2.0 * part), words
 
@@ -303,7 +308,7 @@ def _solve(draft: _Draft, width: float) -> Plan:
     while draft.at(min(high, _EPSILONS[1])).width > width:
         low, high = high, high * _NEXT
     high = min(high, _EPSILONS[1])
-    return draft.at(_bisect(low, high, 1.001, lambda epsilon: draft.at(epsilon).width <= width) if low else high)
+    return draft.at(_bisect(low, high, _NEAR, lambda epsilon: draft.at(epsilon).width <= width) if low else high)
 
 
 def _bisect(low: float, high: float, ratio: float, enough: Callable[[float], bool]) -> float:
@@ -350,7 +355,7 @@ class _Draft:
             without = parts.sampling
         else:
             parts = expected.uncertainty(noise, pure=budget.pure)
-            without = replace(expected, information=_NO_NOISE * self.n).without_noise()
+            without = replace(expected, information=inf).without_noise()
         quantile, span = float(ndtri(1.0 - self.alpha / 2.0)), 2.0 * self.bounds.outcome_width
         low, high = parts.interval(0.0, self.alpha)
         return Plan(
