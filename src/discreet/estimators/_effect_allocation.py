@@ -10,7 +10,7 @@ from numbers import Real
 from types import MappingProxyType
 from typing import Any
 
-from discreet.estimators._allocation import Allocation
+from discreet.estimators._allocation import MOST_TERMS, Allocation
 
 _BY_HAND_CATE = (
     "By hand, on studies 3000 to 3239 of evidence/population, cut at 20,000 records: the average's part among .5, .6 "
@@ -29,6 +29,16 @@ AVERAGE_PART = 0.6
 _MOMENTS = (0.19, 0.24, 0.49)
 EFFECT_ROUNDS = len(_MOMENTS)
 _MAGNITUDE, _PROBABILITIES = 0.02, 0.02
+
+
+# Features of a function beside those of the models, whose moments all cost noise: a function asks only for those that
+# its first moments make likely.
+_WIDER = 2
+
+
+def effect_terms(m: int) -> int:
+    """Size of the function's basis, by that of the models."""
+    return int(min(_WIDER * m, MOST_TERMS))
 
 
 def effect_allocation(propensity: Any) -> Allocation:
