@@ -24,12 +24,14 @@ from discreet.estimators._effect_allocation import (
     AVERAGE_PART,
     EFFECT_ROUNDS,
     effect_allocation,
+    effect_terms,
     shares_of_parts,
 )
 from discreet.estimators.ate import ATE
 from discreet.estimators.measurements.effect_function import (
     Correction,
     EffectFunction,
+    choose_features,
     measure_effect,
     measure_probabilities,
 )
@@ -200,7 +202,9 @@ class CATE(TableFits[EffectRelease], BaseEstimator):  # type: ignore[misc]
             e = measure_probabilities(model_gate, allocation["probabilities of treatment"], models.propensity)
         level = average / (gate.bounds.outcome_width / 2.0)
         function = EffectFunction.constant(models, location, e, level, correction)
-        for number in range(1, EFFECT_ROUNDS + 1):
+        shares = allocation["effect moments 1"], allocation["effect residual magnitude 1"]
+        function = choose_features(model_gate, 1, *shares, function, effect_terms(models.propensity.setting.basis.m))
+        for number in range(2, EFFECT_ROUNDS + 1):
             last = number == EFFECT_ROUNDS
             if last and model_gate is not gate:
                 # What a sample says of the effect is forgotten beside what all records say.

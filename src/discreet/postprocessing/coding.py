@@ -20,10 +20,10 @@ Column = Range | Levels
 # Equal cells of a range in the first histogram. What the second one adds is shared out by what the first says: as many
 # as have so many standard deviations of noise in mass, as many as in the first at least, and at most so many.
 CELLS, FINEST, _PER_CELL = 64, 256, 5.0
-# Cells are seen where their mass, or that of neighbours together, is so many standard deviations clear of noise. Codes
-# have at least one standard deviation in mass; where noise is larger than the last, there is one code. By hand: the
-# last two were settled on studies 3000 to 3239 of evidence/population for a rule that took each cell by itself.
-_CLEAR, _BLIND = 3.0, 0.08
+# Cells are seen where their mass, or that of neighbours together, is so many standard deviations clear of noise, and
+# codes have at least one standard deviation in mass: where nothing is seen, they divide the declared range evenly. By
+# hand.
+_CLEAR = 3.0
 # Steps of a table that finds cells, 32 KB; and for each edge, where there are very many.
 _MOST_STEPS, _STEPS_PER_EDGE = 4_096, 2
 # Edges closer together than this have no table: positions in it might not be whole numbers of 64 bits.
@@ -167,7 +167,7 @@ def coding(column: Column, edges: Float, fractions: Float, sd: float) -> Coding:
             mass_of.append(found)
             value_of.append(weighted / total)
             found, weighted, total = 0.0, 0.0, 0.0
-    if not kept or sd > _BLIND:
+    if not kept:
         return Coding(np.empty(0), np.zeros(1), np.ones(1), True)
     # What is left over at the upper end belongs to the last code.
     mass_of[-1] += found

@@ -29,6 +29,8 @@ _TINY = 1e-12
 # Steps of expectation-maximisation, and the pseudo-count, in coefficients, of the guessed scale: of 1 and 4, on the
 # observational studies among 20,000 to 20,899 of evidence/population.
 _EM_STEPS, _PSEUDO = 25, 1.0
+# What covariates have together that say nothing by themselves, beside what is found.
+_SILENT = 0.5
 # Triangular matrices of this size are inverted at once.
 _SMALL = 32
 # Degrees of freedom of the prior; by hand, on the same studies of evidence/population and a bump.
@@ -251,9 +253,19 @@ def screened(basis: CodedBasis, value: Float, noise: Float) -> tuple[Float, tupl
             whole = max(float(square[here].sum()), 1e-300)
             moments += (np.outer(mean[here], mean[here]) + np.diag(left[here])) / whole
         own /= max(float(own.sum()), float(np.mean(error)))
-    importance = np.sqrt(found[0] * found[1]) + 0.5 * (found[0] + found[1]) + 0.5 / p
+    importance = np.sqrt(found[0] * found[1]) + 0.5 * (found[0] + found[1]) + _SILENT / p
     curves = tuple(own.turned(moments) for own, moments in zip(basis.curves, second, strict=True))
     return np.asarray(importance / importance.sum()), curves
+
+
+def effect_importance(basis: CodedBasis, mean: Float, variance: Float) -> Float:
+    """How much each covariate says of an effect, by coefficients of its own functions, all of unit size."""
+    p = len(basis.codings)
+    columns = np.array([member[0][0] for member in basis.members[1:]], dtype=np.int64)
+    found = np.bincount(columns, mean[1:] ** 2, p)
+    # What is no clearer than a coefficient's error says nothing.
+    importance = found / max(float(found.sum()), float(variance[1:].max(initial=0.0)), _TINY) + _SILENT / p
+    return np.asarray(importance / importance.sum())
 
 
 def _inverse_root(matrix: Float) -> Float:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
 
-from discreet.data._arrays import Float
+from discreet.data._arrays import Float, IntArray
 from discreet.postprocessing.coding import CellFinder
 from discreet.postprocessing.feature_selection import Moments
 from discreet.postprocessing.kernel_basis import CodedBasis
@@ -29,8 +29,9 @@ _FLOOR = 0.05
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reference:
-    """A public sample that stands in for the covariates: features, record weights, and the Gram they imply."""
+    """A public sample that stands in for the covariates: codes, features, record weights, and the Gram they imply."""
 
+    codes: tuple[IntArray, ...]
     features: Float
     weight: Float
     gram: Float
@@ -39,13 +40,21 @@ class Reference:
     def of_codes(cls, basis: CodedBasis, correlation: Float) -> Reference:
         """Gaussian copula of codes."""
         even = _copula(correlation, REFERENCE)
-        codes = [
+        codes = (
             np.minimum(CellFinder(np.cumsum(coding.mass))(even[:, j]), coding.count - 1)
             for j, coding in enumerate(basis.codings)
-        ]
+        )
+        return cls._at(tuple(codes), basis)
+
+    @classmethod
+    def _at(cls, codes: tuple[IntArray, ...], basis: CodedBasis) -> Reference:
         features = basis.from_codes(codes, REFERENCE)
         weight = basis.held(features) / REFERENCE
-        return cls(features, weight, weighted_gram(features, weight))
+        return cls(codes, features, weight, weighted_gram(features, weight))
+
+    def with_features(self, basis: CodedBasis) -> Reference:
+        """The same points with other features of their codes."""
+        return self._at(self.codes, basis)
 
     def response(self, theta: Float, centre: float) -> tuple[Float, Float]:
         """Mean of weight * features * (expit - centre) and its derivative; logits count from that of the centre."""
@@ -112,6 +121,11 @@ class SteadyGram:
     solid: Float
     apart: Float
     variance: float
+
+    @classmethod
+    def implied(cls, reference: Reference) -> SteadyGram:
+        """What the reference says, where none was released."""
+        return cls(reference.gram, np.zeros_like(reference.gram), 0.0)
 
     @classmethod
     def of(cls, gram: Float, sd: float, reference: Reference, basis: CodedBasis) -> SteadyGram:

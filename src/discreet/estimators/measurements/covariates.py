@@ -178,6 +178,11 @@ class Setting:
         """What the features are."""
         return self.features.basis
 
+    def with_features(self, basis: CodedBasis) -> Setting:
+        """The same points with other features of their codes, whose second moments nobody released."""
+        reference = self.reference.with_features(basis)
+        return Setting(CodedFeatures(basis, self.features.n), reference, SteadyGram.implied(reference))
+
     @property
     def size(self) -> Float:
         """Mean square of each feature."""
@@ -249,6 +254,12 @@ def _shares(gate: Gate, edges: list[Float], question: Query) -> tuple[list[Float
     return np.split(counts.value / gate.n, ends), float(counts.sd) / gate.n
 
 
+def screened_functions(gate: Gate, p: int) -> int:
+    """How many functions of each of so many covariates are looked at first: the more, the more information there is."""
+    low, high = _SCREENED
+    return int(max(min(_SCREENED_RATE * sqrt(gate.n * gate.mu), high, _SCREENED_IN_ALL / p), low))
+
+
 def measure_curves(
     gate: Gate, share: float, codings: tuple[Coding, ...], location: Location
 ) -> tuple[Float, tuple[Curves, ...]]:
@@ -256,10 +267,7 @@ def measure_curves(
 
     By moments of every covariate's first functions: the more of them, the more information there is.
     """
-    low, high = _SCREENED
-    enough = min(_SCREENED_RATE * sqrt(gate.n * gate.mu), high, _SCREENED_IN_ALL / len(codings))
-    most = int(max(enough, low))
-    features = CodedFeatures(CodedBasis.of_singles(codings, most), gate.n)
+    features = CodedFeatures(CodedBasis.of_singles(codings, screened_functions(gate, len(codings))), gate.n)
     basis, scale = features.basis, location.scale
     clip, treated = min(max(2.5 * scale, location.least_clip), location.farthest), location.treated
     reach = max(treated, 1.0 - treated)

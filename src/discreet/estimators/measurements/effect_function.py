@@ -9,13 +9,13 @@ all diameters is in docs/proofs/cate.md. What a round computes from its noisy su
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from discreet.data._arrays import Float, IntArray
 from discreet.data.records import Chunk
-from discreet.estimators.measurements.covariates import Setting
+from discreet.estimators.measurements.covariates import Setting, screened_functions
 from discreet.estimators.measurements.location import Location, measure_sides
 from discreet.estimators.measurements.nuisances import Outcome, Propensity
 from discreet.estimators.measurements.score import prognosis_range
@@ -28,8 +28,8 @@ from discreet.postprocessing.effect_shrinkage import (
     shrink_effect,
     unit_variance,
 )
-from discreet.postprocessing.feature_selection import FeatureSelection, allot
-from discreet.postprocessing.kernel_basis import NORM_CAP
+from discreet.postprocessing.feature_selection import FeatureSelection, allot, effect_importance
+from discreet.postprocessing.kernel_basis import NORM_CAP, CodedBasis
 from discreet.postprocessing.magnitude import MagnitudeHistogram
 from discreet.postprocessing.reference_population import weighted_gram
 from discreet.privacy.gate import Gate
@@ -59,6 +59,8 @@ class EffectFunction:
     ----------
     models, location
         What was measured before.
+    setting
+        The features that it is made of, and what is known of their distribution.
     e
         Probabilities of treatment of the reference's points.
     level
@@ -75,6 +77,7 @@ class EffectFunction:
 
     models: Outcome
     location: Location
+    setting: Setting
     e: Float
     level: float
     correction: Correction
@@ -86,15 +89,22 @@ class EffectFunction:
     def constant(
         cls, models: Outcome, location: Location, e: Float, level: float, correction: Correction
     ) -> EffectFunction:
-        """The same effect for everyone, before anything is asked."""
-        basis = models.propensity.setting.basis
-        guess = Shrunk(np.zeros(basis.m), np.diag(guessed_variance(basis, location.magnitude.scale)), 0.0)
-        return cls(models, location, e, level, correction, np.arange(basis.m), Information.nothing(basis.m), guess)
+        """The same effect for everyone, before anything is asked, among functions of the models' own features."""
+        setting = models.propensity.setting
+        m, guess = setting.basis.m, np.diag(guessed_variance(setting.basis, location.magnitude.scale))
+        nothing = Information.nothing(m), Shrunk(np.zeros(m), guess, 0.0)
+        return cls(models, location, setting, e, level, correction, np.arange(m), *nothing)
 
-    @property
-    def setting(self) -> Setting:
-        """The features, and what is known of their distribution."""
-        return self.models.propensity.setting
+    def of_features(self, basis: CodedBasis) -> EffectFunction:
+        """The same effect for everyone, among functions of other features of the same codes."""
+        m, guess = basis.m, np.diag(guessed_variance(basis, self.location.magnitude.scale))
+        return replace(
+            self,
+            setting=self.setting.with_features(basis),
+            kept=np.arange(m),
+            known=Information.nothing(m),
+            fitted=Shrunk(np.zeros(m), guess, 0.0),
+        )
 
     @property
     def coefficients(self) -> Float:
@@ -122,13 +132,14 @@ class EffectFunction:
             self, known=Information.nothing(self.setting.basis.m), fitted=self.fitted._replace(covariance=guess)
         )
 
-    def corrected(self, selection: FeatureSelection, seen: Information, sampling: Float) -> EffectFunction:
-        """After more is known; of features that the first selection leaves out, nothing ever will be."""
-        kept = self.kept if np.any(self.known.precision) else np.union1d([0], selection.kept)
-        inside = np.ix_(kept, kept)
-        known, scale = self.known + seen, self.location.magnitude.scale
+    def corrected(self, asked: Asked, kept: IntArray) -> EffectFunction:
+        """After more is known, as a function of those features that are ``kept``."""
+        features, inside = self.setting.reference.features, np.ix_(kept, kept)
+        slope = (asked.psi * asked.seen[:, None]).T @ features / len(features)
+        known = self.known + Information.of(asked.value, asked.sd, slope).around(self.coefficients)
+        sampling = asked.sampling * weighted_gram(features, asked.seen) / len(features)
         now = Information(known.precision[inside], known.target[kept]).sampled(sampling[inside])
-        basis = self.setting.basis
+        basis, scale = self.setting.basis, self.location.magnitude.scale
         fitted = shrink_effect(
             now, scale**2 * unit_variance(basis)[kept], level_variance(basis, scale), effect_groups(basis)[kept]
         )
@@ -156,10 +167,60 @@ def measure_probabilities(gate: Gate, share: float, propensity: Propensity) -> F
     return np.asarray(middles[np.searchsorted(np.cumsum(mass) / mass.sum(), even).clip(0, _PROBABILITIES - 1)])
 
 
+class Asked(NamedTuple):
+    """Moments of what a function leaves, over the number of records, and the noise that they have.
+
+    ``psi`` are the features that they are moments of, weighted, on the reference's points, ``selected`` which of the
+    function's these are, and ``seen`` is the slope of each point's product to its effect. ``sampling`` times the mean
+    of ``seen`` times any features' second moments is the precision with which records stand for the population.
+    """
+
+    value: Float
+    sd: float
+    psi: Float
+    selected: IntArray
+    seen: Float
+    sampling: float
+
+
+def choose_features(
+    gate: Gate, number: int, share: float, magnitude_share: float, function: EffectFunction, m: int
+) -> EffectFunction:
+    """A function of ``m`` features that matter for the effect, by moments of each covariate's own functions.
+
+    What matters for treatment and outcome need not be what matters for the effect. What these moments say is carried
+    over to the features that are chosen.
+    """
+    codings = function.setting.basis.codings
+    single = function.of_features(CodedBasis.of_singles(codings, screened_functions(gate, len(codings))))
+    asked = _ask(gate, number, share, magnitude_share, single, single.variance)
+    found, weight = single.corrected(asked, asked.selected), single.setting.basis.weight
+    importance = effect_importance(single.setting.basis, weight * found.coefficients, weight**2 * found.variance)
+    chosen = function.of_features(CodedBasis.build(codings, importance, m))
+    return chosen.corrected(asked, np.arange(chosen.setting.basis.m))
+
+
 def measure_effect(
     gate: Gate, number: int, share: float, magnitude_share: float, function: EffectFunction
 ) -> EffectFunction:
     """Correct the function by the moments w (t - e) r psi of what it leaves, where it is uncertain.
+
+    Of a function of all features, those that are asked about are kept: nothing will ever be known of the others.
+    """
+    basis = function.setting.basis
+    if len(function.kept) < basis.m:
+        return function.corrected(
+            _ask(gate, number, share, magnitude_share, function, function.variance), function.kept
+        )
+    guess = guessed_variance(basis, function.location.magnitude.scale)
+    asked = _ask(gate, number, share, magnitude_share, function, guess)
+    return function.corrected(asked, asked.selected)
+
+
+def _ask(
+    gate: Gate, number: int, share: float, magnitude_share: float, function: EffectFunction, uncertain: Float
+) -> Asked:
+    """The moments w (t - e) r psi of what a function leaves, of features whose coefficients are ``uncertain``.
 
     With w = 1 these are the R-learner's, which count records where both arms are common; with w = 1 / (e (1 - e)) those
     of the doubly robust score, which count all records alike. The residual is clipped further in where one arm is
@@ -173,7 +234,7 @@ def measure_effect(
     magnitude = measure_sides(gate, f"effect residual magnitude {number}", magnitude_share, residual, _CEILING)
     arms = _Arms(function, magnitude)
     noise = gate.noise_sd(Ball(1.0, 1), share) / n * arms.clip / arms.typical
-    loss = setting.size * function.variance
+    loss = setting.size * uncertain
     selection = FeatureSelection.of(allot(np.ones(len(loss)), loss, NORM_CAP * noise**2), setting.size)
     selection = selection.with_best_norm_cap(
         setting.reference.features[:_POINTS], noise**2, arms.square / n / arms.typical**2
@@ -188,11 +249,10 @@ def measure_effect(
 
     ball = Ball(arms.clip * selection.radius, selection.m)
     (moments,) = gate.ask(Query(f"effect moments {number}", share, ball, rows))
-    slope = setting.slope(selection, arms.seen)
-    seen = Information.of(moments.value / n, float(moments.sd) / n, slope).around(function.coefficients)
-    features = setting.reference.features
-    sampling = n * arms.typical / arms.square * weighted_gram(features, arms.seen) / len(features)
-    return function.corrected(selection, seen, sampling)
+    psi, weight = selection(setting.reference.features)
+    selected = np.union1d([0], selection.kept)
+    sampling = n * arms.typical / arms.square
+    return Asked(moments.value / n, float(moments.sd) / n, psi * weight[:, None], selected, arms.seen, sampling)
 
 
 def _reach(e: Float, weight: Float) -> Float:

@@ -37,10 +37,10 @@ from discreet.privacy.sensitivity.sets import Ball, Interval
 _MOST_WEIGHT = 3.0
 # Guessed square of a unit feature's coefficient where it matters, in squared scales of the outcome.
 _SIZE_OUTCOME = 0.5
-# Standard deviation of the correlation between errors of both models: of .4, .5, .6, .7, .8, .9 and 1 the least by
-# which intervals of `ATE` hold the truth in .945 of 653 observational studies with covariates of evidence/population:
-# those among 80,000 to 80,999, and among 61,000 to 61,699 those with n mu from 1,000 on and at most 40 covariates.
-_TOGETHER = 0.7
+# Standard deviation of the correlation between errors of both models: of .2, .25, .3, .35, .4, .5, .6 and .7 the next
+# above the least by which intervals of `ATE` hold the truth in .945 of the studies by which products share evenly was
+# chosen (`discreet.postprocessing.kernel_basis`).
+_TOGETHER = 0.35
 # Part of a coefficient's prior variance that a stand-in for the records leaves uncertain, relative uncertainty of a
 # model's scale, and part of the prior variance along the other model. By hand, on studies 2000 to 2239 of
 # evidence/population.
