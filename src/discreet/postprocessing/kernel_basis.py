@@ -317,18 +317,18 @@ class CodedTables:
         self.basis, self.coefficients, self.power = basis, coefficients, power
         self._curves = [each.table**power for each in basis.curves]
         size = coefficients * basis.weight**power
-        self._constant = float(size[0])
+        self.constant = float(size[0])
         # A row of a table is as long as the most codes that any covariate has.
-        self._length = max((coding.count for coding in basis.codings), default=1)
+        self.length = max((coding.count for coding in basis.codings), default=1)
         # By the function that a table is multiplied by, and its covariates; tables of one covariate lie along a row.
         tables: dict[Member, dict[tuple[int, ...], Float]] = {}
         for k in 1 + np.flatnonzero(size[1:]):
             member = basis.members[k]
-            small = basis.codings[member[-2:][0][0]].count * self._length <= _MOST_CELLS
+            small = basis.codings[member[-2:][0][0]].count * self.length <= _MOST_CELLS
             ahead, inside = (member[:-2], member[-2:]) if small else (member[:-1], member[-1:])
             table = np.multiply(size[k], self._curves[inside[-1][0]][:, inside[-1][1]])
             if len(inside) > 1:
-                wide = np.zeros((basis.codings[inside[0][0]].count, self._length))
+                wide = np.zeros((basis.codings[inside[0][0]].count, self.length))
                 wide[:, : len(table)] = np.multiply.outer(self._curves[inside[0][0]][:, inside[0][1]], table)
                 table = wide.ravel()
             own, columns = tables.setdefault(ahead, {}), tuple(j for j, _ in inside)
@@ -338,13 +338,21 @@ class CodedTables:
     def __reduce__(self) -> tuple[type[CodedTables], tuple[CodedBasis, Float, int]]:
         return CodedTables, (self.basis, self.coefficients, self.power)
 
+    @property
+    def groups(self) -> list[tuple[list[tuple[int, Float]], list[tuple[tuple[int, ...], Float]]]]:
+        """Functions of a covariate that sums of tables are multiplied by, and the tables of one or two; in order."""
+        return [
+            ([(j, self._curves[j][:, curve]) for j, curve in ahead], list(tables.items()))
+            for ahead, tables in self._tables.items()
+        ]
+
     def __call__(self, x: Float) -> Float:
         """The value for every row of x."""
         return self.from_codes(self.basis.codes(x), len(x))
 
     def from_codes(self, codes: Sequence[IntArray], n: int) -> Float:
         """The same from codes."""
-        total, places = np.full(n, self._constant), [own * self._length for own in codes]
+        total, places = np.full(n, self.constant), [own * self.length for own in codes]
         for ahead, tables in self._tables.items():
             value = np.zeros(n)
             for (j, *other), table in tables.items():

@@ -22,6 +22,7 @@ from discreet.data.records import CHUNK_ROWS, CappedRecords, Chunk, Records, Row
 from discreet.exceptions import BudgetExceeded, InvalidBudget, InvalidInput
 from discreet.privacy.accountant import calibrate_mu, sets_slack_aside
 from discreet.privacy.budget import Budget, Event, GaussianEvent, LaplaceEvent
+from discreet.privacy.compiled.products import Products
 from discreet.privacy.guarantee import Guarantee, Neighbours, audit_of
 from discreet.privacy.noise import discrete_gaussian, discrete_laplace, drawing_is_seeded
 from discreet.privacy.query import Query, Released, Round, unit_sums
@@ -384,7 +385,8 @@ def _drawn(exact: IntArray, grid: Grid, scale: float, pure: bool) -> IntArray:
 
 def _rows(query: Query, chunk: Chunk) -> Any:
     # A map that returned more rows than records would switch the sensitivity off.
-    values, rows, columns = np.asarray(query.map(chunk)), len(chunk.t), query.geometry.columns
+    found, rows, columns = query.map(chunk), len(chunk.t), query.geometry.columns
+    values = found if isinstance(found, Products) else np.asarray(found)
     if values.dtype.kind not in "biuf":
         raise InvalidInput(f"the map of query {query.name!r} must return real numbers.")
     if values.shape != ((rows,) if columns is None else (rows, columns)) and (columns != 1 or values.shape != (rows,)):
@@ -393,5 +395,5 @@ def _rows(query: Query, chunk: Chunk) -> Any:
             f"{'no columns' if columns is None else f'{columns} columns'}: see its geometry."
         )
     if query.of_units:
-        return unit_sums(query.name, values, chunk.u)
-    return values.reshape(rows, columns) if columns is not None else values
+        return unit_sums(query.name, np.asarray(values), chunk.u)
+    return values if columns is None or isinstance(values, Products) else values.reshape(rows, columns)

@@ -24,6 +24,7 @@ from discreet.postprocessing.coding import CellFinder, Coding, Column, code_numb
 from discreet.postprocessing.feature_selection import FeatureSelection, screened
 from discreet.postprocessing.kernel_basis import NORM_CAP, CodedBasis, CodedTables, Curves
 from discreet.postprocessing.reference_population import Reference, SteadyGram, latent_correlation, weighted_gram
+from discreet.privacy.compiled.products import MOST_CODES, Layout, Products, SmallCodes, TableSums, trusted
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import Ball, Cells, Gram
@@ -85,8 +86,9 @@ class CodedFeatures:
         self._own = ScratchBuffer()
         # As many records as are kept in memory, encoded, from pass to pass.
         self._cache: ChunkCache[_Coded] = ChunkCache(n, 2 * (len(basis.codings) + 3))
-        self._tables: dict[tuple[bytes, int], CodedTables] = {}
+        self._tables: dict[tuple[bytes, int], _Function] = {}
         self._wide: tuple[_Coded, Float] | None = None
+        self._layouts: dict[FeatureSelection | int, Layout] = {}
 
     def __reduce__(self) -> tuple[type[CodedFeatures], tuple[CodedBasis, float]]:
         return type(self), (self.basis, self.n)
@@ -99,9 +101,16 @@ class CodedFeatures:
             self._wide = coded, self.basis.from_codes(coded.codes, len(chunk.t), out)
         return self._wide[1]
 
-    def times(self, chunk: Chunk, factor: Float) -> Float:
-        """Features times one number to each record, in ``scratch``."""
-        return np.multiply(self(chunk), factor[:, None], out=self.scratch(len(factor), self.basis.m))
+    def times(self, chunk: Chunk, *factors: Float) -> Float | Products:
+        """Features times one number to each record; with several, one after the other. In ``scratch``, once made."""
+
+        def rows() -> Float:
+            made, m = self.scratch(len(chunk.t), len(factors) * self.basis.m), self.basis.m
+            for k, factor in enumerate(factors):
+                np.multiply(self(chunk), factor[:, None], out=made[:, k * m : (k + 1) * m])
+            return made
+
+        return self._products(chunk, len(factors), lambda: self._whole_layout(len(factors)), np.array(factors), rows)
 
     def weights(self, chunk: Chunk) -> Float:
         """Each record's weight, for its features to stay within the radius."""
@@ -111,8 +120,8 @@ class CodedFeatures:
         """Features times coefficients."""
         return self._value(chunk, coefficients, 1)
 
-    def selected(self, chunk: Chunk, selection: FeatureSelection, factor: Float) -> Float:
-        """Selected features, weighted to stay within their norm, times one number to each record; in ``scratch``."""
+    def selected(self, chunk: Chunk, selection: FeatureSelection, factor: Float) -> Float | Products:
+        """Selected features, weighted to stay within their norm, times one number to each record; as `times`."""
         square = self._value(chunk, selection.squares(self.basis.m), 2)
         ahead = []
         for direction in selection.directions:
@@ -120,19 +129,44 @@ class CodedFeatures:
             ahead.append(plain * direction.scale)
             square = square + ahead[-1] * ahead[-1]
         weighted = factor * selection.weights(square)
-        rows = self.scratch(len(chunk.t), selection.m)
         few, scale = len(selection.kept), selection.scale * self.basis.weight[selection.kept]
-        self.basis.from_codes(self._of(chunk).codes, len(chunk.t), rows[:, :few], selection.kept, scale, weighted)
-        for k, value in enumerate(ahead, few):
-            np.multiply(value, weighted, out=rows[:, k])
-        return rows
+
+        def rows() -> Float:
+            made = self.scratch(len(chunk.t), selection.m)
+            self.basis.from_codes(self._of(chunk).codes, len(chunk.t), made[:, :few], selection.kept, scale, weighted)
+            for k, value in enumerate(ahead, few):
+                np.multiply(value, weighted, out=made[:, k])
+            return made
+
+        def layout() -> Layout:
+            return _layout(self.basis, selection.kept.tolist(), scale, values=len(ahead), first=True)
+
+        return self._products(chunk, selection, layout, weighted, rows, *ahead)
+
+    def _products(
+        self,
+        chunk: Chunk,
+        key: FeatureSelection | int,
+        layout: Callable[[], Layout],
+        factors: Float,
+        rows: Callable[[], Float],
+        *values: Float,
+    ) -> Float | Products:
+        """Rows that compiled loops may add up; from NumPy where there are none."""
+        small = self._of(chunk).small
+        if small is None or trusted() is None:
+            return rows()
+        return Products(_recent(self._layouts, key, layout), small, factors, rows, values)
+
+    def _whole_layout(self, times: int) -> Layout:
+        every, factor = list(range(self.basis.m)) * times, np.repeat(np.arange(times), self.basis.m)
+        return _layout(self.basis, every, np.tile(self.basis.weight, times), factor=factor)
 
     def _value(self, chunk: Chunk, coefficients: Float, power: int) -> Float:
         coded, key = self._of(chunk), (coefficients.tobytes(), power)
 
         def value() -> Float:
-            tables = _recent(self._tables, key, lambda: CodedTables(self.basis, coefficients, power))
-            return tables.from_codes(coded.codes, len(chunk.t))
+            return _recent(self._tables, key, lambda: _Function(self.basis, coefficients, power))(coded)
 
         return _recent(coded.values, key, value)
 
@@ -144,16 +178,45 @@ class _Coded:
     """Codes of one chunk as small integers, and the values of functions of them."""
 
     def __init__(self, basis: CodedBasis, x: Float) -> None:
-        self._small: list[npt.NDArray[Any]] = [
-            codes.astype(np.min_scalar_type(coding.count))
-            for codes, coding in zip(basis.codes(x), basis.codings, strict=True)
-        ]
+        counts, codes = [coding.count for coding in basis.codings], basis.codes(x)
+        self._kept: list[npt.NDArray[Any]] = []
+        self.small: SmallCodes | None = None
+        """the same for compiled loops, which look them up unchecked"""
+        if max(counts, default=1) <= MOST_CODES:
+            self.small = np.empty((len(codes), len(x)), dtype=np.uint16)
+            for row, own, count in zip(self.small, codes, counts, strict=True):
+                if own.size and not 0 <= own.min() <= own.max() < count:
+                    raise ValueError("a code is not one of its covariate's.")
+                row[:] = own
+        else:
+            self._kept = [own.astype(np.min_scalar_type(count)) for own, count in zip(codes, counts, strict=True)]
         self.values: dict[tuple[bytes, int], Float] = {}
 
     @property
     def codes(self) -> list[IntArray]:
         """Codes of each covariate."""
-        return [codes.astype(np.int64) for codes in self._small]
+        return [codes.astype(np.int64) for codes in (self._kept if self.small is None else self.small)]
+
+
+class _Function:
+    """A function of codes by tables, from compiled loops where there are any."""
+
+    def __init__(self, basis: CodedBasis, coefficients: Float, power: int) -> None:
+        self._tables = CodedTables(basis, coefficients, power)
+        self._sums = TableSums(self._tables.constant, self._tables.length, self._tables.groups)
+
+    def __call__(self, coded: _Coded) -> Float:
+        if coded.small is not None and trusted() is not None:
+            return self._sums(coded.small)
+        codes = coded.codes
+        return self._tables.from_codes(codes, len(codes[0]))
+
+
+def _layout(basis: CodedBasis, kept: list[int], size: Float, **more: Any) -> Layout:
+    """Some features of a basis as products of functions."""
+    places: dict[tuple[int, int], int] = {}
+    members = [[places.setdefault(each, len(places)) for each in basis.members[k]] for k in kept]
+    return Layout([(j, basis.curves[j].table[:, curve]) for j, curve in places], members, size, **more)
 
 
 def _recent(kept: dict[KeyT, KeptT], key: KeyT, make: Callable[[], KeptT]) -> KeptT:
@@ -211,7 +274,7 @@ def measure_gram(gate: Gate, share: float, features: CodedFeatures, correlation:
     The same pass prepares what is asked ``beside`` them later.
     """
 
-    def rows(c: Chunk) -> Float:
+    def rows(c: Chunk) -> Float | Products:
         return features.times(c, np.sqrt(features.weights(c)))
 
     question = Query("second moments", share, Gram(features.basis.radius, features.basis.m), rows)
@@ -264,15 +327,10 @@ def measure_curves(
     clip, treated = min(max(2.5 * scale, location.least_clip), location.farthest), location.treated
     reach = max(treated, 1.0 - treated)
 
-    def rows(c: Chunk) -> Float:
+    def rows(c: Chunk) -> Float | Products:
         weight = features.weights(c)
-        return np.concatenate(
-            [
-                features(c) * ((c.t - treated) / reach * weight)[:, None],
-                features(c) * (np.clip(c.y - location.centre, -clip, clip) / clip * weight)[:, None],
-            ],
-            axis=1,
-        )
+        outcome = np.clip(c.y - location.centre, -clip, clip) / clip
+        return features.times(c, (c.t - treated) / reach * weight, outcome * weight)
 
     query = Query("screening moments", share, Ball(2.0**0.5 * basis.radius, 2 * basis.m), rows)
     (moments,) = gate.ask(query)

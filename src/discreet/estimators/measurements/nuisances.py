@@ -29,6 +29,7 @@ from discreet.postprocessing.feature_selection import (
 from discreet.postprocessing.kernel_basis import NORM_CAP
 from discreet.postprocessing.magnitude import Factors, arm_factors
 from discreet.postprocessing.reference_population import treatment_moments
+from discreet.privacy.compiled.products import Products
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import Ball, Interval
@@ -174,13 +175,13 @@ def nuisance_questions(
     def residual(c: Chunk) -> Float:
         return np.clip(c.y - location.centre - (c.t - treated) * pilot, -clip, clip) * features.weights(c)
 
-    def outcome(c: Chunk) -> Float:
+    def outcome(c: Chunk) -> Float | Products:
         return features.times(c, residual(c))
 
     def contrast(c: Chunk) -> Float:
         return (c.t - treated) * residual(c)
 
-    def treatment(c: Chunk) -> Float:
+    def treatment(c: Chunk) -> Float | Products:
         return features.times(c, (c.t - treated) * features.weights(c))
 
     queries = [
@@ -252,7 +253,7 @@ def refine_propensity(gate: Gate, name: str, share: float, outcome: Outcome) -> 
     selection = FeatureSelection.of(allot(loss_weight, variance, unit**2), setting.size)
     selection = selection.beside(setting.second, outcome.coefficients, model.theta)
 
-    def rows(c: Chunk) -> Float:
+    def rows(c: Chunk) -> Float | Products:
         return setting.features.selected(c, selection, c.t - model(c))
 
     (moments,) = gate.ask(Query(name, share, Ball(selection.radius * model.reach, selection.m), rows))
@@ -328,7 +329,7 @@ def correct_outcome(
     # The selected features share the norm, so that each has so much more noise: clip by that.
     clip = max(magnitude.clip(unit * np.sqrt(selection.m)), outcome.least_clip)
 
-    def rows(c: Chunk) -> Float:
+    def rows(c: Chunk) -> Float | Products:
         return setting.features.selected(c, selection, np.clip(residual(c), -clip, clip))
 
     (moments,) = gate.ask(Query(f"residual moments {number}", share, Ball(clip * selection.radius, selection.m), rows))

@@ -28,6 +28,7 @@ from discreet.privacy.sensitivity.fixed_point import (
     into_ball,
     norm_bits,
     size_of,
+    sum_in_ball,
     up,
     whole,
 )
@@ -134,8 +135,7 @@ class Ball:
         diameter = 2.0**grid_bits * (2 if neighbours == "replace-one" else 1)
 
         def add(values: Any) -> IntArray:
-            steps = into_ball(values, self.radius, bits)
-            return whole(np.ones(len(steps)) @ steps) << (grid_bits - bits)
+            return sum_in_ball(values, self.radius, bits) << (grid_bits - bits)
 
         return Grid(
             grid_bits=grid_bits,

@@ -1,0 +1,241 @@
+"""Rows that are products of tables over codes, which need not be made for the gate to add them up.
+
+A query's map may return `Products` in place of an array. To whoever asks NumPy for it, it is that array; the gate puts
+it on the grid with compiled loops where there are any (`library`), operation for operation as NumPy does.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.data._arrays import Float, IntArray
+from discreet.data.columns import ScratchBuffer
+from discreet.privacy.compiled.library import library
+
+SmallCodes = npt.NDArray[np.uint16]
+# Codes are held in so many bits.
+MOST_CODES = 1 << 16
+# Records that are worked on together, as in kernels.c.
+_ROWS = 128
+_memory, _steps = ScratchBuffer(), ScratchBuffer()
+_Integer, _Number, _Pointer = ctypes.c_int64, ctypes.c_double, ctypes.c_void_p
+
+
+class _Layout(ctypes.Structure):
+    _fields_: ClassVar = [
+        ("functions", _Integer),
+        ("column", _Pointer),
+        ("table", _Pointer),
+        ("features", _Integer),
+        ("member", _Pointer),
+        ("size", _Pointer),
+        ("factor", _Pointer),
+        ("first", _Integer),
+    ]
+
+
+class _Chunk(ctypes.Structure):
+    _fields_: ClassVar = [
+        ("rows", _Integer),
+        ("codes", _Pointer),
+        ("factors", _Integer),
+        ("factor", _Pointer),
+        ("values", _Pointer),
+    ]
+
+
+class _Grid(ctypes.Structure):
+    _fields_: ClassVar = [("radius", _Number), ("scale", _Number), ("edge", _Number), ("safe", _Number)]
+
+
+class _Tables(ctypes.Structure):
+    _fields_: ClassVar = [
+        ("constant", _Number),
+        ("length", _Integer),
+        ("groups", _Integer),
+        ("group_end", _Pointer),
+        ("column", _Pointer),
+        ("table", _Pointer),
+        ("ahead_end", _Pointer),
+        ("ahead_column", _Pointer),
+        ("ahead", _Pointer),
+    ]
+
+
+def _addresses(arrays: Sequence[Float]) -> npt.NDArray[np.uint64]:
+    return np.array([array.ctypes.data for array in arrays], dtype=np.uint64)
+
+
+class Layout:
+    """What the products of a map are made of, whatever the chunk.
+
+    Parameters
+    ----------
+    functions
+        Covariate and table of each function of a single one.
+    members
+        Functions of each feature, by their numbers, at most three; none for the constant.
+    size
+        What each feature is multiplied by.
+    factor
+        Which of a record's factors each feature is multiplied by; the first one if it is not given.
+    values
+        How many columns of values come after the features, each times the first factor.
+    first
+        Whether a factor is multiplied in before anything else, or after.
+    """
+
+    def __init__(
+        self,
+        functions: Sequence[tuple[int, Float]],
+        members: Sequence[Sequence[int]],
+        size: Float,
+        *,
+        factor: IntArray | None = None,
+        values: int = 0,
+        first: bool = False,
+    ) -> None:
+        features = len(members) + values
+        member = np.full((features, 3), -1, dtype=np.int64)
+        for row, own in zip(member, members, strict=False):
+            row[: len(own)] = own
+        member[len(members) :, 0] = -2 - np.arange(values)
+        tables = [np.ascontiguousarray(table) for _, table in functions]
+        sizes = np.concatenate([size, np.ones(values)])
+        which = np.zeros(features, dtype=np.int64)
+        if factor is not None:
+            which[: len(members)] = factor
+        column = np.array([j for j, _ in functions], dtype=np.int64)
+        addresses = _addresses(tables)
+        self.features, self.memory = features, features + len(tables)
+        # Held for as long as their addresses are.
+        self._held = (tables, column, addresses, member, sizes, which)
+        self.own = _Layout(
+            len(tables),
+            column.ctypes.data,
+            addresses.ctypes.data,
+            features,
+            member.ctypes.data,
+            sizes.ctypes.data,
+            which.ctypes.data,
+            int(first),
+        )
+
+
+class TableSums:
+    """Sums of tables over one or two codes, in groups that are each multiplied by functions of further covariates."""
+
+    def __init__(
+        self,
+        constant: float,
+        length: int,
+        groups: Sequence[tuple[Sequence[tuple[int, Float]], Sequence[tuple[tuple[int, ...], Float]]]],
+    ) -> None:
+        ahead = [each for own, _ in groups for each in own]
+        tables = [each for _, own in groups for each in own]
+        held = [np.ascontiguousarray(table) for _, table in (*tables, *ahead)]
+        columns = np.array([(*each, -1)[:2] for each, _ in tables], dtype=np.int64)
+        ends = np.cumsum([len(own) for _, own in groups], dtype=np.int64)
+        ahead_ends = np.cumsum([len(own) for own, _ in groups], dtype=np.int64)
+        ahead_columns = np.array([j for j, _ in ahead], dtype=np.int64)
+        addresses, ahead_addresses = _addresses(held[: len(tables)]), _addresses(held[len(tables) :])
+        self._held = (held, columns, ends, ahead_ends, ahead_columns, addresses, ahead_addresses)
+        self._own = _Tables(
+            constant,
+            length,
+            len(groups),
+            ends.ctypes.data,
+            columns.ctypes.data,
+            addresses.ctypes.data,
+            ahead_ends.ctypes.data,
+            ahead_columns.ctypes.data,
+            ahead_addresses.ctypes.data,
+        )
+
+    def __call__(self, codes: SmallCodes) -> Float:
+        """The sum for every record; only where there are compiled loops."""
+        loops = trusted()
+        assert loops is not None
+        out = np.empty(codes.shape[1])
+        loops.look_up(ctypes.byref(self._own), _Integer(len(out)), _Pointer(codes.ctypes.data), _Pointer(out.ctypes.data))
+        return out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Products:
+    """Rows of products, one to a record.
+
+    Parameters
+    ----------
+    layout
+        What they are made of.
+    codes
+        Codes of the records: one covariate after the other.
+    factors
+        Numbers that a record's products are multiplied by, one row for each.
+    rows
+        The same products from NumPy.
+    values
+        Columns of further numbers.
+    """
+
+    layout: Layout
+    codes: SmallCodes
+    factors: Float
+    rows: Callable[[], Float]
+    values: tuple[Float, ...] = ()
+    dtype: np.dtype[np.float64] = field(default=np.dtype(np.float64), init=False)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Float:
+        return np.asarray(self.rows(), dtype=dtype)
+
+    def __len__(self) -> int:
+        return self.codes.shape[1]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the array."""
+        return len(self), self.layout.features
+
+    def steps(self, radius: float, edge: float, safe: float) -> Float | None:
+        """Integers inside of a ball, as `into_ball` makes them; None where only that can. They last until the next."""
+        out = _steps(*self.shape)
+        return out if self._into(radius, edge, safe, out.ctypes.data, None) else None
+
+    def sums(self, radius: float, edge: float, safe: float) -> IntArray | None:
+        """Their sums over all records; None where only NumPy can take them."""
+        out = np.zeros(self.layout.features, dtype=np.int64)
+        return out if self._into(radius, edge, safe, None, out.ctypes.data) else None
+
+    def _into(self, radius: float, edge: float, safe: float, steps: int | None, sums: int | None) -> bool:
+        loops = trusted()
+        if loops is None:
+            return False
+        factors = np.ascontiguousarray(np.atleast_2d(self.factors), dtype=np.float64)
+        values = [np.ascontiguousarray(each) for each in self.values]
+        addresses = _addresses(values)
+        memory = _memory(_ROWS, self.layout.memory + len(factors) + len(values))
+        chunk = _Chunk(len(self), self.codes.ctypes.data, len(factors), factors.ctypes.data, addresses.ctypes.data)
+        grid = _Grid(radius, edge / radius, edge, safe)
+        failed = loops.into_ball(
+            ctypes.byref(self.layout.own),
+            ctypes.byref(chunk),
+            ctypes.byref(grid),
+            _Pointer(memory.ctypes.data),
+            _Pointer(steps),
+            _Pointer(sums),
+        )
+        return not failed
+
+
+@lru_cache(maxsize=1)
+def trusted() -> ctypes.CDLL | None:
+    """The compiled loops, if they are there and get a fixed sum right."""
+    return library()
