@@ -322,17 +322,25 @@ class CodedTables:
         self.length = max((coding.count for coding in basis.codings), default=1)
         # By the function that a table is multiplied by, and its covariates; tables of one covariate lie along a row.
         tables: dict[Member, dict[tuple[int, ...], Float]] = {}
+        # A table over two codes adds up, for each function of the first, its product with one of the second.
+        seconds: dict[tuple[Member, tuple[int, int], int], Float] = {}
         for k in 1 + np.flatnonzero(size[1:]):
             member = basis.members[k]
             small = basis.codings[member[-2:][0][0]].count * self.length <= _MOST_CELLS
             ahead, inside = (member[:-2], member[-2:]) if small else (member[:-1], member[-1:])
-            table = np.multiply(size[k], self._curves[inside[-1][0]][:, inside[-1][1]])
-            if len(inside) > 1:
-                wide = np.zeros((basis.codings[inside[0][0]].count, self.length))
-                wide[:, : len(table)] = np.multiply.outer(self._curves[inside[0][0]][:, inside[0][1]], table)
-                table = wide.ravel()
-            own, columns = tables.setdefault(ahead, {}), tuple(j for j, _ in inside)
-            own[columns] = own[columns] + table if columns in own else table
+            (j, curve), *first = inside[::-1]
+            own, table = tables.setdefault(ahead, {}), np.multiply(size[k], self._curves[j][:, curve])
+            if first:
+                columns = (first[0][0], j)
+                own.setdefault(columns, np.zeros((basis.codings[columns[0]].count, self.length)))
+                key = (ahead, columns, first[0][1])
+                seconds[key] = seconds[key] + table if key in seconds else table
+            else:
+                own[j,] = own[j,] + table if (j,) in own else table
+        for (ahead, columns, curve), second in seconds.items():
+            tables[ahead][columns][:, : len(second)] += np.multiply.outer(self._curves[columns[0]][:, curve], second)
+        for own in tables.values():
+            own.update({columns: table.ravel() for columns, table in own.items()})
         self._tables = tables
 
     def __reduce__(self) -> tuple[type[CodedTables], tuple[CodedBasis, Float, int]]:

@@ -255,12 +255,17 @@ class Setting:
 
     def slope_and_square(self, selection: FeatureSelection, varies: Float) -> tuple[Float, Float]:
         """The same, and second moments of selected and weighted features."""
-        psi, weight = on_reference = selection(self.reference.features)
-        return self._slope(selection, varies, *on_reference), weighted_gram(psi, weight**2 * varies) / len(psi)
+        psi, weight = selection(self.reference.features)
+        return self._slope(selection, varies, psi, weight), weighted_gram(psi, weight**2 * varies) / len(psi)
 
     def _slope(self, selection: FeatureSelection, varies: Float, psi: Float, weight: Float) -> Float:
-        slope = (psi * (weight * varies)[:, None]).T @ self.reference.features / len(psi)
-        return np.asarray(slope + float(np.mean(varies)) * selection.linear(self.basis.m).T @ self.gram.apart)
+        features, linear = self.reference.features, selection.linear(self.basis.m)
+        if 2 * selection.m > self.basis.m:
+            # A matrix by itself takes half the time of one by another.
+            slope = linear.T @ weighted_gram(features, weight * varies) / len(psi)
+        else:
+            slope = (psi * (weight * varies)[:, None]).T @ features / len(psi)
+        return np.asarray(slope + float(np.mean(varies)) * linear.T @ self.gram.apart)
 
     @cached_property
     def second(self) -> Float:

@@ -94,10 +94,10 @@ static int64_t shrink_to(const struct grid *grid, const double *restrict squares
   return over;
 }
 
-/* Integers of each record inside of a ball, as into_ball makes them: into ``steps`` (one feature after the other) or
+/* Integers of each record inside of a ball, as into_ball makes them: into ``steps`` (features lie so far ``apart``) or
    added to ``sums``, whichever is given. Returns 1, with nothing of use, where a number lies outside of the cube. */
 int64_t into_ball(const struct layout *own, const struct chunk *chunk, const struct grid *grid, double *memory,
-                  double *steps, int64_t *sums) {
+                  double *steps, int64_t apart, int64_t *sums) {
   double(*taken)[ROWS] = (double(*)[ROWS])memory;
   double(*kept)[ROWS] = taken + own->functions;
   double(*factors)[ROWS] = kept + own->features;
@@ -133,7 +133,7 @@ int64_t into_ball(const struct layout *own, const struct chunk *chunk, const str
       if (over)
         for (int i = 0; i < ROWS; i++) own_steps[i] = trunc(own_steps[i] * shrink[i]);
       if (steps) {
-        for (int64_t i = 0; i < rows; i++) steps[k * n + start + i] = own_steps[i];
+        for (int64_t i = 0; i < rows; i++) steps[k * apart + start + i] = own_steps[i];
       } else {
         for (int i = 0; i < ROWS; i += LANES)
           for (int lane = 0; lane < LANES; lane++) lanes[lane] += own_steps[i + lane];
@@ -185,5 +185,93 @@ void look_up(const struct tables *own, int64_t n, const uint16_t *codes, double 
       }
       for (int64_t i = 0; i < rows; i++) total[i] += value[i];
     }
+  }
+}
+
+/* Sums of products of two columns, whole numbers that float64 adds up exactly: here any order is as good, and fused
+   multiplication too. A tile of TALL by WIDE sums stays in registers. */
+#if defined(__AVX512F__)
+#include <immintrin.h>
+typedef __m512d lanes;
+#define WIDTH 8
+#define TALL 4
+#define WIDE 6
+#define LOAD(from) _mm512_loadu_pd(from)
+#define ADD_PRODUCT(sum, one, other) _mm512_fmadd_pd(one, other, sum)
+/* Loaded once and kept in a register: what spans two cache lines would be loaded for every product. */
+#define KEEP(value) __asm__("" : "+v"(value))
+#elif defined(__AVX2__) && defined(__FMA__)
+#include <immintrin.h>
+typedef __m256d lanes;
+#define WIDTH 4
+#define TALL 3
+#define WIDE 4
+#define LOAD(from) _mm256_loadu_pd(from)
+#define ADD_PRODUCT(sum, one, other) _mm256_fmadd_pd(one, other, sum)
+#else
+#include <string.h>
+typedef double lanes __attribute__((vector_size(16)));
+#define WIDTH 2
+#define TALL 4
+#define WIDE 4
+static inline lanes load_lanes(const double *from) {
+  lanes found;
+  memcpy(&found, from, sizeof found);
+  return found;
+}
+#define LOAD(from) load_lanes(from)
+#define ADD_PRODUCT(sum, one, other) ((sum) + (one) * (other))
+#endif
+#ifndef KEEP
+#define KEEP(value)
+#endif
+/* Records whose columns are used again while they are in the cache. */
+#define DEEP 512
+
+/* Where the sum for columns i <= j stands: the diagonal first, then what is above it row by row. */
+static int64_t place(int64_t m, int64_t i, int64_t j) {
+  return i == j ? i : m + i * (2 * m - i - 1) / 2 + j - i - 1;
+}
+
+static double total(lanes sums) {
+  double each[WIDTH], sum = 0.0;
+  __builtin_memcpy(each, &sums, sizeof each);
+  for (int lane = 0; lane < WIDTH; lane++) sum += each[lane];
+  return sum;
+}
+
+static void tile(const double *steps, int64_t apart, int64_t rows, int64_t m, int64_t i, int64_t j, int64_t *out) {
+  lanes sums[TALL][WIDE], other[WIDE];
+  const double *left[TALL], *right[WIDE];
+  for (int a = 0; a < TALL; a++) left[a] = steps + (i + a < m ? i + a : i) * apart;
+  for (int b = 0; b < WIDE; b++) right[b] = steps + (j + b < m ? j + b : j) * apart;
+  for (int a = 0; a < TALL; a++)
+    for (int b = 0; b < WIDE; b++) sums[a][b] = LOAD(left[a]) - LOAD(left[a]);
+  int64_t row = 0;
+  for (; row + WIDTH <= rows; row += WIDTH) {
+    for (int b = 0; b < WIDE; b++) {
+      other[b] = LOAD(right[b] + row);
+      KEEP(other[b]);
+    }
+    for (int a = 0; a < TALL; a++) {
+      const lanes one = LOAD(left[a] + row);
+      for (int b = 0; b < WIDE; b++) sums[a][b] = ADD_PRODUCT(sums[a][b], one, other[b]);
+    }
+  }
+  for (int a = 0; a < TALL; a++)
+    for (int b = 0; b < WIDE; b++)
+      if (i + a < m && j + b < m && i + a <= j + b) {
+        double sum = total(sums[a][b]);
+        for (int64_t rest = row; rest < rows; rest++) sum += left[a][rest] * right[b][rest];
+        out[place(m, i + a, j + b)] += (int64_t)sum;
+      }
+}
+
+/* Second moments of columns of whole numbers that lie so far ``apart``. */
+void second_moments(const double *steps, int64_t apart, int64_t rows, int64_t m, int64_t *out) {
+  for (int64_t start = 0; start < rows; start += DEEP) {
+    const int64_t deep = rows - start < DEEP ? rows - start : DEEP;
+    for (int64_t j = 0; j < m; j += WIDE)
+      for (int64_t i = 0; i < m && i < j + WIDE; i += TALL) tile(steps + start, apart, deep, m, i, j, out);
   }
 }

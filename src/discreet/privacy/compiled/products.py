@@ -24,6 +24,7 @@ SmallCodes = npt.NDArray[np.uint16]
 MOST_CODES = 1 << 16
 # Records that are worked on together, as in kernels.c.
 _ROWS = 128
+_APART = 8
 _memory, _steps = ScratchBuffer(), ScratchBuffer()
 _Integer, _Number, _Pointer = ctypes.c_int64, ctypes.c_double, ctypes.c_void_p
 
@@ -206,15 +207,19 @@ class Products:
 
     def steps(self, radius: float, edge: float, safe: float) -> Float | None:
         """Integers inside of a ball, as `into_ball` makes them; None where only that can. They last until the next."""
-        out = _steps(*self.shape)
-        return out if self._into(radius, edge, safe, out.ctypes.data, None) else None
+        n, features = self.shape
+        # Columns a power of two apart would compete for the same places of the cache.
+        out = _steps(n + _APART, features)
+        return out[:n] if self._into(radius, edge, safe, out.ctypes.data, n + _APART, None) else None
 
     def sums(self, radius: float, edge: float, safe: float) -> IntArray | None:
         """Their sums over all records; None where only NumPy can take them."""
         out = np.zeros(self.layout.features, dtype=np.int64)
-        return out if self._into(radius, edge, safe, None, out.ctypes.data) else None
+        return out if self._into(radius, edge, safe, None, 0, out.ctypes.data) else None
 
-    def _into(self, radius: float, edge: float, safe: float, steps: int | None, sums: int | None) -> bool:
+    def _into(
+        self, radius: float, edge: float, safe: float, steps: int | None, apart: int, sums: int | None
+    ) -> bool:
         loops = trusted()
         if loops is None:
             return False
@@ -230,9 +235,29 @@ class Products:
             ctypes.byref(grid),
             _Pointer(memory.ctypes.data),
             _Pointer(steps),
+            _Integer(apart),
             _Pointer(sums),
         )
         return not failed
+
+
+def second_moments(steps: Float) -> IntArray | None:
+    """Sums of products of columns of whole numbers, each pair once: the diagonal first, then row by row.
+
+    None where there are no compiled loops, or columns do not lie one after the other.
+    """
+    loops, (n, m) = trusted(), steps.shape
+    if loops is None or steps.strides[0] != steps.itemsize or steps.strides[1] % steps.itemsize:
+        return None
+    out = np.zeros(m * (m + 1) // 2, dtype=np.int64)
+    loops.second_moments(
+        _Pointer(steps.ctypes.data),
+        _Integer(steps.strides[1] // steps.itemsize),
+        _Integer(n),
+        _Integer(m),
+        _Pointer(out.ctypes.data),
+    )
+    return out
 
 
 @lru_cache(maxsize=1)

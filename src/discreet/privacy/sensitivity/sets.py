@@ -14,6 +14,7 @@ import numpy as np
 from discreet.data._arrays import Float, IntArray
 from discreet.data.expressions import Formula, number
 from discreet.exceptions import InvalidInput
+from discreet.privacy.compiled.products import second_moments
 from discreet.privacy.guarantee import Neighbours
 from discreet.privacy.sensitivity.fixed_point import (
     LARGEST,
@@ -300,7 +301,8 @@ class Gram:
 
         def add(values: Any) -> IntArray:
             steps = into_ball(values, self.radius, bits)
-            return whole((steps.T @ steps).ravel()[once])
+            sums = second_moments(steps)
+            return whole((steps.T @ steps).ravel()[once]) if sums is None else sums
 
         edge = 4.0**bits
         return Grid(
