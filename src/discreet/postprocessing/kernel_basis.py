@@ -43,8 +43,6 @@ _INTERCEPT, _LEAST_WEIGHT = 1.5, 0.2
 # Covariates and functions whose product a feature is.
 Member = tuple[tuple[int, int], ...]
 _GROUPS = 5
-# Cells of a table over two codes at most.
-_MOST_CELLS = 65_536
 
 
 def _group(size: int, *, plain: bool) -> int:
@@ -307,52 +305,31 @@ def _products(variances: Sequence[Float], share: float, m: int) -> tuple[list[tu
 
 
 class CodedTables:
-    """Features times coefficients, by tables over one or two codes; or their squares times these.
+    """Features times coefficients, by tables over codes; or their squares times these.
 
-    A product of three is a function of one covariate times a table over the others. A row's values do not depend on its
-    neighbours in memory: values are added in a fixed order. Only what tables are made of is sent to other processes.
+    A product is one of all functions but the last, times a table that adds up whatever last functions of one covariate
+    it is multiplied by. (Tables over two codes would be fewer, but too large for the cache.) A row's values do not
+    depend on its neighbours in memory: values are added in a fixed order. Only what tables are made of is sent to other
+    processes.
     """
 
     def __init__(self, basis: CodedBasis, coefficients: Float, power: int = 1) -> None:
         self.basis, self.coefficients, self.power = basis, coefficients, power
-        self._curves = [each.table**power for each in basis.curves]
+        curves = [each.table**power for each in basis.curves]
         size = coefficients * basis.weight**power
         self.constant = float(size[0])
-        # A row of a table is as long as the most codes that any covariate has.
-        self.length = max((coding.count for coding in basis.codings), default=1)
-        # By the function that a table is multiplied by, and its covariates; tables of one covariate lie along a row.
-        tables: dict[Member, dict[tuple[int, ...], Float]] = {}
-        # A table over two codes adds up, for each function of the first, its product with one of the second.
-        seconds: dict[tuple[Member, tuple[int, int], int], Float] = {}
+        tables: dict[Member, dict[int, Float]] = {}
         for k in 1 + np.flatnonzero(size[1:]):
-            member = basis.members[k]
-            small = basis.codings[member[-2:][0][0]].count * self.length <= _MOST_CELLS
-            ahead, inside = (member[:-2], member[-2:]) if small else (member[:-1], member[-1:])
-            (j, curve), *first = inside[::-1]
-            own, table = tables.setdefault(ahead, {}), np.multiply(size[k], self._curves[j][:, curve])
-            if first:
-                columns = (first[0][0], j)
-                own.setdefault(columns, np.zeros((basis.codings[columns[0]].count, self.length)))
-                key = (ahead, columns, first[0][1])
-                seconds[key] = seconds[key] + table if key in seconds else table
-            else:
-                own[j,] = own[j,] + table if (j,) in own else table
-        for (ahead, columns, curve), second in seconds.items():
-            tables[ahead][columns][:, : len(second)] += np.multiply.outer(self._curves[columns[0]][:, curve], second)
-        for own in tables.values():
-            own.update({columns: table.ravel() for columns, table in own.items()})
-        self._tables = tables
+            *ahead, (j, curve) = basis.members[k]
+            own, table = tables.setdefault(tuple(ahead), {}), size[k] * curves[j][:, curve]
+            own[j] = own[j] + table if j in own else table
+        # Each with the covariate whose codes it is looked up by: functions of others, and the tables that they multiply.
+        self.groups = [
+            ([(j, curves[j][:, curve]) for j, curve in ahead], list(own.items())) for ahead, own in tables.items()
+        ]
 
     def __reduce__(self) -> tuple[type[CodedTables], tuple[CodedBasis, Float, int]]:
         return CodedTables, (self.basis, self.coefficients, self.power)
-
-    @property
-    def groups(self) -> list[tuple[list[tuple[int, Float]], list[tuple[tuple[int, ...], Float]]]]:
-        """Functions of a covariate that sums of tables are multiplied by, and the tables of one or two; in order."""
-        return [
-            ([(j, self._curves[j][:, curve]) for j, curve in ahead], list(tables.items()))
-            for ahead, tables in self._tables.items()
-        ]
 
     def __call__(self, x: Float) -> Float:
         """The value for every row of x."""
@@ -360,13 +337,13 @@ class CodedTables:
 
     def from_codes(self, codes: Sequence[IntArray], n: int) -> Float:
         """The same from codes."""
-        total, places = np.full(n, self.constant), [own * self.length for own in codes]
-        for ahead, tables in self._tables.items():
+        total = np.full(n, self.constant)
+        for ahead, tables in self.groups:
             value = np.zeros(n)
-            for (j, *other), table in tables.items():
-                value += table.take(places[j] + codes[other[0]] if other else codes[j])
-            for j, curve in ahead:
-                value *= self._curves[j][:, curve].take(codes[j])
+            for j, table in tables:
+                value += table.take(codes[j])
+            for j, function in ahead:
+                value *= function.take(codes[j])
             total += value
         return total
 

@@ -203,7 +203,7 @@ class _Function:
 
     def __init__(self, basis: CodedBasis, coefficients: Float, power: int) -> None:
         self._tables = CodedTables(basis, coefficients, power)
-        self._sums = TableSums(self._tables.constant, self._tables.length, self._tables.groups)
+        self._sums = TableSums(self._tables.constant, self._tables.groups)
 
     def __call__(self, coded: _Coded) -> Float:
         if coded.small is not None and trusted() is not None:

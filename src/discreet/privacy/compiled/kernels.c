@@ -148,17 +148,16 @@ int64_t into_ball(const struct layout *own, const struct chunk *chunk, const str
 
 struct tables {
   double constant;
-  int64_t length;             /* cells of a row of a table over two codes */
   int64_t groups;
   const int64_t *group_end;   /* of each group, where its tables end */
-  const int64_t *column;      /* two covariates of each table, -1 for none */
+  const int64_t *column;      /* the covariate of each table */
   const double *const *table;
   const int64_t *ahead_end;   /* of each group, where the functions that it is multiplied by end */
   const int64_t *ahead_column;
   const double *const *ahead;
 };
 
-/* Sums of tables over one or two codes, each group times functions of further covariates. */
+/* Sums of tables over codes, each group times functions of further covariates. */
 void look_up(const struct tables *own, int64_t n, const uint16_t *codes, double *out) {
   double value[ROWS];
   for (int64_t start = 0; start < n; start += ROWS) {
@@ -170,13 +169,8 @@ void look_up(const struct tables *own, int64_t n, const uint16_t *codes, double 
       for (int64_t i = 0; i < rows; i++) value[i] = 0.0;
       for (; table < own->group_end[group]; table++) {
         const double *cells = own->table[table];
-        const uint16_t *one = codes + own->column[2 * table] * n + start;
-        if (own->column[2 * table + 1] < 0) {
-          for (int64_t i = 0; i < rows; i++) value[i] += cells[one[i]];
-        } else {
-          const uint16_t *other = codes + own->column[2 * table + 1] * n + start;
-          for (int64_t i = 0; i < rows; i++) value[i] += cells[one[i] * own->length + other[i]];
-        }
+        const uint16_t *one = codes + own->column[table] * n + start;
+        for (int64_t i = 0; i < rows; i++) value[i] += cells[one[i]];
       }
       for (; ahead < own->ahead_end[group]; ahead++) {
         const double *cells = own->ahead[ahead];

@@ -59,7 +59,6 @@ class _Grid(ctypes.Structure):
 class _Tables(ctypes.Structure):
     _fields_: ClassVar = [
         ("constant", _Number),
-        ("length", _Integer),
         ("groups", _Integer),
         ("group_end", _Pointer),
         ("column", _Pointer),
@@ -131,18 +130,17 @@ class Layout:
 
 
 class TableSums:
-    """Sums of tables over one or two codes, in groups that are each multiplied by functions of further covariates."""
+    """Sums of tables over codes, in groups that are each multiplied by functions of further covariates."""
 
     def __init__(
         self,
         constant: float,
-        length: int,
-        groups: Sequence[tuple[Sequence[tuple[int, Float]], Sequence[tuple[tuple[int, ...], Float]]]],
+        groups: Sequence[tuple[Sequence[tuple[int, Float]], Sequence[tuple[int, Float]]]],
     ) -> None:
         ahead = [each for own, _ in groups for each in own]
         tables = [each for _, own in groups for each in own]
         held = [np.ascontiguousarray(table) for _, table in (*tables, *ahead)]
-        columns = np.array([(*each, -1)[:2] for each, _ in tables], dtype=np.int64)
+        columns = np.array([j for j, _ in tables], dtype=np.int64)
         ends = np.cumsum([len(own) for _, own in groups], dtype=np.int64)
         ahead_ends = np.cumsum([len(own) for own, _ in groups], dtype=np.int64)
         ahead_columns = np.array([j for j, _ in ahead], dtype=np.int64)
@@ -150,7 +148,6 @@ class TableSums:
         self._held = (held, columns, ends, ahead_ends, ahead_columns, addresses, ahead_addresses)
         self._own = _Tables(
             constant,
-            length,
             len(groups),
             ends.ctypes.data,
             columns.ctypes.data,
