@@ -18,6 +18,7 @@ from discreet.data import expressions as formulas
 from discreet.data import in_memory, records
 from discreet.data import sampling as samples
 from discreet.data.backends import sql
+from discreet.data.views import capped
 from discreet.estimators.measurements import effect_function, score
 from discreet.ledger import charging as fits
 from discreet.ledger import composition as costs
@@ -204,7 +205,7 @@ MUTANTS = {
         (lambda _: test_cap.test_a_capped_gate_does_not_answer_from_what_was_prepared_before(),),
     ),
     "outcomes beyond the cap are not capped": Mutant(
-        records._Capped.__call__,
+        capped._Capped.__call__,
         "np.where(chunk.y >= self.at, 1.0, below)",
         "below + np.maximum(chunk.y - self.at, 0.0)",
         (lambda _: test_cap.test_what_a_missing_outcome_counts_as_is_capped_too(),),

@@ -26,6 +26,7 @@ from discreet.estimators._base import (
     TableFits,
     average_release,
     clip_note,
+    coded_gates,
     count_first,
     open_model_gate,
     sample_note,
@@ -166,6 +167,7 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
         first = pilot_effect(model_gate, allocation["arm means"], location)
         pilot = first.effect
         codings = measure_codings(model_gate, marginals, allocation["marginals"]) if bounds.p else ()
+        gate, model_gate = coded_gates(gate, model_gate, codings)
         correlation, importance, curves = np.eye(bounds.p), np.ones(bounds.p), None
         if bounds.p > 1:
             correlation = measure_correlation(model_gate, allocation["correlations"], codings)

@@ -323,7 +323,7 @@ class CodedTables:
             *ahead, (j, curve) = basis.members[k]
             own, table = tables.setdefault(tuple(ahead), {}), size[k] * curves[j][:, curve]
             own[j] = own[j] + table if j in own else table
-        # Each with the covariate whose codes it is looked up by: functions of others, and the tables that they multiply.
+        # Functions, and the tables that they multiply: each with the covariate by whose codes it is looked up.
         self.groups = [
             ([(j, curves[j][:, curve]) for j, curve in ahead], list(own.items())) for ahead, own in tables.items()
         ]

@@ -162,7 +162,9 @@ class TableSums:
         loops = trusted()
         assert loops is not None
         out = np.empty(codes.shape[1])
-        loops.look_up(ctypes.byref(self._own), _Integer(len(out)), _Pointer(codes.ctypes.data), _Pointer(out.ctypes.data))
+        loops.look_up(
+            ctypes.byref(self._own), _Integer(len(out)), _Pointer(codes.ctypes.data), _Pointer(out.ctypes.data)
+        )
         return out
 
 
@@ -214,9 +216,7 @@ class Products:
         out = np.zeros(self.layout.features, dtype=np.int64)
         return out if self._into(radius, edge, safe, None, 0, out.ctypes.data) else None
 
-    def _into(
-        self, radius: float, edge: float, safe: float, steps: int | None, apart: int, sums: int | None
-    ) -> bool:
+    def _into(self, radius: float, edge: float, safe: float, steps: int | None, apart: int, sums: int | None) -> bool:
         loops = trusted()
         if loops is None:
             return False
