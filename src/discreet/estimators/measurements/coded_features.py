@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -44,31 +43,33 @@ class CodesOf:
 class ChunkCache(Generic[KeptT]):
     """What was made of chunks: of all of them, or of long tables, and where passes make their own, of one at a time.
 
-    ``n`` is the number of records, ``numbers`` how many are kept for each. A chunk is held with what was made of it, so
-    that no other can be taken for it.
+    ``n`` is the number of records, ``p`` that of covariates. Covariates (or their codes) are held with what was made of
+    them, so that no others can be taken for them.
     """
 
-    def __init__(self, n: float, numbers: int) -> None:
-        self._kept: list[tuple[Chunk, KeptT]] = []
-        self._place = 0
-        # More chunks than the records make are those of another pass: then no chunk is seen twice.
-        rows = _KEPT_NUMBERS / numbers
-        self._most = min(rows, 1.5 * n + 2.0 * CHUNK_ROWS) / CHUNK_ROWS if n <= rows else 0.0
+    def __init__(self, n: float, p: int) -> None:
+        self._kept: dict[int, tuple[npt.NDArray[Any], KeptT]] = {}
+        # What is kept beside records that are kept anyway, as codes; and beside those that are not.
+        self._most = {True: _most_chunks(n, _KEPT_FUNCTIONS + p / 4.0), False: _most_chunks(n, 2.0 * (p + 3.0))}
 
-    def __call__(self, chunk: Chunk, make: Callable[[bool], KeptT]) -> KeptT:
-        """What was made of this chunk, or is now: ``make`` is told whether it will stay."""
-        # A pass asks for one chunk several times, and then for the next one: the search rarely goes further.
-        for place in chain(range(self._place, len(self._kept)), range(self._place)):
-            if self._kept[place][0] is chunk:
-                self._place = place
-                return self._kept[place][1]
-        stays = len(self._kept) < self._most
-        if not stays:
-            self._most = 0.0
+    def __call__(self, chunk: Chunk, make: Callable[[], KeptT]) -> KeptT:
+        """What was made of this chunk, or is now."""
+        of = chunk.x if chunk.c is None else chunk.c
+        if id(of) in self._kept:
+            return self._kept[id(of)][1]
+        coded = chunk.c is not None
+        if len(self._kept) >= self._most[coded]:
+            self._most[coded] = 0.0
             self._kept.clear()
-        self._place = len(self._kept)
-        self._kept.append((chunk, make(stays)))
-        return self._kept[-1][1]
+        self._kept[id(of)] = of, make()
+        return self._kept[id(of)][1]
+
+
+def _most_chunks(n: float, numbers: float) -> float:
+    """How many chunks are kept of so many records, with so many numbers each."""
+    rows = _KEPT_NUMBERS / numbers
+    # More chunks than the records make are those of another pass: then no chunk is seen twice.
+    return min(rows, 1.5 * n + 2.0 * CHUNK_ROWS) / CHUNK_ROWS if n <= rows else 0.0
 
 
 class CodedFeatures:
@@ -84,8 +85,7 @@ class CodedFeatures:
         self.n = n
         self.scratch = ScratchBuffer()
         self._own = ScratchBuffer()
-        # As many records as are kept in memory, encoded, from pass to pass.
-        self._cache: ChunkCache[_Coded] = ChunkCache(n, 2 * (len(basis.codings) + 3))
+        self._cache: ChunkCache[_Coded] = ChunkCache(n, len(basis.codings))
         self._tables: dict[tuple[bytes, int], _Function] = {}
         self._wide: tuple[_Coded, Float] | None = None
         self._layouts: dict[FeatureSelection | int, Layout] = {}
@@ -171,7 +171,7 @@ class CodedFeatures:
         return _recent(coded.values, key, value)
 
     def _of(self, chunk: Chunk) -> _Coded:
-        return self._cache(chunk, lambda _: _Coded(self.basis, chunk))
+        return self._cache(chunk, lambda: _Coded(self.basis, chunk))
 
 
 class _Coded:
