@@ -15,7 +15,7 @@ import pytest
 
 from discreet import Ledger
 from discreet.data import expressions as formulas
-from discreet.data import in_memory, records
+from discreet.data import in_memory
 from discreet.data import sampling as samples
 from discreet.data.backends import sql
 from discreet.data.views import capped
@@ -27,7 +27,7 @@ from discreet.papers import TLearner
 from discreet.papers.common import sample_splitting
 from discreet.papers.meta_learners import stages as learners_stages
 from discreet.postprocessing import tails
-from discreet.privacy import gate, noise
+from discreet.privacy import gate, noise, query
 from discreet.privacy.sensitivity import fixed_point as lattice
 from discreet.privacy.sensitivity import sets as geometry
 from discreet.privacy.sensitivity.sets import Ball, Interval
@@ -165,8 +165,8 @@ MUTANTS = {
         (lambda _: test_units.check_units_are_whole(),),
     ),
     "a unit with many rows is not held to its set": Mutant(
-        gate._rows,
-        "return unit_sums(query.name, values, chunk.u)",
+        query.rows_of,
+        "return unit_sums(query.name, np.asarray(values), chunk.u)",
         "return values",
         (
             lambda _: test_units.check_units_are_whole(),

@@ -300,7 +300,10 @@ def _products(variances: Sequence[Float], share: float, m: int) -> tuple[list[tu
     for own in variances:
         variance = np.multiply.outer(variance, own)
     flat = variance.ravel()
-    order = np.argsort(flat, kind="stable")[::-1][:m]
+    # Those that may be among the largest come first: sorting all of them takes ten times as long.
+    least = np.partition(flat, -m)[-m] if m < flat.size else -np.inf
+    likely = np.flatnonzero(flat >= least)
+    order = likely[np.argsort(flat[likely], kind="stable")][::-1][:m]
     return list(zip(*(own.tolist() for own in np.unravel_index(order, variance.shape)), strict=True)), flat[order]
 
 

@@ -33,7 +33,9 @@ def library() -> ctypes.CDLL | None:
     if wanted == "0":
         return None
     try:
-        return ctypes.CDLL(str(_built()))
+        loops = ctypes.CDLL(str(_built()))
+        loops.into_ball.restype = ctypes.c_int64
+        return loops
     except (OSError, subprocess.SubprocessError) as failed:
         if wanted == "1":
             warnings.warn(

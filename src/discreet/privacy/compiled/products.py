@@ -206,36 +206,34 @@ class Products:
 
     def steps(self, radius: float, edge: float, safe: float) -> Float | None:
         """Integers inside of a ball, as `into_ball` makes them; None where only that can. They last until the next."""
-        n, features = self.shape
-        # Columns a power of two apart would compete for the same places of the cache.
-        out = _steps(n + _APART, features)
-        return out[:n] if self._into(radius, edge, safe, out.ctypes.data, n + _APART, None) else None
+        loops = trusted()
+        return None if loops is None else self.put(loops, radius, edge, safe, adds=False)
 
     def sums(self, radius: float, edge: float, safe: float) -> IntArray | None:
         """Their sums over all records; None where only NumPy can take them."""
-        out = np.zeros(self.layout.features, dtype=np.int64)
-        return out if self._into(radius, edge, safe, None, 0, out.ctypes.data) else None
-
-    def _into(self, radius: float, edge: float, safe: float, steps: int | None, apart: int, sums: int | None) -> bool:
         loops = trusted()
-        if loops is None:
-            return False
-        factors = np.ascontiguousarray(np.atleast_2d(self.factors), dtype=np.float64)
+        return None if loops is None else self.put(loops, radius, edge, safe, adds=True)
+
+    def put(self, loops: ctypes.CDLL, radius: float, edge: float, safe: float, *, adds: bool) -> Any:
+        """Integers of each record, or their sums."""
+        (n, features), factors = self.shape, np.ascontiguousarray(np.atleast_2d(self.factors), dtype=np.float64)
         values = [np.ascontiguousarray(each) for each in self.values]
         addresses = _addresses(values)
         memory = _memory(_ROWS, self.layout.memory + len(factors) + len(values))
-        chunk = _Chunk(len(self), self.codes.ctypes.data, len(factors), factors.ctypes.data, addresses.ctypes.data)
-        grid = _Grid(radius, edge / radius, edge, safe)
-        failed = loops.into_ball(
+        chunk = _Chunk(n, self.codes.ctypes.data, len(factors), factors.ctypes.data, addresses.ctypes.data)
+        # Columns a power of two apart would compete for the same places of the cache.
+        steps = None if adds else _steps(n + _APART, features)
+        sums = np.zeros(features, dtype=np.int64)
+        outside = loops.into_ball(
             ctypes.byref(self.layout.own),
             ctypes.byref(chunk),
-            ctypes.byref(grid),
+            ctypes.byref(_Grid(radius, edge / radius, edge, safe)),
             _Pointer(memory.ctypes.data),
-            _Pointer(steps),
-            _Integer(apart),
-            _Pointer(sums),
+            _Pointer(None if steps is None else steps.ctypes.data),
+            _Integer(n + _APART),
+            _Pointer(sums.ctypes.data),
         )
-        return not failed
+        return None if outside else sums if steps is None else steps[:n]
 
 
 def second_moments(steps: Float) -> IntArray | None:
@@ -244,7 +242,7 @@ def second_moments(steps: Float) -> IntArray | None:
     None where there are no compiled loops, or columns do not lie one after the other.
     """
     loops, (n, m) = trusted(), steps.shape
-    if loops is None or steps.strides[0] != steps.itemsize or steps.strides[1] % steps.itemsize:
+    if loops is None or (n > 1 and steps.strides[0] != steps.itemsize) or steps.strides[1] % steps.itemsize:
         return None
     out = np.zeros(m * (m + 1) // 2, dtype=np.int64)
     loops.second_moments(
@@ -259,5 +257,30 @@ def second_moments(steps: Float) -> IntArray | None:
 
 @lru_cache(maxsize=1)
 def trusted() -> ctypes.CDLL | None:
-    """The compiled loops, if they are there and get a fixed sum right."""
-    return library()
+    """The compiled loops, if they are there and agree with NumPy, to the last bit, on products made up for this."""
+    loops = library()
+    return loops if loops is not None and agrees(loops) else None
+
+
+def agrees(loops: ctypes.CDLL) -> bool:
+    """Whether loops give made-up records the integers that they have by docs/proofs/gate.md, lemma 6."""
+    place = np.arange(1, 301)
+    codes = np.array([place % 7, place % 11], dtype=np.uint16)
+    tables = np.cos(np.arange(7.0) + 0.1), np.sin(np.arange(11.0) * 1.7)
+    size, factor = np.array([0.31, 0.77, 0.59, 1.13]), np.cos(place * 0.37)
+    one, other = (table[own] for table, own in zip(tables, codes, strict=True))
+    lead = one * factor
+    rows = np.array([size[0] * factor, lead * size[1], other * factor * size[2], lead * size[3] * other])
+    layout = Layout(list(enumerate(tables)), [[], [0], [1], [0, 1]], size, first=True)
+    products = Products(layout, codes, factor, lambda: rows.T)
+    # Some records are cut; and all are inside, on a grid so fine that the last bit of a product shows.
+    for radius, edge in ((1.2, 2.0**20), (4.0, 2.0**52)):
+        expected, safe = np.rint(rows * (edge / radius)), edge - 3.0
+        squares = np.sum(expected**2, axis=0)
+        expected = np.where(squares > edge**2, np.trunc(expected * (safe / np.sqrt(squares))), expected)
+        if not np.array_equal(products.put(loops, radius, edge, safe, adds=False), expected.T):
+            return False
+        sums = products.put(loops, radius, edge, safe, adds=True)
+        if radius < 2.0 and not np.array_equal(sums, np.sum(expected, axis=1)):
+            return False
+    return True
