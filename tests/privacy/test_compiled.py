@@ -1,4 +1,4 @@
-"""Compiled loops give the integers that NumPy gives, and are used only where they do; codes in memory change nothing."""
+"""Compiled loops give the integers that NumPy gives, or are not used; codes in memory change nothing."""
 
 import shutil
 import subprocess
@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet.data import in_memory
-from discreet.data.backends import base
 from discreet.data.bounds import Bounds
 from discreet.data.in_memory import ArrayRecords
 from discreet.data.records import CHUNK_ROWS, Chunk
@@ -64,7 +63,11 @@ def made_up(seed, n, *, first=False, factors=1, values=0):
 @settings(max_examples=60, deadline=None)
 @given(seeds, st.sampled_from([1, 7, 128, 129, 1_000]), st.booleans(), st.integers(1, 3), st.integers(0, 2))
 def test_compiled_integers_are_those_of_numpy(seed, n, first, factors, values):
-    found, rows = made_up(seed, n, first=first, factors=factors, values=values)
+    check_integers_are_those_of_numpy(seed, n, first=first, factors=factors, values=values)
+
+
+def check_integers_are_those_of_numpy(seed=1, n=1_000, **more):
+    found, rows = made_up(seed, n, **more)
     largest, norm = np.abs(rows).max(), np.median(np.linalg.norm(rows, axis=1))
     # Records inside of the ball and beyond it; and outside of the cube, where NumPy takes over.
     for radius in (4 * largest + 1, max(norm, largest) + 1e-9, largest / 2 + 1e-9):
@@ -258,25 +261,36 @@ def digest(chunk):
 @pytest.mark.parametrize("e", [0.3, np.linspace(0.2, 0.7, 900)])
 def test_what_is_kept_as_codes_has_the_same_numbers(outcomes, e, monkeypatch):
     monkeypatch.setattr(in_memory, "KEPT_NUMBERS", 0)
-    basis, rng = basis_of(2, 1e-3, 20), np.random.default_rng(2)
-    codes = CodesOf(basis.codings)
-    t = rng.integers(0, 2, 900)
-    x = rng.uniform(0, 1, (900, 1))
+    check_codes_keep_numbers(outcomes, e)
+
+
+def check_codes_keep_numbers(outcomes=None, e=0.3):
+    outcomes = np.linspace(-1, 1, 900) if outcomes is None else outcomes
+    rng, codings = np.random.default_rng(2), basis_of(2, 1e-3, 20).codings[:1]
     bounds = Bounds(outcome=(-1, 1), covariates=[(0, 1)], propensity=(0.1, 0.9))
-    records = ArrayRecords.of(outcomes, t, x, bounds=bounds, propensity=e)
-    kept = records.coded(CodesOf(codes.codings[:1]))
-    assert isinstance(kept, CodedRecords)
-    # Asked again by the same codings, it is the same; by others it is not.
-    assert records.coded(CodesOf(codes.codings[:1])) is kept
-    expected = sum(
-        digest(chunk._replace(c=CodesOf(codes.codings[:1])(chunk.x), x=chunk.x[:, :0])) for chunk in records._chunks()
+    records = ArrayRecords.of(
+        outcomes, rng.integers(0, 2, 900), rng.uniform(0, 1, (900, 1)), bounds=bounds, propensity=e
     )
-    np.testing.assert_array_equal(kept.sum(digest), expected)
-    for plain, own in zip(records._chunks(), packed(records._chunks(), CodesOf(codes.codings[:1])), strict=True):
-        np.testing.assert_array_equal(own.y.astype(float), plain.y)
-        np.testing.assert_array_equal(own.e.astype(float), plain.e)
+    chunks, codes = list(records._chunks()), CodesOf(codings)
+    kept = tuple(packed(chunks, codes))
+    for plain, own in zip(chunks, kept, strict=True):
+        for one, other in ((own.y, plain.y), (own.t, plain.t), (own.e, plain.e)):
+            np.testing.assert_array_equal(one.astype(float), other)
+        np.testing.assert_array_equal(own.c, codes(plain.x))
+    expected = sum(digest(chunk._replace(c=codes(chunk.x), x=chunk.x[:, :0])) for chunk in chunks)
+    np.testing.assert_array_equal(CodedRecords(n=900, bounds=bounds, kept=kept).sum(digest), expected)
     with pytest.raises(InvalidInput, match="changed"):
-        CodedRecords(n=901, bounds=bounds, kept=kept.kept).sum(digest)
+        CodedRecords(n=901, bounds=bounds, kept=kept).sum(digest)
+
+
+def test_records_are_coded_once_for_the_same_codings(monkeypatch):
+    monkeypatch.setattr(in_memory, "KEPT_NUMBERS", 0)
+    Y, T, X, bounds = study(200)
+    records, codings = ArrayRecords.of(Y, T, X, bounds=bounds), basis_of(2, 1e-3, 20).codings[:3]
+    kept = records.coded(CodesOf(codings))
+    assert isinstance(kept, CodedRecords)
+    assert records.coded(CodesOf(codings)) is kept
+    assert records.coded(CodesOf(codings[::-1])) is not kept
 
 
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
@@ -319,7 +333,6 @@ def test_records_are_kept_as_codes_where_they_fit_and_may_leave_where_they_are(m
     assert isinstance(long.coded(codes), CodedRecords)
     monkeypatch.setattr(coded, "KEPT_BYTES", 200 * 12 - 1)
     assert long.coded(codes) is long
-    assert base.fits is coded.fits
 
 
 def test_what_was_made_of_codes_is_kept_with_them_and_of_nothing_else():

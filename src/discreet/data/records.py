@@ -166,7 +166,7 @@ class RecordsInMemory:
         """No column chooses one."""
         return None
 
-    def coded(self, codes: CodeMap, progress: RowProgress | None = None) -> Records:
+    def coded(self, codes: CodeMap, progress: RowProgress | None = None) -> Any:
         """They are at hand as they are."""
         return self
 

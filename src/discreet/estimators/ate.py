@@ -35,8 +35,8 @@ from discreet.estimators._base import (
 from discreet.estimators._results import AverageResult
 from discreet.estimators.difference_in_means import measure_means
 from discreet.estimators.measurements.cap import Cap, check_cap, measure_capped
+from discreet.estimators.measurements.coded_features import CodedFeatures
 from discreet.estimators.measurements.covariates import (
-    CodedFeatures,
     coding_questions,
     measure_codings,
     measure_correlation,

@@ -16,7 +16,8 @@ from scipy.special import expit, logit
 from discreet.data._arrays import Float
 from discreet.data.records import Chunk
 from discreet.estimators._allocation import MODELS, MODELS_OF_KNOWN_DESIGN
-from discreet.estimators.measurements.covariates import CodedFeatures, Setting
+from discreet.estimators.measurements.coded_features import CodedFeatures
+from discreet.estimators.measurements.covariates import Setting
 from discreet.estimators.measurements.location import Location, measure_magnitude
 from discreet.postprocessing.feature_selection import (
     Belief,

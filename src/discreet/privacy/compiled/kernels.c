@@ -240,7 +240,7 @@ static void tile(const double *steps, int64_t apart, int64_t rows, int64_t m, in
   for (int a = 0; a < TALL; a++) left[a] = steps + (i + a < m ? i + a : i) * apart;
   for (int b = 0; b < WIDE; b++) right[b] = steps + (j + b < m ? j + b : j) * apart;
   for (int a = 0; a < TALL; a++)
-    for (int b = 0; b < WIDE; b++) sums[a][b] = LOAD(left[a]) - LOAD(left[a]);
+    for (int b = 0; b < WIDE; b++) sums[a][b] = (lanes){0.0};
   int64_t row = 0;
   for (; row + WIDTH <= rows; row += WIDTH) {
     for (int b = 0; b < WIDE; b++) {

@@ -194,10 +194,10 @@ class Products:
     dtype: np.dtype[np.float64] = field(default=np.dtype(np.float64), init=False)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Float:
-        return np.asarray(self.rows(), dtype=dtype)
+        return np.array(self.rows(), dtype=dtype, copy=copy)
 
     def __len__(self) -> int:
-        return self.codes.shape[1]
+        return int(self.codes.shape[1])
 
     @property
     def shape(self) -> tuple[int, int]:
