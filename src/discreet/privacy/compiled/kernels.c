@@ -261,6 +261,9 @@ static void tile(const double *steps, int64_t apart, int64_t rows, int64_t m, in
       }
 }
 
+/* Numbers in a register: with fewer than eight, a matrix product by BLAS is as fast. */
+int64_t width(void) { return WIDTH; }
+
 /* Second moments of columns of whole numbers that lie so far ``apart``. */
 void second_moments(const double *steps, int64_t apart, int64_t rows, int64_t m, int64_t *out) {
   for (int64_t start = 0; start < rows; start += DEEP) {

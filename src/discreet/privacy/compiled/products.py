@@ -25,6 +25,8 @@ MOST_CODES = 1 << 16
 # Records that are worked on together, as in kernels.c.
 _ROWS = 128
 _APART = 8
+# Numbers in a register from which on tiles of sums are faster than a matrix product by BLAS.
+_WIDE = 8
 _memory, _steps = ScratchBuffer(), ScratchBuffer()
 _Integer, _Number, _Pointer = ctypes.c_int64, ctypes.c_double, ctypes.c_void_p
 
@@ -239,11 +241,17 @@ class Products:
 def second_moments(steps: Float) -> IntArray | None:
     """Sums of products of columns of whole numbers, each pair once: the diagonal first, then row by row.
 
-    None where there are no compiled loops, or columns do not lie one after the other.
+    None where BLAS is as fast, there are no compiled loops, or columns do not lie one after the other.
     """
-    loops, (n, m) = trusted(), steps.shape
-    if loops is None or (n > 1 and steps.strides[0] != steps.itemsize) or steps.strides[1] % steps.itemsize:
+    loops, n = trusted(), len(steps)
+    if loops is None or loops.width() < _WIDE or (n > 1 and steps.strides[0] != steps.itemsize):
         return None
+    return tiled(loops, steps)
+
+
+def tiled(loops: ctypes.CDLL, steps: Float) -> IntArray:
+    """The same, whether it is faster or not."""
+    n, m = steps.shape
     out = np.zeros(m * (m + 1) // 2, dtype=np.int64)
     loops.second_moments(
         _Pointer(steps.ctypes.data),
