@@ -12,7 +12,7 @@ from discreet.data.bounds import Bounds
 from discreet.data.records import Chunk, CodeMap, Kernel, RecordsInMemory, RowProgress, Unit, add_up
 
 # What is kept from pass to pass has up to so many bytes.
-KEPT_BYTES = 1 << 28
+KEPT_BYTES = 300_000_000
 # Of a record beside its codes: an outcome, an arm and a probability.
 _OTHERS = 9
 

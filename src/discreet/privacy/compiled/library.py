@@ -36,7 +36,7 @@ def library() -> ctypes.CDLL | None:
         loops = ctypes.CDLL(str(_built()))
         loops.into_ball.restype = ctypes.c_int64
         return loops
-    except (OSError, subprocess.SubprocessError) as failed:
+    except (OSError, RuntimeError, subprocess.SubprocessError) as failed:
         if wanted == "1":
             warnings.warn(
                 f"The compiled loops could not be built ({failed}): NumPy is used, which takes longer for the same "
@@ -70,8 +70,8 @@ def _built() -> Path:
 
 def _folder() -> Path:
     """A folder that nobody else may write to: what lies in it is run."""
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = base / "discreet"
+    # Without a home there is no place for them either, which is a RuntimeError.
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "discreet"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = folder.stat()
     if found.st_uid != os.getuid() or found.st_mode & 0o022:
