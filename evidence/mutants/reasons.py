@@ -342,8 +342,8 @@ REASONS: dict[tuple[str, str, str], str] = {
         "if total > 1 + _ROUNDING: -> if total >= 1 + _ROUNDING:",
     ): "Where exactly a tolerance for rounding ends does not matter.",
     (
-        "privacy/gate.py",
-        "_rows",
+        "privacy/query.py",
+        "rows_of",
         'if values.dtype.kind not in "biuf": -> if values.dtype.kind not in "XXbiufXX":',
     ): "NumPy has no kind of numbers that is called X.",
     (
@@ -722,12 +722,12 @@ REASONS: dict[tuple[str, str, str], str] = {
         'if not isinstance(self.proof, str) or not self.proof.endswith(".md"): -> if not isinstance(self.proof, str) and not self.proof.endswith(".md"):',
     ): "Not harmless: `test_a_statistic_names_the_file_that_proves_how_far_it_moves`, written after this sample, notices it.",
     (
-        "data/records.py",
+        "data/views/capped.py",
         "CappedRecords.of",
         "at = source.bounds.outcome_range.encode(np.array([cap], dtype=np.float64)) -> at = source.bounds.outcome_range.encode(np.array([cap], ))",
     ): "A cap is a float already.",
     (
-        "data/records.py",
+        "data/views/capped.py",
         "CappedRecords.sample",
         "some = self.source.sample(part, rows, progress) -> some = self.source.sample(part, progress)",
     ): "Not harmless: `test_a_capped_sample_is_that_of_the_source_as_it_was_asked_for`, written after this sample, notices it.",

@@ -67,8 +67,16 @@ GROUPS = (
     ),
     Group(("privacy/guarantee.py",), ("tests/privacy/test_guarantee.py", "tests/privacy/test_guarantee_values.py")),
     Group(
-        ("data/records.py", "data/in_memory.py", "data/columns.py", "data/sampling.py"),
         (
+            "data/records.py",
+            "data/in_memory.py",
+            "data/columns.py",
+            "data/sampling.py",
+            "data/views/capped.py",
+            "data/views/coded.py",
+        ),
+        (
+            "tests/privacy/test_compiled.py",
             "tests/data/test_records.py",
             "tests/data/test_columns.py",
             "tests/data/test_split_by_hash.py",

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from discreet.data.bounds import Levels, Range
 from discreet.data.records import Chunk
-from discreet.estimators.measurements.covariates import CodedFeatures
+from discreet.estimators.measurements.coded_features import CodedFeatures
 from discreet.postprocessing.coding import CellFinder, code_numbers, coding, finer_edges, first_edges
 from discreet.postprocessing.feature_selection import FeatureSelection
 from discreet.postprocessing.kernel_basis import CodedBasis, CodedTables
@@ -141,7 +141,7 @@ def test_selected_features_are_made_without_the_others(seed, noise, functions):
     selection = FeatureSelection.of(rng.dirichlet(np.ones(basis.m)), np.mean(phi**2, axis=0))
     selection = selection.beside(phi.T @ phi / len(x), *rng.normal(0, 1, (functions, basis.m)))
     factor = rng.uniform(-1, 1, len(x))
-    found = features.selected(Chunk(factor, factor, x, None), selection, factor).copy()
+    found = np.array(features.selected(Chunk(factor, factor, x, None), selection, factor))
     narrow, weight = selection(phi)
     np.testing.assert_allclose(found, narrow * (weight * factor)[:, None], atol=1e-9)
     order = rng.permutation(len(x))[:50]

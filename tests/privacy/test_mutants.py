@@ -15,10 +15,11 @@ import pytest
 
 from discreet import Ledger
 from discreet.data import expressions as formulas
-from discreet.data import in_memory, records
+from discreet.data import in_memory
 from discreet.data import sampling as samples
 from discreet.data.backends import sql
-from discreet.estimators.measurements import effect_function, score
+from discreet.data.views import capped, coded
+from discreet.estimators.measurements import coded_features, effect_function, score
 from discreet.ledger import charging as fits
 from discreet.ledger import composition as costs
 from discreet.ledger import state as book
@@ -26,7 +27,8 @@ from discreet.papers import TLearner
 from discreet.papers.common import sample_splitting
 from discreet.papers.meta_learners import stages as learners_stages
 from discreet.postprocessing import tails
-from discreet.privacy import gate, noise
+from discreet.privacy import gate, noise, query
+from discreet.privacy.compiled import products
 from discreet.privacy.sensitivity import fixed_point as lattice
 from discreet.privacy.sensitivity import sets as geometry
 from discreet.privacy.sensitivity.sets import Ball, Interval
@@ -34,7 +36,14 @@ from evidence.planted import _patched
 from tests.data.backends import test_group_by
 from tests.estimators.measurements import test_cap, test_effect_function, test_score
 from tests.ledger import test_costs, test_fits, test_ledger, test_races_and_crashes
-from tests.privacy import test_gate, test_learners_replay, test_private_ci_replay, test_samples_replay, test_units
+from tests.privacy import (
+    test_compiled,
+    test_gate,
+    test_learners_replay,
+    test_private_ci_replay,
+    test_samples_replay,
+    test_units,
+)
 
 
 class Mutant(NamedTuple):
@@ -164,13 +173,31 @@ MUTANTS = {
         (lambda _: test_units.check_units_are_whole(),),
     ),
     "a unit with many rows is not held to its set": Mutant(
-        gate._rows,
-        "return unit_sums(query.name, values, chunk.u)",
+        query.rows_of,
+        "return unit_sums(query.name, np.asarray(values), chunk.u)",
         "return values",
         (
             lambda _: test_units.check_units_are_whole(),
             lambda _: test_units.test_the_distance_of_sums_over_units_is_reached_and_is_that_of_one_contribution(),
         ),
+    ),
+    "compiled loops let records out of the ball": Mutant(
+        products.Products.put,
+        "_Grid(radius, edge / radius, edge, safe)",
+        "_Grid(radius, edge / radius, 2.0 * edge, safe)",
+        (lambda _: test_compiled.check_integers_are_those_of_numpy(),),
+    ),
+    "codes are looked up beyond the end of a table": Mutant(
+        coded_features._Coded.__init__,
+        "found.size and np.any(found.max(axis=1) >= counts)",
+        "False",
+        (lambda _: test_compiled.test_a_code_that_no_table_has_is_refused(),),
+    ),
+    "outcomes kept with codes lose digits": Mutant(
+        coded._short,
+        "short if np.array_equal(short, values) else values",
+        "short",
+        (lambda _: test_compiled.check_codes_keep_numbers(),),
     ),
     "a unit counts as one row in a sample": Mutant(
         samples.each_of,
@@ -204,7 +231,7 @@ MUTANTS = {
         (lambda _: test_cap.test_a_capped_gate_does_not_answer_from_what_was_prepared_before(),),
     ),
     "outcomes beyond the cap are not capped": Mutant(
-        records._Capped.__call__,
+        capped._Capped.__call__,
         "np.where(chunk.y >= self.at, 1.0, below)",
         "below + np.maximum(chunk.y - self.at, 0.0)",
         (lambda _: test_cap.test_what_a_missing_outcome_counts_as_is_capped_too(),),

@@ -18,7 +18,7 @@ from discreet import ATE, CATE, Bounds, DifferenceInMeans
 from discreet.data.bounds import Levels
 from discreet.data.records import Chunk
 from discreet.estimators._effect_allocation import AVERAGE
-from discreet.privacy.gate import _rows
+from discreet.privacy.query import rows_of as rows_in_shape
 from discreet.privacy.sensitivity.sets import Ball, Cells, Gram, Interval, MeanSquare
 from discreet.testing import seeded_noise, watched
 
@@ -131,12 +131,12 @@ def test_records_lie_in_the_sets_that_they_are_asked_in(case, rows):
     chunk = chunk_of(found, [*rows, *corners()])
     for query in found.queries:
         if query.name not in CLIPPED_BY_THEIR_SET:
-            assert fill(query.geometry, _rows(query, chunk)) <= 1 + 1e-9, query.name
+            assert fill(query.geometry, rows_of(query, chunk)) <= 1 + 1e-9, query.name
 
 
 def rows_of(query, chunk):
     # What a map returns may lie in a buffer that the next one writes to.
-    return np.array(_rows(query, chunk), dtype=float)
+    return np.array(rows_in_shape(query, chunk), dtype=float)
 
 
 def taken(chunk, places):
@@ -214,4 +214,4 @@ def test_the_sets_are_filled_so_that_no_noise_is_wasted(case, name, least):
     inside = [(y, t, e, list(rng.beta(1, 6, 12))) for y, t, e, _ in corners() for _ in range(3)]
     chunk = chunk_of(found, [*inside, *corners()])
     (query,) = [each for each in found.queries if each.name == name]
-    assert fill(query.geometry, _rows(query, chunk)) >= least
+    assert fill(query.geometry, rows_of(query, chunk)) >= least

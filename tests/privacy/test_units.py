@@ -20,7 +20,8 @@ from discreet.data.backends import TableSpec, open_table
 from discreet.data.backends.base import Options
 from discreet.data.backends.memory import open_records
 from discreet.data.in_memory import ArrayRecords
-from discreet.data.records import CappedRecords, Held, Unit
+from discreet.data.records import Held, Unit
+from discreet.data.views.capped import CappedRecords
 from discreet.exceptions import InvalidInput
 from discreet.papers import ADUM
 from discreet.privacy.budget import Budget

@@ -15,9 +15,11 @@ from discreet.data.frames import table, vector
 from discreet.data.records import (
     CHUNK_ROWS,
     Chunk,
+    CodeMap,
     Held,
     Kernel,
     Names,
+    Records,
     RecordsInMemory,
     RowProgress,
     Unit,
@@ -27,6 +29,7 @@ from discreet.data.records import (
     hold,
 )
 from discreet.data.sampling import Sample, each_of, sampled
+from discreet.data.views.coded import CodedRecords, fits, packed
 from discreet.exceptions import InvalidInput, MissingBounds
 
 # Encoded chunks of tables up to this many numbers (64 MB) are kept from pass to pass; larger ones are encoded anew.
@@ -45,6 +48,7 @@ class ArrayRecords(RecordsInMemory):
     bounds: Bounds
     held: Held = field(repr=False)
     kept: list[Chunk] = field(default_factory=list, repr=False)
+    as_codes: list[tuple[CodeMap, CodedRecords]] = field(default_factory=list, repr=False)
     unit: Unit | None = None
     public: tuple[str, ...] = ()
     units: IntArray | None = field(default=None, repr=False)
@@ -110,6 +114,16 @@ class ArrayRecords(RecordsInMemory):
             return None
         kept = tuple(sampled(self._chunks(), part))
         return Sample(n=self.n, bounds=self.bounds, unit=each_of(self.unit), kept=kept)
+
+    def coded(self, codes: CodeMap, progress: RowProgress | None = None) -> Records:
+        """Codes where records are encoded anew in each pass, and codes fit into memory; rows of units stay together."""
+        if self.kept or self.units is not None or not fits(self.n, self.bounds.p):
+            return self
+        if not self.as_codes or self.as_codes[0][0] != codes:
+            kept = tuple(packed(self._chunks(), codes))
+            records = CodedRecords(n=self.n, bounds=self.bounds, kept=kept, unit=self.unit, public=self.public)
+            self.as_codes[:] = [(codes, records)]
+        return self.as_codes[0][1]
 
     def by_unit(self) -> ArrayRecords | None:
         """The same with all rows of a unit in one chunk; None where it is not known whose they are."""

@@ -7,9 +7,10 @@ clips and encodes a few thousand rows at a time.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from discreet.data._arrays import Codes, Float, IntArray, Values
 from discreet.data.binary import unlabelled
@@ -19,7 +20,7 @@ from discreet.data.expressions import Formula
 from discreet.data.partition import Partition
 from discreet.exceptions import InvalidInput
 
-__all__ = ["CHUNK_ROWS", "MIN_ROWS", "CappedRecords", "Chunk", "Float", "IntArray", "Kernel", "Records", "Unit"]
+__all__ = ["CHUNK_ROWS", "MIN_ROWS", "Chunk", "Float", "IntArray", "Kernel", "Records", "Unit"]
 
 # Exact integer sums in float64 rely on this limit: docs/proofs/ and gate.py count its bits.
 CHUNK_ROWS = 4_096
@@ -46,10 +47,14 @@ class Chunk(NamedTuple):
     """(m,) whole numbers by which a sample may be chosen; None if there are none"""
     u: IntArray | None = None
     """(m,) number of the unit that each row belongs to, where all rows of a unit are in one chunk: see `Records`"""
+    c: npt.NDArray[np.unsignedinteger[Any]] | None = None
+    """(p, m) codes of covariates where these alone were kept, and ``x`` has no columns: see `Records.coded`"""
 
 
 Kernel: TypeAlias = Callable[[Chunk], IntArray]
 RowProgress: TypeAlias = Callable[[int], None]
+CodeMap: TypeAlias = Callable[[Float], npt.NDArray[np.unsignedinteger[Any]]]
+"""Codes of covariates from their encoded values: (m, p) numbers to (p, m) small whole numbers, record by record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +130,13 @@ class Records(Protocol):
         """
         ...
 
+    def coded(self, codes: CodeMap, progress: RowProgress | None = None) -> "Records":
+        """The same with codes in place of covariates, in memory, where reading them again takes longer and they fit.
+
+        A public function of single records says what the codes are. Otherwise records stay as they are.
+        """
+        ...
+
     def by_unit(self) -> "Records | None":
         """The same in chunks that hold all rows of a unit and say whose they are; None where none can be made."""
         ...
@@ -154,90 +166,16 @@ class RecordsInMemory:
         """No column chooses one."""
         return None
 
+    def coded(self, codes: CodeMap, progress: RowProgress | None = None) -> Any:
+        """They are at hand as they are."""
+        return self
+
     def by_unit(self) -> Records | None:
         """Nothing says whose rows they are."""
         return None
 
     def close(self) -> None:
         """There is nothing to let go of."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Capped:
-    """A kernel that sees outcomes capped. Pure, and can be pickled if the kernel can."""
-
-    kernel: Kernel
-    at: float
-    """the cap on [-1, 1]"""
-
-    def __call__(self, chunk: Chunk) -> IntArray:
-        # From -1 up to the cap, mapped onto [-1, 1] anew.
-        below = np.minimum((chunk.y + 1.0) / ((self.at + 1.0) / 2.0) - 1.0, 1.0)
-        return self.kernel(chunk._replace(y=np.where(chunk.y >= self.at, 1.0, below)))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CappedRecords:
-    """The same records where larger outcomes count as a cap: to all that is asked of them, the range ends there.
-
-    Whoever reads the rows clips, checks and encodes them as before, so that this holds of every source.
-    Proof: docs/proofs/gate.md, lemma 16.
-    """
-
-    source: Records
-    bounds: Bounds
-    at: float
-    """the cap on [-1, 1], as the source encodes it"""
-
-    @classmethod
-    def of(cls, source: Records, cap: float) -> "CappedRecords":
-        """Records with a cap above the lower end of the outcome's range, and no higher than its upper end."""
-        at = source.bounds.outcome_range.encode(np.array([cap], dtype=np.float64))
-        return cls(source, source.bounds.capped(cap), float(at[0]))
-
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-        return self.source.n
-
-    @property
-    def unit(self) -> Unit | None:
-        """Whose rows they are."""
-        return self.source.unit
-
-    @property
-    def public(self) -> tuple[str, ...]:
-        """What is public about how they were chosen."""
-        return self.source.public
-
-    @property
-    def ordered(self) -> bool:
-        """Whether rows come in an order of their own."""
-        return self.source.ordered
-
-    def sum(self, kernel: Kernel, progress: RowProgress | None = None) -> IntArray:
-        """Add up ``kernel(chunk)`` over chunks whose outcomes are capped."""
-        return self.source.sum(_Capped(kernel, self.at), progress)
-
-    def group_sums(
-        self, partition: Partition | None, formulas: Sequence[Formula], progress: RowProgress | None = None
-    ) -> IntArray | None:
-        """Numbers of records, where the source counts them; sums of formulas, in which outcomes occur, take a pass."""
-        return None if formulas else self.source.group_sums(partition, formulas, progress)
-
-    def sample(self, part: float, rows: float, progress: RowProgress | None = None) -> Records | None:
-        """A sample of the source, capped alike."""
-        some = self.source.sample(part, rows, progress)
-        return None if some is None else CappedRecords(some, self.bounds, self.at)
-
-    def by_unit(self) -> Records | None:
-        """The source's, capped alike."""
-        together = self.source.by_unit()
-        return None if together is None else CappedRecords(together, self.bounds, self.at)
-
-    def close(self) -> None:
-        """Let go of whatever the source needed."""
-        self.source.close()
 
 
 # It neither compares nor prints its columns: they are the records themselves.

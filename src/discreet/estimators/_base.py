@@ -20,9 +20,11 @@ from discreet.data.in_memory import ArrayRecords
 from discreet.data.records import Records
 from discreet.estimators import _allocation
 from discreet.estimators._results import Fitted, ReleaseT
+from discreet.estimators.measurements.coded_features import CodesOf
 from discreet.estimators.measurements.score import Score
 from discreet.exceptions import InvalidInput, MissingBounds
 from discreet.ledger.charging import Payment, charged_fit
+from discreet.postprocessing.coding import Coding
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours
@@ -283,6 +285,14 @@ def open_model_gate(gate: Gate, terms: int) -> Gate:
     rows = part * gate.n
     chance = model_gate.noise_sd(Interval(0.0, 1.0), rule.count) + sqrt(rows * model_gate.most_rows)
     return gate if abs(model_gate.n - rows) > rule.uneven * rows + rule.deviations * chance else model_gate
+
+
+def coded_gates(gate: Gate, model_gate: Gate, codings: tuple[Coding, ...]) -> tuple[Gate, Gate]:
+    """Both gates on records whose covariates may be kept as codes; a sample is in memory already, or is not kept."""
+    if model_gate is not gate or not codings:
+        return gate, model_gate
+    coded = gate.coded(CodesOf(codings))
+    return coded, coded
 
 
 def sample_note(gate: Gate, model_gate: Gate, what: str = "Models of treatment and outcome") -> tuple[str, ...]:

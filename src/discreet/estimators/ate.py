@@ -26,6 +26,7 @@ from discreet.estimators._base import (
     TableFits,
     average_release,
     clip_note,
+    coded_gates,
     count_first,
     open_model_gate,
     sample_note,
@@ -34,8 +35,8 @@ from discreet.estimators._base import (
 from discreet.estimators._results import AverageResult
 from discreet.estimators.difference_in_means import measure_means
 from discreet.estimators.measurements.cap import Cap, check_cap, measure_capped
+from discreet.estimators.measurements.coded_features import CodedFeatures
 from discreet.estimators.measurements.covariates import (
-    CodedFeatures,
     coding_questions,
     measure_codings,
     measure_correlation,
@@ -166,6 +167,7 @@ class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[mis
         first = pilot_effect(model_gate, allocation["arm means"], location)
         pilot = first.effect
         codings = measure_codings(model_gate, marginals, allocation["marginals"]) if bounds.p else ()
+        gate, model_gate = coded_gates(gate, model_gate, codings)
         correlation, importance, curves = np.eye(bounds.p), np.ones(bounds.p), None
         if bounds.p > 1:
             correlation = measure_correlation(model_gate, allocation["correlations"], codings)

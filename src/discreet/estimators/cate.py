@@ -15,6 +15,7 @@ from discreet.estimators._base import (
     ROWS_JOINED,
     Progress,
     TableFits,
+    coded_gates,
     count_first,
     open_model_gate,
     sample_note,
@@ -174,8 +175,9 @@ class CATE(TableFits[EffectRelease], BaseEstimator):  # type: ignore[misc]
             return
         parts = {AVERAGE: AVERAGE_PART * left, "": (1.0 - AVERAGE_PART) * left}
         measured, location, models = average._measure_with_models(GatePart(gate, parts[AVERAGE], AVERAGE))
-        own = GatePart(gate, parts[""])
-        model_gate = open_model_gate(own, models.propensity.setting.basis.m)
+        own: Gate = GatePart(gate, parts[""])
+        basis = models.propensity.setting.basis
+        own, model_gate = coded_gates(own, open_model_gate(own, basis.m), basis.codings)
         allocation = effect_allocation(self.propensity).after_counts(own)
         function = self._measure_function(
             own, model_gate, allocation, models.for_functions(), location, measured.estimate

@@ -124,7 +124,7 @@ def finer_edges(column: Column, edges: Float, fractions: Float, sd: float) -> Fl
         parts = max(1, round(float(own) * cells))
         # Of neighbouring empty cells the first edge is enough.
         if own > 0.0 or not inner or inner[-1] == low:
-            inner += np.linspace(low, high, parts + 1)[1:].tolist()
+            inner += np.linspace(low, high, parts + 1)[1:].tolist() if parts > 1 else [high]
     return np.array([edge for edge in inner if edge < 1.0])
 
 

@@ -49,8 +49,6 @@ _INTERCEPT, _LEAST_WEIGHT = 1.5, 0.2
 # Covariates and functions whose product a feature is.
 Member = tuple[tuple[int, int], ...]
 _GROUPS = 5
-# Cells of a table over two codes at most.
-_MOST_CELLS = 65_536
 
 
 def _group(size: int, *, plain: bool) -> int:
@@ -311,38 +309,36 @@ def _products(variances: Sequence[Float], share: float, m: int) -> tuple[list[tu
     for own in variances:
         variance = np.multiply.outer(variance, own)
     flat = variance.ravel()
-    order = np.argsort(flat, kind="stable")[::-1][:m]
+    # Those that may be among the largest come first: sorting all of them takes ten times as long.
+    least = np.partition(flat, -m)[-m] if m < flat.size else -np.inf
+    likely = np.flatnonzero(flat >= least)
+    order = likely[np.argsort(flat[likely], kind="stable")][::-1][:m]
     return list(zip(*(own.tolist() for own in np.unravel_index(order, variance.shape)), strict=True)), flat[order]
 
 
 class CodedTables:
-    """Features times coefficients, by tables over one or two codes; or their squares times these.
+    """Features times coefficients, by tables over codes; or their squares times these.
 
-    A product of three is a function of one covariate times a table over the others. A row's values do not depend on its
-    neighbours in memory: values are added in a fixed order. Only what tables are made of is sent to other processes.
+    A product is one of all functions but the last, times a table that adds up whatever last functions of one covariate
+    it is multiplied by. (Tables over two codes would be fewer, but too large for the cache.) A row's values do not
+    depend on its neighbours in memory: values are added in a fixed order. Only what tables are made of is sent to other
+    processes.
     """
 
     def __init__(self, basis: CodedBasis, coefficients: Float, power: int = 1) -> None:
         self.basis, self.coefficients, self.power = basis, coefficients, power
-        self._curves = [each.table**power for each in basis.curves]
+        curves = [each.table**power for each in basis.curves]
         size = coefficients * basis.weight**power
-        self._constant = float(size[0])
-        # A row of a table is as long as the most codes that any covariate has.
-        self._length = max((coding.count for coding in basis.codings), default=1)
-        # By the function that a table is multiplied by, and its covariates; tables of one covariate lie along a row.
-        tables: dict[Member, dict[tuple[int, ...], Float]] = {}
+        self.constant = float(size[0])
+        tables: dict[Member, dict[int, Float]] = {}
         for k in 1 + np.flatnonzero(size[1:]):
-            member = basis.members[k]
-            small = basis.codings[member[-2:][0][0]].count * self._length <= _MOST_CELLS
-            ahead, inside = (member[:-2], member[-2:]) if small else (member[:-1], member[-1:])
-            table = np.multiply(size[k], self._curves[inside[-1][0]][:, inside[-1][1]])
-            if len(inside) > 1:
-                wide = np.zeros((basis.codings[inside[0][0]].count, self._length))
-                wide[:, : len(table)] = np.multiply.outer(self._curves[inside[0][0]][:, inside[0][1]], table)
-                table = wide.ravel()
-            own, columns = tables.setdefault(ahead, {}), tuple(j for j, _ in inside)
-            own[columns] = own[columns] + table if columns in own else table
-        self._tables = tables
+            *ahead, (j, curve) = basis.members[k]
+            own, table = tables.setdefault(tuple(ahead), {}), size[k] * curves[j][:, curve]
+            own[j] = own[j] + table if j in own else table
+        # Functions, and the tables that they multiply: each with the covariate by whose codes it is looked up.
+        self.groups = [
+            ([(j, curves[j][:, curve]) for j, curve in ahead], list(own.items())) for ahead, own in tables.items()
+        ]
 
     def __reduce__(self) -> tuple[type[CodedTables], tuple[CodedBasis, Float, int]]:
         return CodedTables, (self.basis, self.coefficients, self.power)
@@ -353,13 +349,13 @@ class CodedTables:
 
     def from_codes(self, codes: Sequence[IntArray], n: int) -> Float:
         """The same from codes."""
-        total, places = np.full(n, self._constant), [own * self._length for own in codes]
-        for ahead, tables in self._tables.items():
+        total = np.full(n, self.constant)
+        for ahead, tables in self.groups:
             value = np.zeros(n)
-            for (j, *other), table in tables.items():
-                value += table.take(places[j] + codes[other[0]] if other else codes[j])
-            for j, curve in ahead:
-                value *= self._curves[j][:, curve].take(codes[j])
+            for j, table in tables:
+                value += table.take(codes[j])
+            for j, function in ahead:
+                value *= function.take(codes[j])
             total += value
         return total
 

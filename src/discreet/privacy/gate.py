@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 import numpy as np
 
@@ -18,13 +18,14 @@ from discreet.data._arrays import Float, IntArray
 from discreet.data.bounds import Bounds
 from discreet.data.expressions import ByCell, number
 from discreet.data.partition import Partition
-from discreet.data.records import CHUNK_ROWS, CappedRecords, Chunk, Records, RowProgress, Unit
+from discreet.data.records import CHUNK_ROWS, Chunk, CodeMap, Records, RowProgress, Unit
+from discreet.data.views.capped import CappedRecords
 from discreet.exceptions import BudgetExceeded, InvalidBudget, InvalidInput
 from discreet.privacy.accountant import calibrate_mu, sets_slack_aside
 from discreet.privacy.budget import Budget, Event, GaussianEvent, LaplaceEvent
 from discreet.privacy.guarantee import Guarantee, Neighbours, audit_of
 from discreet.privacy.noise import discrete_gaussian, discrete_laplace, drawing_is_seeded
-from discreet.privacy.query import Query, Released, Round, unit_sums
+from discreet.privacy.query import Query, Released, Round, rows_of
 from discreet.privacy.sensitivity.fixed_point import (
     CAPACITY_BITS,
     ROUNDING,
@@ -129,6 +130,15 @@ class Gate:
         gate = copy(self)
         gate._records, gate._prepared = CappedRecords.of(self._records, cap), {}
         return gate
+
+    def coded(self, codes: CodeMap) -> "Gate":
+        """A gate on the same records, which may be kept as codes of their covariates, that spends from the same budget.
+
+        Maps then find codes in `Chunk.c`. They are a public function of single records: docs/proofs/gate.md.
+        """
+        gate = copy(self)
+        gate._records = self._records.coded(codes, self._progress)
+        return self if gate._records is self._records else gate
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -343,7 +353,7 @@ class Sums:
         if len(chunk.t) > CHUNK_ROWS:
             raise InvalidInput(f"a chunk may hold at most {CHUNK_ROWS} records: float64 sums are exact up to there.")
         parts = zip(self.queries, self.grids, strict=True)
-        return np.concatenate([grid.add(_rows(query, chunk)) for query, grid in parts])
+        return np.concatenate([grid.add(rows_of(query, chunk)) for query, grid in parts])
 
 
 def _by_cell(
@@ -380,18 +390,3 @@ def _drawn(exact: IntArray, grid: Grid, scale: float, pure: bool) -> IntArray:
         return discrete_gaussian(exact, scale)
     fine = discrete_gaussian(exact[grid.full :], scale / math.sqrt(2))
     return np.concatenate([discrete_gaussian(exact[: grid.full], scale), fine])
-
-
-def _rows(query: Query, chunk: Chunk) -> Any:
-    # A map that returned more rows than records would switch the sensitivity off.
-    values, rows, columns = np.asarray(query.map(chunk)), len(chunk.t), query.geometry.columns
-    if values.dtype.kind not in "biuf":
-        raise InvalidInput(f"the map of query {query.name!r} must return real numbers.")
-    if values.shape != ((rows,) if columns is None else (rows, columns)) and (columns != 1 or values.shape != (rows,)):
-        raise InvalidInput(
-            f"the map of query {query.name!r} must return one row per record and "
-            f"{'no columns' if columns is None else f'{columns} columns'}: see its geometry."
-        )
-    if query.of_units:
-        return unit_sums(query.name, values, chunk.u)
-    return values.reshape(rows, columns) if columns is not None else values

@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 
 from discreet.data.bounds import Bounds
+from discreet.data.records import CodeMap
 from discreet.exceptions import BudgetExceeded, InvalidInput
 from discreet.privacy.budget import Event
 from discreet.privacy.gate import Gate
@@ -55,6 +56,12 @@ class GatePart(Gate):
         """The same part of the budget on records whose larger outcomes count as ``cap``."""
         gate = GatePart(self._whole.capped(cap), self._part, self._prefix)
         gate._spent = self._spent
+        return gate
+
+    def coded(self, codes: CodeMap) -> Gate:
+        """The same part of the budget on records that may be kept as codes."""
+        gate = GatePart(self._whole.coded(codes), self._part, self._prefix)
+        gate._spent, gate._own = self._spent, self._own
         return gate
 
     @property

@@ -9,6 +9,7 @@ import numpy as np
 from discreet.data._arrays import Float, IntArray
 from discreet.data.records import Chunk
 from discreet.exceptions import InvalidInput
+from discreet.privacy.compiled.products import Products
 from discreet.privacy.sensitivity.fixed_point import Grid, SensitivitySet
 
 
@@ -72,6 +73,23 @@ def unit_sums(name: str, values: Float, units: IntArray | None) -> Float:
     order = np.lexsort((values, units))
     places = np.cumsum(np.diff(units[order], prepend=units[order[:1]]) != 0)
     return np.asarray(np.bincount(places, weights=values[order]), dtype=np.float64)
+
+
+def rows_of(query: Query, chunk: Chunk) -> Any:
+    """What a query's map makes of a chunk, if it has the shape that its geometry asks for."""
+    # A map that returned more rows than records would switch the sensitivity off.
+    found, rows, columns = query.map(chunk), len(chunk.t), query.geometry.columns
+    values = found if isinstance(found, Products) else np.asarray(found)
+    if values.dtype.kind not in "biuf":
+        raise InvalidInput(f"the map of query {query.name!r} must return real numbers.")
+    if values.shape != ((rows,) if columns is None else (rows, columns)) and (columns != 1 or values.shape != (rows,)):
+        raise InvalidInput(
+            f"the map of query {query.name!r} must return one row per record and "
+            f"{'no columns' if columns is None else f'{columns} columns'}: see its geometry."
+        )
+    if query.of_units:
+        return unit_sums(query.name, np.asarray(values), chunk.u)
+    return values if columns is None or isinstance(values, Products) else values.reshape(rows, columns)
 
 
 class Round(NamedTuple):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from discreet import ATE, Bounds, DifferenceInMeans, InvalidInput, Ledger, Range, Release, load, plan
 from discreet.data.in_memory import ArrayRecords
-from discreet.data.records import CappedRecords
+from discreet.data.views.capped import CappedRecords
 from discreet.estimators import _allocation
 from discreet.estimators.measurements.cap import RULE
 from discreet.privacy.budget import Budget

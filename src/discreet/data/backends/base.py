@@ -6,6 +6,7 @@ checksum, and a unit may have no more rows than was declared.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Protocol
@@ -13,12 +14,13 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 import numpy as np
 
 from discreet.data._arrays import IntArray
-from discreet.data.backends.scan import Columns, Sweep, Tally
+from discreet.data.backends.scan import MANY_ROWS, Columns, Sweep, Tally
 from discreet.data.bounds import Bounds
 from discreet.data.expressions import Formula
 from discreet.data.partition import Partition
-from discreet.data.records import Kernel, Records, RowProgress, Unit, check_arms
+from discreet.data.records import CodeMap, Kernel, Records, RowProgress, Unit, check_arms
 from discreet.data.sampling import KEPT_NUMBERS, Sample, each_of, nothing, together
+from discreet.data.views.coded import CodedRecords, fits
 from discreet.exceptions import InvalidInput, SourceFailed
 
 if TYPE_CHECKING:
@@ -129,6 +131,7 @@ class TableRecords:
     _n: int = field(default=0, init=False)
     _first: Tally | None = field(default=None, init=False, repr=False)
     _grouped: tuple[Partition | None, IntArray] | None = field(default=None, init=False, repr=False)
+    _coded: tuple[CodeMap, CodedRecords] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         known = None if self._hashed else self.source.count(self.columns)
@@ -187,6 +190,20 @@ class TableRecords:
             return _SweptSample(self, part)
         kept = together(self.swept(Sweep(self.columns, part=part), progress).sample)
         return Sample(n=self.n, bounds=self.bounds, unit=each_of(self.unit), kept=kept)
+
+    def coded(self, codes: CodeMap, progress: RowProgress | None = None) -> Records:
+        """Codes in memory where they fit and rows may leave where they are; one pass, which is checked like any.
+
+        Where more than two processes read a table, they go on doing so: that is faster.
+        """
+        divided = self.n > MANY_ROWS and (os.cpu_count() or 1) > 2
+        if self.source.capabilities.remote or divided or not fits(self.n, self.bounds.p):
+            return self
+        if self._coded is None or self._coded[0] != codes:
+            kept = self.swept(Sweep(self.columns, codes=codes), progress).sample
+            records = CodedRecords(n=self.n, bounds=self.bounds, kept=kept, unit=self.unit, public=self.public)
+            self._coded = codes, records
+        return self._coded[1]
 
     def swept(self, sweep: Sweep, progress: RowProgress | None = None) -> Tally:
         """One pass over all rows, which has to see what the first one saw."""
@@ -327,6 +344,10 @@ class _SweptSample:
     def sample(self, part: float, rows: float, progress: RowProgress | None = None) -> Records | None:
         """A sample has none of its own."""
         return None
+
+    def coded(self, codes: CodeMap, progress: RowProgress | None = None) -> Records:
+        """Rows stay where they are."""
+        return self
 
     def by_unit(self) -> Records | None:
         """Rows stay where they are."""

@@ -17,8 +17,9 @@ import pyarrow as pa
 from discreet.data._arrays import IntArray
 from discreet.data.bounds import Bounds, Levels
 from discreet.data.filters import Where
-from discreet.data.records import CHUNK_ROWS, Chunk, Kernel, Names, RowProgress, Unit, added, chunks, hold
+from discreet.data.records import CHUNK_ROWS, Chunk, CodeMap, Kernel, Names, RowProgress, Unit, added, chunks, hold
 from discreet.data.sampling import sampled, whole
+from discreet.data.views.coded import packed
 from discreet.exceptions import InvalidInput
 
 # A multiple of the chunk length, so that only the last chunk of a batch is short.
@@ -160,12 +161,13 @@ class Sweep:
     """What to do with every row: check it, count it, and add up what a kernel makes of it (if there is one).
 
     With a ``part`` the kernel sees that part of the rows, chosen by ``columns.sample_by``; without a kernel they are
-    kept.
+    kept. With ``codes``, and no kernel, all rows are kept as these.
     """
 
     columns: Columns
     kernel: Kernel | None = None
     part: float | None = None
+    codes: CodeMap | None = None
 
     def __call__(self, batches: Iterable[Any], progress: RowProgress | None = None) -> Tally:
         """Tally of some batches, whose columns are ``columns.wanted`` in that order.
@@ -188,10 +190,11 @@ class Sweep:
                         progress(len(chunk.t))
 
         try:
-            for chunk in checked() if self.part is None else sampled(checked(), self.part):
+            chunks = checked() if self.part is None else sampled(checked(), self.part)
+            for chunk in chunks if self.codes is None else packed(chunks, self.codes):
                 if self.kernel is not None:
                     sums = added(sums, self.kernel(chunk if self.part is None else whole(chunk)))
-                elif self.part is not None:
+                elif self.part is not None or self.codes is not None:
                     kept.append(chunk)
         except InvalidInput as refusal:
             return Tally(refusal=str(refusal))

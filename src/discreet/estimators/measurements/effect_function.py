@@ -32,6 +32,7 @@ from discreet.postprocessing.feature_selection import FeatureSelection, allot, e
 from discreet.postprocessing.kernel_basis import NORM_CAP, CodedBasis
 from discreet.postprocessing.magnitude import MagnitudeHistogram
 from discreet.postprocessing.reference_population import weighted_gram
+from discreet.privacy.compiled.products import Products
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import Ball, Cells
@@ -240,7 +241,7 @@ def _ask(
         setting.reference.features[:_POINTS], noise**2, arms.square / n / arms.typical**2
     )
 
-    def rows(c: Chunk) -> Float:
+    def rows(c: Chunk) -> Float | Products:
         e = propensity(c)
         w = function.weight(e)
         most = arms.clip / _reach(e, w)

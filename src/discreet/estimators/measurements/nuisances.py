@@ -16,7 +16,8 @@ from scipy.special import expit, logit
 from discreet.data._arrays import Float
 from discreet.data.records import Chunk
 from discreet.estimators._allocation import MODELS, MODELS_OF_KNOWN_DESIGN
-from discreet.estimators.measurements.covariates import CodedFeatures, Setting
+from discreet.estimators.measurements.coded_features import CodedFeatures
+from discreet.estimators.measurements.covariates import Setting
 from discreet.estimators.measurements.location import Location, measure_magnitude
 from discreet.postprocessing.feature_selection import (
     Belief,
@@ -29,6 +30,7 @@ from discreet.postprocessing.feature_selection import (
 from discreet.postprocessing.kernel_basis import NORM_CAP
 from discreet.postprocessing.magnitude import Factors, arm_factors
 from discreet.postprocessing.reference_population import treatment_moments
+from discreet.privacy.compiled.products import Products
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import Ball, Interval
@@ -174,13 +176,13 @@ def nuisance_questions(
     def residual(c: Chunk) -> Float:
         return np.clip(c.y - location.centre - (c.t - treated) * pilot, -clip, clip) * features.weights(c)
 
-    def outcome(c: Chunk) -> Float:
+    def outcome(c: Chunk) -> Float | Products:
         return features.times(c, residual(c))
 
     def contrast(c: Chunk) -> Float:
         return (c.t - treated) * residual(c)
 
-    def treatment(c: Chunk) -> Float:
+    def treatment(c: Chunk) -> Float | Products:
         return features.times(c, (c.t - treated) * features.weights(c))
 
     queries = [
@@ -252,7 +254,7 @@ def refine_propensity(gate: Gate, name: str, share: float, outcome: Outcome) -> 
     selection = FeatureSelection.of(allot(loss_weight, variance, unit**2), setting.size)
     selection = selection.beside(setting.second, outcome.coefficients, model.theta)
 
-    def rows(c: Chunk) -> Float:
+    def rows(c: Chunk) -> Float | Products:
         return setting.features.selected(c, selection, c.t - model(c))
 
     (moments,) = gate.ask(Query(name, share, Ball(selection.radius * model.reach, selection.m), rows))
@@ -328,7 +330,7 @@ def correct_outcome(
     # The selected features share the norm, so that each has so much more noise: clip by that.
     clip = max(magnitude.clip(unit * np.sqrt(selection.m)), outcome.least_clip)
 
-    def rows(c: Chunk) -> Float:
+    def rows(c: Chunk) -> Float | Products:
         return setting.features.selected(c, selection, np.clip(residual(c), -clip, clip))
 
     (moments,) = gate.ask(Query(f"residual moments {number}", share, Ball(clip * selection.radius, selection.m), rows))

@@ -21,8 +21,8 @@ from discreet.data.bounds import Bounds
 from discreet.data.columns import Range
 from discreet.data.records import Chunk
 from discreet.estimators._allocation import LOCATION, MODELS, MODELS_OF_KNOWN_DESIGN, WINDOWS, Allocation, basis_terms
+from discreet.estimators.measurements.coded_features import CodedFeatures
 from discreet.estimators.measurements.covariates import (
-    CodedFeatures,
     coding_questions,
     measure_codings,
     measure_correlation,

@@ -19,6 +19,7 @@ from discreet.data.expressions import Formula
 from discreet.data.records import Unit
 from discreet.exceptions import InvalidBudget, InvalidInput
 from discreet.privacy.accountant import SLACK
+from discreet.privacy.compiled.products import Products
 from discreet.privacy.guarantee import Neighbours
 from discreet.privacy.noise import MAX_SCALE, MIN_SCALE
 
@@ -139,13 +140,15 @@ def into_ball(values: Any, radius: float, bits: int) -> Float:
 
     They last until the next call.
     """
+    edge = 2.0**bits
+    if isinstance(values, Products) and (found := values.steps(radius, edge, edge * SAFE)) is not None:
+        return found
     v = floats(values)
     # Written so that NaN takes the long way too. Both ways give a record inside the cube the same integers.
     if not (v.max() <= radius and v.min() >= -radius):
         v = np.nan_to_num(v)
         peak = np.abs(v).max(axis=1, keepdims=True)
         v = np.where(peak > radius, v / np.where(peak > 0, peak, 1.0) * radius, v)
-    edge = 2.0**bits
     steps = np.multiply(v, edge / radius, out=_steps(*v.shape))
     np.rint(steps, out=steps)
     # At most 2**53, so no order of addition and no fused multiplication can round it.
@@ -155,6 +158,15 @@ def into_ball(values: Any, radius: float, bits: int) -> Float:
         steps *= np.where(squares > edge * edge, shrink, 1.0)[:, None]
         np.trunc(steps, out=steps)
     return steps
+
+
+def sum_in_ball(values: Any, radius: float, bits: int) -> IntArray:
+    """The sum of these integers over all rows."""
+    edge = 2.0**bits
+    if isinstance(values, Products) and (found := values.sums(radius, edge, edge * SAFE)) is not None:
+        return found
+    steps = into_ball(values, radius, bits)
+    return whole(np.ones(len(steps)) @ steps)
 
 
 @lru_cache(maxsize=64)

@@ -14,6 +14,7 @@ import numpy as np
 from discreet.data._arrays import Float, IntArray
 from discreet.data.expressions import Formula, number
 from discreet.exceptions import InvalidInput
+from discreet.privacy.compiled.products import second_moments
 from discreet.privacy.guarantee import Neighbours
 from discreet.privacy.sensitivity.fixed_point import (
     LARGEST,
@@ -28,6 +29,7 @@ from discreet.privacy.sensitivity.fixed_point import (
     into_ball,
     norm_bits,
     size_of,
+    sum_in_ball,
     up,
     whole,
 )
@@ -134,8 +136,7 @@ class Ball:
         diameter = 2.0**grid_bits * (2 if neighbours == "replace-one" else 1)
 
         def add(values: Any) -> IntArray:
-            steps = into_ball(values, self.radius, bits)
-            return whole(np.ones(len(steps)) @ steps) << (grid_bits - bits)
+            return sum_in_ball(values, self.radius, bits) << (grid_bits - bits)
 
         return Grid(
             grid_bits=grid_bits,
@@ -300,7 +301,8 @@ class Gram:
 
         def add(values: Any) -> IntArray:
             steps = into_ball(values, self.radius, bits)
-            return whole((steps.T @ steps).ravel()[once])
+            sums = second_moments(steps)
+            return whole((steps.T @ steps).ravel()[once]) if sums is None else sums
 
         edge = 4.0**bits
         return Grid(

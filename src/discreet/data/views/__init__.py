@@ -1,0 +1,1 @@
+"""Records seen in another way: outcomes capped, covariates as codes."""
