@@ -132,7 +132,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Parse the command line, run, print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.ratios", description="Time of fits over that of peers.")
     parser.add_argument("--quick", action="store_true", help="few records")
-    parser.add_argument("--compiled", action="store_true", help="each fit also without compiled loops")
+    parser.add_argument(
+        "--compiled", action="store_true", help="each fit also without compiled loops (run it with DISCREET_COMPILED=1)"
+    )
     options = parser.parse_args(arguments)
     sizes, rows, repeats = (((2_000, 3),), 5_000, 1) if options.quick else (SIZES, FILE_ROWS, 3)
     console, table = Console(), Table("records", "covariates", "terms", "fit", "CPU s", "peer", "CPU s", "ratio")

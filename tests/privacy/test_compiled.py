@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -27,6 +28,26 @@ from discreet.privacy.sensitivity.fixed_point import halves, into_ball, sum_in_b
 from discreet.privacy.sensitivity.sets import Ball, Gram
 from tests.privacy.test_coded_features import basis_of
 from tests.privacy.test_coded_features import rows_of as records_of
+
+
+@contextmanager
+def asked():
+    """Whoever runs these tests asks for compiled loops, where there can be any."""
+    with pytest.MonkeyPatch.context() as patch:
+        if shutil.which("cc") is not None:
+            patch.setenv("DISCREET_COMPILED", "1")
+        for each in (library.library, trusted):
+            each.cache_clear()
+        yield
+    for each in (library.library, trusted):
+        each.cache_clear()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def always_asked():
+    with asked():
+        yield
+
 
 needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 seeds = st.integers(0, 10_000)
@@ -77,6 +98,11 @@ def check_integers_are_those_of_numpy(seed=1, n=1_000, **more):
             np.testing.assert_array_equal(sum_in_ball(found, radius, bits), whole(expected.sum(axis=0)))
     assert found.sums(largest / 2, 2.0**12, 2.0**12) is None
     np.testing.assert_array_equal(np.asarray(found), rows)
+
+
+def check_loops_that_were_asked_for():
+    with asked():
+        check_integers_are_those_of_numpy()
 
 
 @needs_compiler
@@ -219,12 +245,13 @@ def test_without_a_compiler_numpy_is_used_and_whoever_asked_is_told_once(fresh, 
     with pytest.warns(RuntimeWarning, match="no C compiler"):
         assert library.library() is None
     assert library.library() is None
-    monkeypatch.setenv("DISCREET_COMPILED", "auto")
-    library.library.cache_clear()
+
+
+@needs_compiler
+def test_nothing_is_built_for_those_who_did_not_ask(fresh, monkeypatch):
+    monkeypatch.delenv("DISCREET_COMPILED")
     assert library.library() is None
-    monkeypatch.setenv("DISCREET_COMPILED", "0")
-    library.library.cache_clear()
-    assert library.library() is None
+    assert not fresh.exists()
 
 
 @needs_compiler

@@ -185,7 +185,7 @@ MUTANTS = {
         products.Products.put,
         "_Grid(radius, edge / radius, edge, safe)",
         "_Grid(radius, edge / radius, 2.0 * edge, safe)",
-        (lambda _: test_compiled.check_integers_are_those_of_numpy(),),
+        (lambda _: test_compiled.check_loops_that_were_asked_for(),),
     ),
     "codes are looked up beyond the end of a table": Mutant(
         coded_features._Coded.__init__,

@@ -1,7 +1,7 @@
-"""Builds and opens the compiled loops: once for each machine, on first use, if there is a C compiler.
+"""Builds and opens the compiled loops, for whoever asks for them: once for each machine, where there is a C compiler.
 
-They are kept below the user's cache folder, under a name that follows from the source, the flags, the compiler and the
-processor. ``DISCREET_COMPILED`` may be "0", for NumPy in any case, or "1", to be warned where nothing can be built.
+``DISCREET_COMPILED=1`` asks; no compiler is run otherwise. They are kept below the user's cache folder, under a name
+that follows from the source, the flags, the compiler and the processor.
 """
 
 from __future__ import annotations
@@ -28,22 +28,19 @@ _SECONDS = 60.0
 
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL | None:
-    """The compiled loops, or None where there are none."""
-    wanted = os.environ.get("DISCREET_COMPILED", "auto")
-    if wanted == "0":
+    """The compiled loops, or None where nobody asked for them, or they cannot be built: then with a warning."""
+    if os.environ.get("DISCREET_COMPILED") != "1":
         return None
     try:
         loops = ctypes.CDLL(str(_built()))
         loops.into_ball.restype = ctypes.c_int64
         return loops
     except (OSError, RuntimeError, subprocess.SubprocessError) as failed:
-        if wanted == "1":
-            warnings.warn(
-                f"The compiled loops could not be built ({failed}): NumPy is used, which takes longer for the same "
-                "numbers.",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+        warnings.warn(
+            f"The compiled loops could not be built ({failed}): NumPy is used, which takes longer for the same numbers.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
         return None
 
 
