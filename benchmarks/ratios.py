@@ -2,7 +2,8 @@
 
 The peer is an AIPW estimate by scikit-learn (ridge and logistic regression, two folds) on as many polynomial features
 as the fit's own basis has terms; not private. Fits from a Parquet file are measured by what Arrow takes to decode it.
-With ``--compiled`` each fit is also timed without compiled loops.
+With ``--compiled`` each fit is also timed without compiled loops, which ``DISCREET_COMPILED=1`` in the environment asks
+for.
 """
 
 from __future__ import annotations

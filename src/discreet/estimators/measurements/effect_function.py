@@ -70,6 +70,8 @@ class EffectFunction:
         The moments that it is from.
     kept
         Features that it is made of, the constant first.
+    settled
+        Whether these are final: nothing will be asked about others.
     known
         What noisy moments say of the records' coefficients.
     fitted
@@ -85,6 +87,7 @@ class EffectFunction:
     kept: IntArray
     known: Information
     fitted: Shrunk
+    settled: bool = False
 
     @classmethod
     def constant(
@@ -206,16 +209,14 @@ def measure_effect(
 ) -> EffectFunction:
     """Correct the function by the moments w (t - e) r psi of what it leaves, where it is uncertain.
 
-    Of a function of all features, those that are asked about are kept: nothing will ever be known of the others.
+    The first correction settles what the function is made of: the features that it asks about.
     """
-    basis = function.setting.basis
-    if len(function.kept) < basis.m:
-        return function.corrected(
-            _ask(gate, number, share, magnitude_share, function, function.variance), function.kept
-        )
-    guess = guessed_variance(basis, function.location.magnitude.scale)
+    if function.settled:
+        asked = _ask(gate, number, share, magnitude_share, function, function.variance)
+        return function.corrected(asked, function.kept)
+    guess = guessed_variance(function.setting.basis, function.location.magnitude.scale)
     asked = _ask(gate, number, share, magnitude_share, function, guess)
-    return function.corrected(asked, asked.selected)
+    return replace(function.corrected(asked, asked.selected), settled=True)
 
 
 def _ask(

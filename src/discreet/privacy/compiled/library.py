@@ -37,7 +37,7 @@ def library() -> ctypes.CDLL | None:
         return loops
     except (OSError, RuntimeError, subprocess.SubprocessError) as failed:
         warnings.warn(
-            f"The compiled loops could not be built ({failed}): NumPy is used, which takes longer for the same numbers.",
+            f"The compiled loops could not be built ({failed}): NumPy gives the same numbers, in more time.",
             RuntimeWarning,
             stacklevel=2,
         )
