@@ -48,6 +48,7 @@ evidence: $(VENV)/.stamp-evidence $(VENV)/.stamp-plots $(VENV)/.stamp-dev ## the
 
 bench: $(VENV)/.stamp-evidence $(VENV)/.stamp-dev ## speed and memory, as ratios in one run; large tables take an hour
 	$(BIN)/python -m benchmarks.run
+	$(BIN)/python -m benchmarks.cpu
 	$(BIN)/python -m benchmarks.scale
 
 docs: $(VENV)/.stamp-docs $(VENV)/.stamp-plots ## the documentation, in docs/_build

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from discreet.data.bounds import Bounds, Levels, Range
 from discreet.data.in_memory import ArrayRecords
 from discreet.data.records import CHUNK_ROWS, Chunk, IntArray
-from discreet.exceptions import InvalidInput, MissingBounds
+from discreet.exceptions import InvalidInput, MissingBounds, SourceFailed
 
 BOUNDS = Bounds(
     outcome=(0, 10), covariates={"age": (20, 60), "sex": ["f", "m"], "ward": [3, 1, 2]}, propensity=(0.2, 0.8)
@@ -282,3 +282,12 @@ def test_a_kernel_that_returns_anything_but_integers_is_a_programming_error(kern
     records = ArrayRecords.of(np.zeros(n), np.arange(n) % 2, bounds=Bounds(outcome=(0, 1)))
     with pytest.raises(TypeError, match=reason):
         records.sum(kernel)
+
+
+def test_too_little_memory_for_a_chunk_in_memory_is_a_sentence() -> None:
+    def full(chunk: Any) -> Any:
+        raise MemoryError("17 GiB for an array of shape (31337, 2)")
+
+    records = ArrayRecords.of(np.linspace(0, 1, 40), np.arange(40) % 2, bounds=Bounds(outcome=(0, 1)))
+    with pytest.raises(SourceFailed, match=r"too little memory for a few thousand records: .*stays spent"):
+        records.sum(full)

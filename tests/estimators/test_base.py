@@ -8,10 +8,13 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
+from sklearn.linear_model import LinearRegression
+from sklearn.utils import get_tags
 
 from discreet import ATE, CATE, Bounds, DifferenceInMeans, InvalidInput, Ledger, NotFitted, Uplift, plan
 from discreet.estimators._base import TableFits
+from discreet.estimators._parameters import Parameters
 from discreet.papers import ADUM, DRLearner, PrivATE, SLearner, TLearner, TwoModel
 from discreet.testing import seeded_noise
 
@@ -126,11 +129,36 @@ def test_a_ledger_is_charged_by_arrays_and_by_tables(tmp_path):
 
 
 def test_an_estimator_that_does_not_say_how_it_fits_cannot_be_made():
-    class Unfinished(TableFits, BaseEstimator):
+    class Unfinished(TableFits, Parameters):
         """Checks its budget, and forgets the rest."""
 
         def _check_budget(self, budget):
             """Any budget will do."""
 
     with pytest.raises(TypeError, match="_fit"):
-        Unfinished()
+        Unfinished()  # type: ignore[abstract]
+
+
+def test_parameters_follow_the_rules_of_scikit_learn():
+    made = clone(LEARNERS["ADUM"]).set_params(epsilon=2.0, by={"age": 8})
+    assert (made.epsilon, made.by, LEARNERS["ADUM"].epsilon) == (2.0, {"age": 8}, 1.0)
+    assert made.get_params().keys() == inspect.signature(ADUM).parameters.keys()
+    assert get_tags(made).estimator_type is None
+    with pytest.raises(InvalidInput, match=r"ADUM has no parameter epsilom: it takes .*, epsilon, "):
+        made.set_params(neighbours="add-remove", epsilom=3.0)
+    assert made.neighbours == "replace-one"
+
+
+def test_parameters_of_models_that_are_parameters_can_be_set():
+    model = PrivATE(epsilon=1.0, delta=1e-6, bounds=BOUNDS, model_regression=LinearRegression())
+    assert model.get_params()["model_regression__positive"] is False
+    assert "model_regression__positive" not in model.get_params(deep=False)
+    model.set_params(model_regression__positive=True)
+    assert model.model_regression.positive is True
+
+
+def test_an_estimator_shows_what_is_not_at_its_default_and_no_long_column():
+    assert repr(Uplift(epsilon=1, bounds=None, by={"age": 4})) == "Uplift(bounds=None, by={'age': 4}, epsilon=1)"
+    long = repr(Uplift(epsilon=1, bounds=BOUNDS, by={"age": 4}, propensity=[0.5] * 10_000))
+    assert len(long) < 800
+    assert long.endswith("0.5, 0.5])")

@@ -29,8 +29,10 @@ def test_an_estimator_keeps_the_contract(name: str) -> None:
         check_estimator(made, **GIVEN.get(name, {}))
 
 
-class Keeps(DifferenceInMeans):  # type: ignore[misc]
+class Keeps(DifferenceInMeans):
     """Keeps the outcomes."""
+
+    outcomes_: Any
 
     def fit(self, Y: Any, T: Any, **given: Any) -> Any:
         """Fit, and keep what must not be kept."""
@@ -39,8 +41,10 @@ class Keeps(DifferenceInMeans):  # type: ignore[misc]
         return found
 
 
-class Leaves(DifferenceInMeans):  # type: ignore[misc]
+class Leaves(DifferenceInMeans):
     """Leaves something private behind."""
+
+    _means: float
 
     def fit(self, Y: Any, T: Any, **given: Any) -> Any:
         """Fit, and set an attribute that nobody may publish."""

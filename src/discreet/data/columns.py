@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from discreet.data._arrays import Codes, Float, Level, Values
+from discreet.data._arrays import Codes, Float, Level, Values, as_numpy, text_array
 from discreet.exceptions import InvalidInput
 
 # Levels are matched a slice at a time, so that a long column of text never exists twice.
@@ -181,8 +181,8 @@ class Levels:
         codes: Codes
         if self.is_text:
             column = texts(values, name)
-            found = pc.fill_null(pc.index_in(column, value_set=pa.array(self.levels, pa.large_string())), -1)
-            codes, missing = _numpy(found), _numpy(pc.is_null(column))
+            found = pc.index_in(column, value_set=text_array(self.levels))
+            codes, missing = np.array(as_numpy(found, -1)), as_numpy(pc.is_null(column))
         else:
             x = numbers(values, name)
             codes, missing = _places(x, np.array(self.levels, dtype=np.float64)), np.isnan(x)
@@ -213,8 +213,8 @@ def numbers(values: Values, name: str, out: Float | None = None) -> Float:
     if pa.types.is_decimal(kind):
         return _copied(decimals(column, name), out)
     if kind in (pa.int64(), pa.uint64()):
-        _check_whole(_numpy(pc.fill_null(column, 0)), name)
-    return _copied(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), out)
+        _check_whole(as_numpy(column), name)
+    return _copied(as_numpy(column.cast(pa.float64(), safe=False), math.nan), out)
 
 
 def _places(x: Float, levels: Float) -> Codes:
@@ -238,7 +238,7 @@ def plain(values: Values) -> Values:
     if isinstance(values, pa.ChunkedArray) and values.num_chunks == 1:
         values = values.chunk(0)
     if isinstance(values, pa.Array) and _is_plain(values.type) and not values.null_count:
-        return values.to_numpy(zero_copy_only=True)
+        return as_numpy(values)
     return values
 
 
@@ -272,7 +272,7 @@ def decimals(column: Any, name: str) -> Float:
         for i in np.flatnonzero(~small):
             value = part[int(i)].as_py()
             x[i] = np.nan if value is None else float(value)
-        x[_numpy(pc.is_null(part))] = np.nan
+        x[as_numpy(pc.is_null(part))] = np.nan
         start += len(part)
     if np.any(np.abs(out) > _EXACT):
         raise InvalidInput(too_large(name))
@@ -343,11 +343,6 @@ def texts(values: Values, name: str) -> Any:
     if not any(is_kind(kind) for is_kind in _TEXT):
         raise InvalidInput(f"{name} must hold text like its declared levels, but its type is {kind}: convert either.")
     return column.cast(pa.large_string())
-
-
-def _numpy(column: Any) -> Any:
-    # Arrow's own memory is read-only, and asking for a copy is the only way never to get it.
-    return np.array(column.to_numpy(zero_copy_only=False))
 
 
 def _level(value: object) -> Level:

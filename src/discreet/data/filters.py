@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 import pyarrow.compute as pc
 
-from discreet.data._arrays import Values
+from discreet.data._arrays import Values, as_numpy, text_array
 from discreet.data.columns import numbers, texts
 from discreet.data.sampling import part_numbers
 from discreet.exceptions import InvalidInput
@@ -58,8 +57,8 @@ class Condition:
             found = part_numbers(column, f"column {self.column!r}", key=self.half.key, parts=2)
             return np.asarray(found == self.half.which)
         if self.is_text:
-            found = pc.is_in(texts(column, name), value_set=pa.array(self.values, pa.large_string()))
-            return np.array(found.to_numpy(zero_copy_only=False), dtype=bool)
+            found = pc.is_in(texts(column, name), value_set=text_array(self.values))
+            return np.asarray(as_numpy(found))
         x = numbers(column, name)
         if self.values:
             return np.isin(x, np.array(self.values))

@@ -30,7 +30,7 @@ from discreet.data.records import (
 )
 from discreet.data.sampling import Sample, each_of, sampled
 from discreet.data.views.coded import CodedRecords, fits, packed
-from discreet.exceptions import InvalidInput, MissingBounds
+from discreet.exceptions import InvalidInput, MissingBounds, SourceFailed
 
 # Encoded chunks of tables up to this many numbers (64 MB) are kept from pass to pass; larger ones are encoded anew.
 KEPT_NUMBERS = 8_000_000
@@ -106,7 +106,13 @@ class ArrayRecords(RecordsInMemory):
 
     def sum(self, kernel: Kernel, progress: RowProgress | None = None) -> IntArray:
         """Add up ``kernel(chunk)``, an int64 array; ``progress`` is given the number of rows just finished."""
-        return add_up(self._chunks(), kernel, progress, n=self.n)
+        try:
+            return add_up(self._chunks(), kernel, progress, n=self.n)
+        except MemoryError:
+            raise SourceFailed(
+                "There is too little memory for a few thousand records: give the process more of it, or use fewer "
+                "covariates. Nothing came of this pass; what earlier rounds spent stays spent."
+            ) from None
 
     def sample(self, part: float, rows: float, progress: RowProgress | None = None) -> Sample | None:
         """About so large a part of the records, in memory; None where no column says which."""

@@ -1,6 +1,6 @@
 """What estimators share: how records come in, what they are fitted through, and what a fitted one answers.
 
-An estimator inherits from the mixins that fit it and from scikit-learn's ``BaseEstimator``, in this order.
+An estimator inherits from the mixins that fit it and from `Parameters`, in this order.
 """
 
 from __future__ import annotations
@@ -208,7 +208,8 @@ class TableFits(ArrayFits[ReleaseT]):
         relation, query : str, optional
             What to read from a database: the name of a table or view, or a query.
         workers : int, optional
-            Processes that read long Parquet tables; by default one to a core from 5 million rows on.
+            Processes that read Parquet files, which alone can be divided; by default one to a core from 5 million rows
+            on.
         ledger, dataset, analyst, stratum, reservation : optional
             As in ``fit``.
         """

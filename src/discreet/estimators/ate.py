@@ -7,7 +7,6 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from discreet.data.bounds import Bounds
 from discreet.data.records import Records
@@ -32,6 +31,7 @@ from discreet.estimators._base import (
     sample_note,
     uncertainty_of,
 )
+from discreet.estimators._parameters import Parameters
 from discreet.estimators._results import AverageResult
 from discreet.estimators.difference_in_means import measure_means
 from discreet.estimators.measurements.cap import Cap, check_cap, measure_capped
@@ -63,7 +63,7 @@ from discreet.privacy.guarantee import Neighbours
 from discreet.releases.average import Release, Uncertainty
 
 
-class ATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[misc]
+class ATE(TableFits[Release], AverageResult, Parameters):
     """Average treatment effect, doubly robust, from observational records or a known design.
 
     Three kinds of rounds through the gate: where the outcome and the covariates are; public models of treatment and

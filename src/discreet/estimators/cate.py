@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, get_args
 
-from sklearn.base import BaseEstimator
-
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import Records
@@ -28,6 +26,7 @@ from discreet.estimators._effect_allocation import (
     effect_terms,
     shares_of_parts,
 )
+from discreet.estimators._parameters import Parameters
 from discreet.estimators.ate import ATE
 from discreet.estimators.measurements.effect_function import (
     Correction,
@@ -52,7 +51,7 @@ _AT_POINTS = (
 )
 
 
-class CATE(TableFits[EffectRelease], BaseEstimator):  # type: ignore[misc]
+class CATE(TableFits[EffectRelease], Parameters):
     """Treatment effect as a function of the declared covariates, from observational records or a known design.
 
     Rounds through the gate: those of `ATE`, for the average effect and for public models of treatment and outcome; then

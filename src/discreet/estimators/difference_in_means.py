@@ -5,8 +5,6 @@ from __future__ import annotations
 from math import hypot, sqrt
 from typing import Any, ClassVar, Literal
 
-from sklearn.base import BaseEstimator
-
 from discreet.data.bounds import Bounds
 from discreet.data.records import Records
 from discreet.estimators._allocation import MEANS, MEANS_OF_PURE
@@ -20,6 +18,7 @@ from discreet.estimators._base import (
     count_first,
     uncertainty_of,
 )
+from discreet.estimators._parameters import Parameters
 from discreet.estimators._results import AverageResult
 from discreet.estimators.measurements.cap import Cap, check_cap, measure_capped
 from discreet.estimators.measurements.location import locate, pilot_effect, public_notes
@@ -31,7 +30,7 @@ from discreet.privacy.guarantee import Neighbours
 from discreet.releases.average import Release
 
 
-class DifferenceInMeans(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[misc]
+class DifferenceInMeans(TableFits[Release], AverageResult, Parameters):
     """Difference of the arms' means, for randomised trials; pure epsilon (no delta) or (epsilon, delta).
 
     Covariates are ignored. In an observational study the difference of means is confounded: use `ATE`.

@@ -7,7 +7,6 @@ from numbers import Real
 from typing import Any, ClassVar, NamedTuple, get_args
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds, Levels
@@ -18,6 +17,7 @@ from discreet.data.records import Records
 from discreet.estimators._allocation import Allocation
 from discreet.estimators._base import ROWS_ALIKE, Progress, TableFits
 from discreet.estimators._effect_allocation import ARMS_APART, ARMS_IN_ONE_SUM, CLUSTERED, DECLARED, MOST_SEGMENTS
+from discreet.estimators._parameters import Parameters
 from discreet.estimators.clustering import PrivateKMeans, first_clusters, lloyd
 from discreet.exceptions import InvalidInput
 from discreet.postprocessing.segment_means import (
@@ -39,7 +39,7 @@ from discreet.privacy.sensitivity.table import CellSums, Pairs
 from discreet.releases.segments import UpliftCurve, UpliftRelease
 
 
-class Uplift(TableFits[UpliftRelease], BaseEstimator):  # type: ignore[misc]
+class Uplift(TableFits[UpliftRelease], Parameters):
     """Effects by segment, smoothed over ordered segments and shrunk over unordered ones.
 
     After two moments of the outcome, one table goes through the gate: for every segment and arm the sums of

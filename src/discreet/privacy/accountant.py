@@ -311,15 +311,20 @@ def _event_profile(event: Event) -> Profile:
     return parallel_profile([profile_of(part) for part in event.parts])
 
 
+# Hundreds of rounds may have one mu.
+@lru_cache(maxsize=256)
+def _gaussian_reach(mu: float) -> float:
+    return gdp_epsilon(mu, _TAIL)
+
+
 def _gaussian(mu: float, slack: float = 0.0) -> Profile:
     def ideal(at: Float) -> Float:
         deltas: Float = ndtr(mu / 2 - at / mu) - np.exp(at + log_ndtr(-mu / 2 - at / mu))
         return np.maximum(deltas, 0.0)
 
-    reach = gdp_epsilon(mu, _TAIL) if mu else 0.0
     return Profile(
         ideal=ideal if mu else np.zeros_like,
-        reach=reach,
+        reach=_gaussian_reach(mu) if mu else 0.0,
         mu=mu,
         slack=slack,
         epsilon=math.inf if mu else 0.0,

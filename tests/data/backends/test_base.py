@@ -124,6 +124,19 @@ def test_a_refusal_is_passed_on_and_says_what_was_spent() -> None:
         records.sum(added_up)
 
 
+def test_too_little_memory_for_a_batch_is_a_sentence_that_says_what_was_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> Any:
+        raise MemoryError("17 GiB for an array of shape (31337, 2)")
+
+    records = TableRecords(columns(), Rows(rows()))
+    monkeypatch.setattr(Rows, "run", full)
+    with pytest.raises(SourceFailed, match=r"too little memory for a batch of rows: .*stays spent"):
+        records.sum(added_up)
+    with pytest.raises(InvalidInput, match="too little memory for a batch of rows: give") as refused:
+        TableRecords(columns(), Rows(rows()))
+    assert "spent" not in str(refused.value)
+
+
 def test_too_few_rows_and_an_empty_arm_are_refused_in_sweeps_and_in_groups() -> None:
     with pytest.raises(InvalidInput, match="fewer than 10"):
         TableRecords(columns(), Rows(rows(9)))

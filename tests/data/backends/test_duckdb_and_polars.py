@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet import Bounds, DifferenceInMeans, Uplift
+from discreet import Bounds, DifferenceInMeans, Ledger, Uplift
 from discreet.data.backends import TableSpec, open_table
 from discreet.data.backends import duckdb as duck
 from discreet.data.backends.polars import PolarsSource
@@ -210,6 +210,20 @@ def test_units_are_counted_in_the_rows_that_are_added_up(
     # It has ended: the change is seen from now on.
     with pytest.raises(InvalidInput, match="a value of column 'id' has more rows"):
         estimator.fit_table(table, outcome="y", treatment="t", unit="id", max_rows=2, **options)
+
+
+def test_a_memory_limit_of_duckdb_that_is_too_small_is_named_and_spends_nothing(tmp_path: Path) -> None:
+    with duckdb.connect(tmp_path / "some.duckdb") as made:
+        made.execute("CREATE TABLE it AS SELECT random() AS y, (id % 2)::int AS t, id FROM range(400000) AS r(id)")
+    little = {"memory_limit": "4MB", "temp_directory": "", "threads": 1}
+    ledger = Ledger(f"sqlite:///{tmp_path}/budget.db")
+    ledger.open("trial", epsilon=3.0, delta=0.0)
+    estimator = DifferenceInMeans(epsilon=1, bounds=Bounds(outcome=(0, 1)))
+    with duckdb.connect(tmp_path / "some.duckdb", read_only=True, config=little) as opened:
+        for more in ({"query": "SELECT * FROM it ORDER BY y"}, {"query": "it", "unit": "id", "max_rows": 1}):
+            with pytest.raises(InvalidInput, match="more memory than DuckDB may use: raise its memory_limit"):
+                estimator.fit_table(opened, outcome="y", treatment="t", ledger=ledger, dataset="trial", **more)
+    assert {request.state for request in ledger.requests("trial")} == {"cancelled"}
 
 
 def test_cells_that_change_between_passes_are_noticed() -> None:

@@ -15,7 +15,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from discreet import ATE, Bounds, DifferenceInMeans, Uplift
+from discreet import ATE, Bounds, DifferenceInMeans, Ledger, Uplift
 from discreet.data.backends import TableSpec, open_table
 from discreet.data.bounds import Levels, Range
 from discreet.exceptions import InvalidInput, SourceFailed
@@ -454,3 +454,18 @@ def test_a_number_of_workers_that_makes_no_sense_is_refused(tmp_path: Path) -> N
     for workers in (0, True, 1_000):
         with pytest.raises(InvalidInput, match="workers must be a whole number from 1"):
             fitted("uplift", parquet(FRAME, tmp_path), workers=workers)
+
+
+@pytest.mark.parametrize("kind", sorted(set(TABLES) - {"parquet", "parts"}))
+def test_engines_that_cannot_divide_a_table_refuse_processes_before_anything_is_spent(
+    kind: str, tmp_path: Path
+) -> None:
+    ledger = Ledger(f"sqlite:///{tmp_path}/budget.db")
+    ledger.open("trial", epsilon=3.0, delta=0.0)
+    table = TABLES[kind](FRAME, tmp_path)
+    with pytest.raises(InvalidInput, match=r"workers= is for Parquet files.*, so leave it out\."):
+        fitted("uplift", table, workers=2, ledger=ledger, dataset="trial")
+    assert {request.state for request in ledger.requests("trial")} == {"cancelled"}
+    with pytest.raises(InvalidInput, match="workers must be a whole number from 1"):
+        fitted("uplift", table, workers=0)
+    fitted("uplift", table, workers=1)

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.data.backends.scan import MANY_ROWS, Columns, Sweep, Tally, run_parts, total, workers_for
+from discreet.data.backends.files import Part
+from discreet.data.backends.scan import MANY_ROWS, Columns, Sweep, Tally, run_parts, shares, total, workers_for
 from discreet.data.bounds import Bounds
 from discreet.data.filters import Condition
 from discreet.data.records import Chunk
@@ -235,6 +236,22 @@ def test_parts_that_processes_read_add_up_to_what_one_process_reads(workers: int
     how = {"backend": "loky", "return_as": "generator_unordered", "batch_size": 1, "max_nbytes": None}
     assert pool.asked == how | {"n_jobs": min(workers, 4)}
     assert run_parts(sweep, PARTS, workers, None).rows == 4 * N
+
+
+@pytest.mark.parametrize(("count", "workers"), [(1, 2), (5, 2), (12, 2), (97, 3), (4, 9)])
+def test_processes_get_all_parts_in_a_few_tasks_of_falling_size(count: int, workers: int) -> None:
+    parts = [Part("p", "f", (k,), 10 + k % 3) for k in range(count)]
+    tasks = shares(parts, workers)
+    assert [part for task in tasks for part in task] == parts
+    # Two turns each; and a remainder, where parts do not fill a turn.
+    assert len(tasks) <= min(count, 3 * workers)
+    sizes, rows = [sum(part.rows for part in task) for task in tasks], sum(part.rows for part in parts)
+    for size, task in zip(sizes, tasks, strict=True):
+        assert len(task) == 1 or size <= 0.75 * rows / workers
+    if count > 50:
+        # A whole turn of each process, less what one part is too long.
+        assert min(sizes[:workers]) >= 0.75 * rows / workers - 12
+        assert max(sizes[workers:]) <= 0.25 * rows / workers
 
 
 def test_a_table_of_one_part_is_read_in_this_process(pool: Any) -> None:

@@ -5,6 +5,7 @@ import pytest
 
 from discreet import Bounds, Budget, InvalidInput
 from discreet.data.columns import Levels, Range
+from discreet.papers.meta_learners import additive
 from discreet.papers.meta_learners.additive import AdditiveLearner
 from discreet.papers.meta_learners.base_learner import Task
 from discreet.papers.meta_learners.bin_smoothing import smooth
@@ -49,6 +50,31 @@ def test_an_additive_classifier_learns_probabilities():
     # The logistic one is shrunk by its penalty.
     assert errors[0] < 0.03
     assert errors[1] < 0.12
+
+
+@pytest.mark.parametrize("classify", [False, True])
+def test_what_is_kept_beside_bins_is_what_the_released_model_predicts(classify, monkeypatch):
+    kept = []
+
+    def keeping(fit, *given):
+        made(fit, *given)
+        kept.append(fit)
+
+    made = additive._Fit.__init__
+    monkeypatch.setattr(additive._Fit, "__init__", keeping)
+    rng = np.random.default_rng(5)
+    x = np.column_stack([rng.uniform(-1, 1, (600, 3)), rng.integers(0, 3, 600)])
+    y = (x[:, 0] > 0) * 1.0 if classify else np.clip(x[:, 0] ** 2 + 0.1 * x[:, 3], -1, 1)
+    columns = [*(Range(-1, 1) for _ in range(3)), Levels(levels=(0, 1, 2))]
+    bounds = Bounds(outcome=(0, 1) if classify else (-1, 1), covariates=columns)
+    budget = Budget(epsilon=4.0, delta=1e-6)
+    task = Task(name="outcome", columns=bounds.columns, target=bounds.outcome, bounds=bounds, budget=budget)
+    with seeded_noise(0):
+        model = AdditiveLearner(task, classify=classify).fit(x, y).model_
+    (fit,) = kept
+    score = model.intercept + fit.binned[:, -1]
+    # Twelve numbers of size one are added up in another order.
+    assert model.predict(x) == pytest.approx(1 / (1 + np.exp(-score)) if classify else score, rel=1e-13, abs=1e-13)
 
 
 @pytest.mark.parametrize("learner", [AdditiveLearner, LinearLearner, EBMLearner])

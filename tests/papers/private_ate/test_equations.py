@@ -150,6 +150,16 @@ def test_the_search_reaches_the_supremum_of_smooth_models(name):
     assert 0.999 * dense(models, 1.0) <= found <= 1.02 * dense(models, 1.0)
 
 
+@pytest.mark.parametrize("name", ["kernel", "nn"])
+def test_the_search_finds_the_same_along_slopes_and_by_differences(name):
+    models = surfaces_of(STUDY, *preset(name))
+    along, by_differences = (
+        searched_sensitivity(each, 1.0, STUDY.bounds, starts=10, rng=check_random_state(0))
+        for each in (models, lambda x: models(x))
+    )
+    assert along == pytest.approx(by_differences, rel=1e-6)
+
+
 def test_the_search_misses_the_supremum_of_a_forest_and_the_closed_form_does_not():
     forest = RandomForestRegressor(20, random_state=0), RandomForestClassifier(20, random_state=0)
     models = surfaces_of(STUDY, *forest, clipped=True)

@@ -21,6 +21,7 @@ def open_records(table: Any, columns: Columns, options: Options) -> Records:
     if isinstance(table, pa.RecordBatch):
         table = pa.Table.from_batches([table])
     if isinstance(table, ds.Dataset):
+        options.check_alone("DuckDB scans a dataset with threads of its own")
         if options.relation is not None or options.query is not None:
             raise InvalidInput(
                 "relation= and query= belong to a database: leave them out for datasets, and use where=."

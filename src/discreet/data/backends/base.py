@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 import numpy as np
 
 from discreet.data._arrays import IntArray
-from discreet.data.backends.scan import MANY_ROWS, Columns, Sweep, Tally
+from discreet.data.backends.scan import MANY_ROWS, Columns, Sweep, Tally, workers_for
 from discreet.data.bounds import Bounds
 from discreet.data.expressions import Formula
 from discreet.data.partition import Partition
@@ -35,8 +35,14 @@ class Options:
     query: str | None = None
     workers: int | None = None
 
+    def check_alone(self, why: str) -> None:
+        """Refuse several processes for a table that they cannot divide among them."""
+        if workers_for(self.workers, 0) > 1:
+            raise InvalidInput(f"workers= is for Parquet files, which processes can divide: {why}, so leave it out.")
+
 
 CHANGED = "The records changed while they were being read: keep the source fixed and start again."
+NO_MEMORY = "There is too little memory for a batch of rows: give the process more of it, or use fewer covariates."
 AT_ODDS = (
     "The engine leaves out records of its own sums that can be used: the table changed while it was being read, or the "
     "engine reads it in two ways; keep it fixed and start again, or give it as a frame."
@@ -137,7 +143,7 @@ class TableRecords:
         known = None if self._hashed else self.source.count(self.columns)
         if known is None or known == 0:
             # Where nothing says how many rows there are, they are counted, and checked on the way.
-            self._check(self.source.run(Sweep(self.columns)))
+            self._check(self._run(Sweep(self.columns)))
         else:
             self._n = known
         self._check_units()
@@ -209,7 +215,7 @@ class TableRecords:
         """One pass over all rows, which has to see what the first one saw."""
         fresh = self._fresh
         try:
-            tally = self.source.run(sweep, progress)
+            tally = self._run(sweep, progress)
             self._check(tally)
             if fresh and not self.source.capabilities.snapshot:
                 # These are the rows that the checksum holds to from now on: were they those whose units were counted?
@@ -234,7 +240,7 @@ class TableRecords:
             if not groups.usable or int(groups.counts.sum()) < self._n:
                 # A sweep finds the same rows and says what is wrong with them. It never adds up instead: whether it did
                 # would depend on single records, and the diameter holds for one way of adding up, not for either.
-                self._check(self.source.run(Sweep(self.columns)))
+                self._check(self._run(Sweep(self.columns)))
                 raise InvalidInput(AT_ODDS)
             self._check_groups(partition, groups)
             if not self.source.capabilities.snapshot:
@@ -270,6 +276,12 @@ class TableRecords:
     def _fresh(self) -> bool:
         """Whether no round can have spent anything yet."""
         return self._first is None and self._grouped is None
+
+    def _run(self, sweep: Sweep, progress: RowProgress | None = None) -> Tally:
+        try:
+            return self.source.run(sweep, progress)
+        except MemoryError:
+            raise InvalidInput(NO_MEMORY) from None
 
     def _check(self, tally: Tally) -> None:
         if tally.refusal is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -88,6 +89,7 @@ class DuckSource:
 
 def open_records(table: Any, columns: Columns, options: Options) -> TableRecords:
     """A relation, a connection with ``query`` (or ``table``), or a pair of both."""
+    options.check_alone("DuckDB has threads of its own")
     if isinstance(table, duckdb.DuckDBPyRelation):
         if options.relation is not None or options.query is not None:
             raise InvalidInput(
@@ -208,6 +210,48 @@ def expression(name: str, text: bool, kind: str) -> str:
     return f"CAST({quoted(name)} AS DOUBLE) AS {quoted(name)}" if kind in NARROW else quoted(name)
 
 
+def read_csv(connection: duckdb.DuckDBPyConnection, files: Sequence[str]) -> duckdb.DuckDBPyRelation:
+    """CSV files as one relation of text.
+
+    Everything that DuckDB would otherwise guess from the first records is fixed, types included: how one record is read
+    must not depend on the others.
+    """
+    return connection.read_csv(
+        [glob.escape(file) for file in files],  # type: ignore[arg-type]
+        header=True,
+        sep=",",
+        quotechar='"',
+        escapechar='"',
+        comment="",
+        skiprows=0,
+        all_varchar=True,
+        union_by_name=True,
+        hive_partitioning=False,
+    )
+
+
+def csv_number(name: str) -> str:
+    """SQL for a text column as float64; what is neither number nor boolean, or a whole number too long, is an error."""
+    column = quoted(name)
+    found = f"coalesce({number_or_null(column)}, CAST({column} AS DOUBLE))"
+    return f"CASE WHEN {too_long(column)} THEN error('too long') ELSE {found} END"
+
+
+def number_or_null(column: str) -> str:
+    """SQL for a text column as float64, or NULL for what is neither number nor boolean."""
+    boolean = f"CASE lower({column}) WHEN 'true' THEN 1.0 WHEN 'false' THEN 0.0 END"
+    return f"coalesce(TRY_CAST({column} AS DOUBLE), {boolean})"
+
+
+def too_long(column: str) -> str:
+    """SQL for whether a text is a whole number that float64 cannot hold."""
+    # Sixteen characters are needed to write 2**53, and few numbers have so many without a point.
+    return (
+        f"(length({column}) > 15 AND regexp_full_match({column}, '\\s*[+-]?[0-9]+\\s*') "
+        f"AND coalesce(abs(TRY_CAST({column} AS HUGEINT)) > {2**53}, true))"
+    )
+
+
 class reading:  # noqa: N801
     """Turn what DuckDB and Arrow say about rows into one sentence: theirs quote the value that they stumbled over."""
 
@@ -220,6 +264,12 @@ class reading:  # noqa: N801
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         if isinstance(error, duckdb.InterruptException):
             raise KeyboardInterrupt from None
+        if isinstance(error, duckdb.OutOfMemoryException):
+            raise InvalidInput(
+                f"{self.name} takes more memory than DuckDB may use: raise its memory_limit, or read fewer columns."
+            ) from None
+        if isinstance(error, MemoryError):
+            return
         if isinstance(error, duckdb.Error | pa.ArrowException | OSError):
             raise InvalidInput(
                 f"{self.name} could not be read to its end: check the source, the connection and the space left."

@@ -17,8 +17,26 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from discreet.data.backends.base import CHANGED, Capabilities, Groups, Options, TableRecords, quoted, types_of
-from discreet.data.backends.duckdb import check_kinds, check_types, most_rows, run_group
+from discreet.data.backends.base import (
+    CHANGED,
+    NO_MEMORY,
+    Capabilities,
+    Groups,
+    Options,
+    TableRecords,
+    quoted,
+    types_of,
+)
+from discreet.data.backends.duckdb import (
+    check_kinds,
+    check_types,
+    csv_number,
+    most_rows,
+    number_or_null,
+    read_csv,
+    run_group,
+    too_long,
+)
 from discreet.data.backends.scan import BATCH_ROWS, Columns, Sweep, Tally, in_order, named, run_parts, workers_for
 from discreet.data.bounds import Bounds, Levels
 from discreet.data.columns import too_large
@@ -30,6 +48,8 @@ from discreet.exceptions import InvalidInput
 SUFFIXES = {".csv": "CSV", ".csv.gz": "CSV", ".csv.zst": "CSV", ".parquet": "Parquet"}
 # Most rows that a process takes at a time, and how many times each takes some.
 _PART_ROWS, _TURNS = 1_000_000, 4
+# Most that is kept of CSV files.
+_KEPT_BYTES = 32 * 2**20
 
 
 def open_records(table: Any, columns: Columns, options: Options) -> TableRecords:
@@ -38,6 +58,8 @@ def open_records(table: Any, columns: Columns, options: Options) -> TableRecords
     kind = _kind(path)
     if options.relation is not None or options.query is not None:
         raise InvalidInput("relation= and query= belong to a database: leave them out for files, and use where=.")
+    if kind == "CSV":
+        options.check_alone("DuckDB reads CSV files with threads of its own")
     files = files_of(path)
     made = ParquetSource.of(path, files, options) if kind == "Parquet" else CsvSource(path, files, _marks(files))
     try:
@@ -50,12 +72,16 @@ def open_records(table: Any, columns: Columns, options: Options) -> TableRecords
 
 @dataclass(frozen=True, slots=True)
 class CsvSource:
-    """CSV files: commas, double quotes, names in the first line; an empty field is a missing value."""
+    """CSV files: commas, double quotes, names in the first line; an empty field is a missing value.
+
+    The columns of short files are kept in memory: to read text takes longer than all that is done with its numbers.
+    """
 
     capabilities: ClassVar[Capabilities] = Capabilities(ordered=True, snapshot=True)
     path: str
     files: tuple[str, ...]
     marks: tuple[tuple[int, int], ...]
+    kept: dict[tuple[str, ...], list[Any]] = field(default_factory=dict, repr=False, compare=False)
 
     def check(self, columns: Columns) -> None:
         """Refuse columns that are not there."""
@@ -91,11 +117,21 @@ class CsvSource:
         return found
 
     def close(self) -> None:
-        """Each pass has a connection of its own."""
+        """Let go of columns; each pass has a connection of its own."""
+        self.kept.clear()
 
     def _batches(self, columns: Columns) -> Iterator[Any]:
         _check_marks(self.files, self.marks)
-        yield from csv_batches(self.files, self.path, columns.wanted)
+        names, size, batches = tuple(columns.wanted), 0, list[Any]()
+        if names in self.kept:
+            yield from self.kept[names]
+        else:
+            for batch in csv_batches(self.files, self.path, columns.wanted):
+                size += batch.nbytes
+                batches = [*batches, batch] if size <= _KEPT_BYTES else []
+                yield batch
+            if size <= _KEPT_BYTES:
+                self.kept[names] = batches
         _check_marks(self.files, self.marks)
 
 
@@ -262,26 +298,6 @@ def read_parquet(connection: duckdb.DuckDBPyConnection, files: Sequence[str]) ->
     return connection.read_parquet([glob.escape(file) for file in files], union_by_name=True, hive_partitioning=False)
 
 
-def read_csv(connection: duckdb.DuckDBPyConnection, files: Sequence[str]) -> duckdb.DuckDBPyRelation:
-    """CSV files as one relation of text.
-
-    Everything that DuckDB would otherwise guess from the first records is fixed, types included: how one record is read
-    must not depend on the others.
-    """
-    return connection.read_csv(
-        [glob.escape(file) for file in files],  # type: ignore[arg-type]
-        header=True,
-        sep=",",
-        quotechar='"',
-        escapechar='"',
-        comment="",
-        skiprows=0,
-        all_varchar=True,
-        union_by_name=True,
-        hive_partitioning=False,
-    )
-
-
 def csv_batches(files: Sequence[str], path: str, wanted: Mapping[str, bool]) -> Iterator[Any]:
     """Arrow batches of float64 and text columns, in the order of ``wanted``."""
     # An open reader blocks its connection, so each pass has one of its own.
@@ -293,29 +309,11 @@ def csv_batches(files: Sequence[str], path: str, wanted: Mapping[str, bool]) -> 
                 for name, text in wanted.items()
             ]
             yield from rows.project(", ".join(chosen)).to_arrow_reader(BATCH_ROWS)
+        except (MemoryError, duckdb.OutOfMemoryException):
+            raise InvalidInput(NO_MEMORY) from None
         except (duckdb.Error, pa.ArrowException, OSError):
             # Arrow passes DuckDB's errors on as OSError, and their sentences quote the value that they stumbled over.
             raise InvalidInput(_unreadable(files, path, wanted)) from None
-
-
-def csv_number(name: str) -> str:
-    """SQL for a text column as float64; what is neither number nor boolean, or a whole number too long, is an error."""
-    column = quoted(name)
-    found = f"coalesce({_number_or_null(column)}, CAST({column} AS DOUBLE))"
-    return f"CASE WHEN {_too_long(column)} THEN error('too long') ELSE {found} END"
-
-
-def _number_or_null(column: str) -> str:
-    boolean = f"CASE lower({column}) WHEN 'true' THEN 1.0 WHEN 'false' THEN 0.0 END"
-    return f"coalesce(TRY_CAST({column} AS DOUBLE), {boolean})"
-
-
-def _too_long(column: str) -> str:
-    # Sixteen characters are needed to write 2**53, and few numbers have so many without a point.
-    return (
-        f"(length({column}) > 15 AND regexp_full_match({column}, '\\s*[+-]?[0-9]+\\s*') "
-        f"AND coalesce(abs(TRY_CAST({column} AS HUGEINT)) > {2**53}, true))"
-    )
 
 
 def _check_names(types: Mapping[str, str], wanted: Sequence[str] | Mapping[str, bool], path: str, kind: str) -> None:
@@ -360,8 +358,8 @@ def _broken(path: str) -> str:
 def _unreadable(files: Sequence[str], path: str, wanted: Mapping[str, bool]) -> str:
     numeric = [name for name, text in wanted.items() if not text]
     columns = [quoted(name) for name in numeric]
-    junk = [f"bool_or({column} IS NOT NULL AND {_number_or_null(column)} IS NULL)" for column in columns]
-    long = [f"bool_or({_too_long(column)})" for column in columns]
+    junk = [f"bool_or({column} IS NOT NULL AND {number_or_null(column)} IS NULL)" for column in columns]
+    long = [f"bool_or({too_long(column)})" for column in columns]
     try:
         with duckdb.connect() as connection:
             found = read_csv(connection, files).aggregate(", ".join([*junk, *long])).fetchall()[0]
@@ -393,5 +391,7 @@ def _check_marks(files: Sequence[str], marks: tuple[tuple[int, int], ...]) -> No
 def _parquet(path: str) -> Iterator[None]:
     try:
         yield
+    except (MemoryError, duckdb.OutOfMemoryException):
+        raise InvalidInput(NO_MEMORY) from None
     except (duckdb.Error, pa.ArrowException, OSError):
         raise InvalidInput(_broken(path)) from None

@@ -21,6 +21,7 @@ from discreet.exceptions import InvalidInput
 
 def open_records(table: Any, columns: Columns, options: Options) -> ArrayRecords:
     """Records in memory; columns are referred to, not copied, unless a filter leaves rows out."""
+    options.check_alone("a frame is in the memory of this one")
     if options.relation is not None or options.query is not None:
         raise InvalidInput("relation= and query= belong to a database: leave them out for frames, and use where=.")
     try:

@@ -33,6 +33,7 @@ def open_records(table: Any, columns: Columns, options: Options) -> Records:
         return memory.open_records(table, columns, options)
     if not isinstance(table, pl.LazyFrame):
         raise InvalidInput("table must be a frame of polars, lazy or not: put a series into one.")
+    options.check_alone("polars reads a lazy frame with threads of its own")
     if options.relation is not None or options.query is not None:
         raise InvalidInput("relation= and query= belong to a database: leave them out for frames, and use where=.")
     with _reading():

@@ -12,9 +12,8 @@ from functools import reduce
 from typing import Any, Protocol
 
 import numpy as np
-import pyarrow as pa
 
-from discreet.data._arrays import IntArray
+from discreet.data._arrays import IntArray, mask_array
 from discreet.data.bounds import Bounds, Levels
 from discreet.data.filters import Where
 from discreet.data.records import CHUNK_ROWS, Chunk, CodeMap, Kernel, Names, RowProgress, Unit, added, chunks, hold
@@ -100,7 +99,7 @@ class Columns:
             mask = condition.mask(batch.column(places[condition.column]))
             if not mask.all():
                 # Conditions are met one after the other, so that each sees the rows that are left.
-                batch = batch.filter(pa.array(mask))
+                batch = batch.filter(mask_array(mask))
         if not batch.num_rows:
             return
         p, bounds, names = self.bounds.p, self.bounds, self.names
@@ -244,6 +243,8 @@ def in_order(covariates: Sequence[str] | None, bounds: Bounds) -> tuple[str, ...
 # Shorter tables are done before a second process has started.
 MANY_ROWS = 5_000_000
 _USUAL_WORKERS, _MOST_WORKERS = 8, 64
+# What a process reads in its turns, of an even share of the rows.
+_TURNS = (3 / 4, 1 / 4)
 
 
 class Part(Protocol):
@@ -276,14 +277,15 @@ def run_parts(sweep: Sweep, parts: Sequence[Part], workers: int, progress: RowPr
     from joblib import Parallel, delayed
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    sent = cloudpickle.dumps(sweep)
+    # What was learnt in earlier rounds can be tens of megabytes: it goes out with a few tasks, and not with many.
+    sent, tasks = cloudpickle.dumps(sweep), shares(parts, workers)
     # Nothing is memory-mapped: a sweep comes as bytes, and no file with anything about records is left behind.
     pool = Parallel(
-        n_jobs=min(workers, len(parts)), backend="loky", return_as="generator_unordered", batch_size=1, max_nbytes=None
+        n_jobs=min(workers, len(tasks)), backend="loky", return_as="generator_unordered", batch_size=1, max_nbytes=None
     )
     tallies = []
     try:
-        for tally in pool(delayed(_run)(sent, part) for part in parts):
+        for tally in pool(delayed(_run)(sent, task) for task in tasks):
             tallies.append(tally)
             if progress is not None and tally.rows:
                 progress(tally.rows)
@@ -293,15 +295,29 @@ def run_parts(sweep: Sweep, parts: Sequence[Part], workers: int, progress: RowPr
         raise InvalidInput(
             "A process that read the table ended early: there may be too little memory; try workers=1."
         ) from None
-    if len(tallies) < len(parts) and not any(tally.refusal for tally in tallies):
+    if len(tallies) < len(tasks) and not any(tally.refusal for tally in tallies):
         raise InvalidInput("Some parts of the table were not read: try workers=1.")
     return total(tallies)
 
 
-def _run(sent: bytes, part: Part) -> Tally:
+def shares(parts: Sequence[Part], workers: int) -> list[list[Part]]:
+    """Parts that are read in one go: most of the rows first, then the rest, for processes to end at about one time."""
+    rows = sum(part.rows for part in parts)
+    most = [turn * rows / workers for turn in _TURNS for _ in range(workers)]
+    found: list[list[Part]] = []
+    for part in parts:
+        held = sum(each.rows for each in found[-1]) if found else 0
+        if found and held + part.rows <= most[min(len(found), len(most)) - 1]:
+            found[-1].append(part)
+        else:
+            found.append([part])
+    return found
+
+
+def _run(sent: bytes, parts: Sequence[Part]) -> Tally:
     import cloudpickle
     from threadpoolctl import threadpool_limits
 
     sweep: Sweep = cloudpickle.loads(sent)
     with threadpool_limits(1):
-        return sweep(part.batches(sweep.columns.wanted))
+        return sweep(batch for part in parts for batch in part.batches(sweep.columns.wanted))

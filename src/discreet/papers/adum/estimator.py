@@ -17,7 +17,6 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
@@ -26,6 +25,7 @@ from discreet.data.expressions import ByCell, Y, number
 from discreet.data.partition import By, Partition
 from discreet.data.records import Chunk, Records
 from discreet.estimators._base import Progress, TableFits
+from discreet.estimators._parameters import Parameters
 from discreet.estimators.clustering import PrivateKMeans, first_clusters, lloyd
 from discreet.exceptions import InvalidInput
 from discreet.papers.adum.release import SegmentRelease
@@ -54,7 +54,7 @@ _FAINT = 3.0
 _NO_INTERVAL = "The paper gives no interval: noise_sd is the privacy noise alone, to first order."
 
 
-class ADUM(TableFits[SegmentRelease], BaseEstimator):  # type: ignore[misc]
+class ADUM(TableFits[SegmentRelease], Parameters):
     """Effects by cell of a partition, from noisy sums and counts.
 
     Parameters

@@ -16,12 +16,12 @@ from numbers import Real
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import Chunk, Records
 from discreet.estimators._base import ArrayFits, Progress
+from discreet.estimators._parameters import Parameters
 from discreet.exceptions import InvalidInput, MissingBounds
 from discreet.papers.adum.functional_mechanism import (
     coefficient_bound,
@@ -59,7 +59,7 @@ _MEASURED = (
 _NO_INTERVAL = "The paper gives no interval: noise and regularisation bias the estimates."
 
 
-class TwoModel(ArrayFits[TwoModelRelease], BaseEstimator):  # type: ignore[misc]
+class TwoModel(ArrayFits[TwoModelRelease], Parameters):
     """Effects as the difference of two private regressions, one for each arm.
 
     Parameters

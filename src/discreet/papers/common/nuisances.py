@@ -8,7 +8,7 @@ f = (1 - pi) mu_1 + pi mu_0, in which alone the outcome regressions enter an AIP
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,6 +33,7 @@ from discreet.estimators.measurements.nuisances import Outcome, fit_nuisances, n
 from discreet.exceptions import InvalidInput
 from discreet.papers.common.arrays import in_own_unit
 from discreet.papers.common.predictions import Predict, outcomes, probabilities
+from discreet.papers.common.slopes import Local, Slope, constant, local_outcome, local_probability
 from discreet.postprocessing.kernel_basis import CodedBasis
 from discreet.privacy.gate import Gate
 
@@ -130,11 +131,44 @@ class Models:
         pi, mu0, mu1 = self.parts(x)
         return pi, (1.0 - pi) * mu1 + pi * mu0
 
+    def local(self) -> Callable[[Float], tuple[Slope, ...]] | None:
+        """Propensity and expected outcomes around one record, if the slopes of all models are known."""
+        known = isinstance(self.classifier, float)
+        propensity = constant(self.classifier) if known else local_probability(self.classifier)
+        models = [propensity, local_outcome(self.control), local_outcome(self.treated)]
+        range_ = self.bounds.outcome if self.clipped else None
+        ends = [None if known else self.bounds.propensity, range_, range_]
+        found = [model for model in models if model is not None]
+        return on_ranges(found, ends, self.bounds) if len(found) == len(models) else None
+
     @cached_property
     def _predict(self) -> tuple[Predict, Predict, Predict | float]:
         known = isinstance(self.classifier, float)
         propensity = self.classifier if known else probabilities(self.classifier)
         return outcomes(self.control), outcomes(self.treated), propensity
+
+
+def on_ranges(
+    models: Sequence[Local], ends: Sequence[tuple[float, float] | None], bounds: Bounds
+) -> Callable[[Float], tuple[Slope, ...]]:
+    """Predictions of models around one record as functions of its ranges, clipped where ends are given."""
+    widths = [1 if isinstance(spec, Range) else len(spec.levels) for spec in bounds.columns]
+    firsts = np.cumsum([0, *widths[:-1]])
+    places = firsts[[isinstance(spec, Range) for spec in bounds.columns]]
+
+    def around(x: Float) -> tuple[Slope, ...]:
+        features = design(x[None, :], bounds)[0]
+        found = []
+        for model, end in zip(models, ends, strict=True):
+            value, by = model(features)
+            # Features have half the width of encoded ranges.
+            slope = 0.5 * by[places]
+            if end is not None and not end[0] <= value <= end[1]:
+                value, slope = float(np.clip(value, *end)), np.zeros(len(places))
+            found.append(Slope(value, slope))
+        return tuple(found)
+
+    return around
 
 
 @dataclass(frozen=True, slots=True, eq=False)

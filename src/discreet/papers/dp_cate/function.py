@@ -23,13 +23,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
 
-from sklearn.base import BaseEstimator
-
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.in_memory import ArrayRecords
 from discreet.data.records import MIN_ROWS, Chunk
 from discreet.estimators._base import Checked
+from discreet.estimators._parameters import Parameters
 from discreet.exceptions import InvalidBudget, InvalidInput, NotFitted
 from discreet.ledger.charging import on_ledger
 from discreet.papers.common.arrays import OneVector, Part, gather, take
@@ -74,7 +73,7 @@ _SECRET = (
 )
 
 
-class DPCATEFunction(Checked, BaseEstimator):  # type: ignore[misc]
+class DPCATEFunction(Checked, Parameters):
     """Effects as a function of covariates, by kernel regression of pseudo-outcomes, with Gaussian process noise.
 
     Parameters

@@ -20,13 +20,13 @@ from numbers import Real
 from typing import Any, ClassVar, Literal, Protocol, get_args
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.in_memory import ArrayRecords
 from discreet.data.records import Chunk
 from discreet.estimators._base import Checked
+from discreet.estimators._parameters import Parameters
 from discreet.estimators._results import Fitted
 from discreet.exceptions import InvalidBudget, InvalidInput
 from discreet.ledger.charging import on_ledger
@@ -74,7 +74,7 @@ _PUBLIC = ("the declared bounds", "the number of records", "the queries")
 _TITLE = "Conditional effects at finitely many queries (DP-CATE)"
 
 
-class DPCATE(Checked, Fitted[AnswersRelease], BaseEstimator):  # type: ignore[misc]
+class DPCATE(Checked, Fitted[AnswersRelease], Parameters):
     """Effects at given covariates by a doubly robust learner, with noise scaled to a gross-error sensitivity.
 
     Parameters

@@ -1,6 +1,6 @@
 """What the learners that split the sample share: how they are fitted, and what a fitted one answers.
 
-A learner inherits from `Learner` and from scikit-learn's ``BaseEstimator``, in this order.
+A learner inherits from `Learner` and from `Parameters`, in this order.
 """
 
 from __future__ import annotations

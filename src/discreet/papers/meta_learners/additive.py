@@ -78,9 +78,11 @@ class AdditiveLearner:
             raise InvalidInput("sample_weight is for regressions: leave it out to learn a probability.")
         source = checked(self.task, X, y, sample_weight)
         bins = [len(spec.levels) if isinstance(spec, Levels) else BINS for spec in self.task.columns]
-        binned = Part(source.rows._replace(x=_places(X, bins, self.task)), source.bounds)
-        gate = Gate(binned, budget=self.task.budget)
-        fit = _Fit(gate, bins, self.task, None if sample_weight is None else self.task.weight_bound)
+        # Beside its bins each record has what the model predicts for it so far: to add up all columns anew in each of
+        # as many rounds as there are columns would take a quadratic time.
+        binned = np.column_stack([_places(X, bins, self.task), np.zeros(len(X))])
+        gate = Gate(Part(source.rows._replace(x=binned), source.bounds), budget=self.task.budget)
+        fit = _Fit(gate, binned, bins, self.task, None if sample_weight is None else self.task.weight_bound)
         self.model_ = fit.classify() if self.classify else fit.regress()
         self.guarantee_ = gate.guarantee(proof=PROOF, public=PUBLIC)
         return self
@@ -93,8 +95,8 @@ class AdditiveLearner:
 class _Fit:
     """The rounds of one fit, in order, and what they have released so far."""
 
-    def __init__(self, gate: Gate, bins: list[int], task: Task, weight_bound: float | None) -> None:
-        self.gate, self.bins, self.task = gate, bins, task
+    def __init__(self, gate: Gate, binned: Float, bins: list[int], task: Task, weight_bound: float | None) -> None:
+        self.gate, self.binned, self.bins, self.task = gate, binned, bins, task
         self.weighted, self.weight_bound = weight_bound is not None, weight_bound or 1.0
         self.intercept, self.residual_sd = 0.0, 0.0
         self.scores = [np.zeros(m) for m in bins]
@@ -114,7 +116,7 @@ class _Fit:
             for j in range(len(self.bins)):
                 sums, sd = self._sums(j, number, part * SHARES["terms"], clip, self._residual)
                 size = unit * self.residual_sd
-                self.scores[j] += smooth(sums, weights[j], sd, size * self.residual_sd, size, ordered=self._ordered(j))
+                self._add(j, smooth(sums, weights[j], sd, size * self.residual_sd, size, ordered=self._ordered(j)))
         return self._model(self.task.middle + self.intercept, "identity")
 
     def classify(self) -> ReleasedModel:
@@ -123,15 +125,18 @@ class _Fit:
         p = float(np.clip(0.5 + self.intercept, 0.05, 0.95))
         self.intercept = float(np.log(p / (1.0 - p)))
         self.scores = [scores / (p * (1.0 - p)) for scores in self.scores]
+        self.binned[:, -1] /= p * (1.0 - p)
         weights = self._weights()
+        moments = [_moments(w, f) for w, f in zip(weights, self.scores, strict=True)]
         for number, part in enumerate(CYCLES, 1):
             # There is no residual to measure: what it would cost goes to the sums.
             share = part * (SHARES["residuals"] + SHARES["terms"])
             for j in range(len(self.bins)):
                 # The target was centred: it is -1/2 or 1/2.
                 sums, sd = self._sums(j, number, share, 1.0, lambda c: c.y + 0.5 - expit(self(c)))
-                curved = weights[j] * self._curvature(j, weights)
-                self.scores[j] += smooth(sums, curved, sd, 1.0, 1.0, ordered=self._ordered(j))
+                curved = weights[j] * self._curvature(j, moments)
+                self._add(j, smooth(sums, curved, sd, 1.0, 1.0, ordered=self._ordered(j)))
+                moments[j] = _moments(weights[j], self.scores[j])
         return self._model(self.intercept, "logit")
 
     def _start(self) -> None:
@@ -150,16 +155,19 @@ class _Fit:
                 self.scores[j] = np.array([0.0, *own])
             else:
                 self.scores[j] = rest.pop(0) * self.middles[j]
+            self.binned[:, -1] += self.scores[j][self.binned[:, j].astype(np.int64)]
+
+    def _add(self, j: int, steps: Float) -> None:
+        """Change the shape of one column, and with it what the model predicts."""
+        self.scores[j] += steps
+        self.binned[:, -1] += steps[self.binned[:, j].astype(np.int64)]
 
     def _residual(self, chunk: Chunk) -> Float:
         return weight_of(chunk) * (chunk.y - self(chunk))
 
     def __call__(self, chunk: Chunk) -> Float:
-        """The model so far, at binned covariates."""
-        total = np.full(len(chunk.t), self.intercept)
-        for scores, column in zip(self.scores, chunk.x.T, strict=True):
-            total += scores[column.astype(np.int64)]
-        return total
+        """The model so far."""
+        return np.asarray(self.intercept + chunk.x[:, -1])
 
     def _weights(self) -> list[Float]:
         """Number of records in each bin, or their weight: positive, with the same total for every column."""
@@ -211,10 +219,9 @@ class _Fit:
 
         return rows
 
-    def _curvature(self, j: int, weights: list[Float]) -> Float:
+    def _curvature(self, j: int, moments: list[tuple[float, float]]) -> Float:
         """About the mean of p(1 - p) in each bin of a column, as if the other columns were independent of it."""
-        means = [float(w @ f / w.sum()) for w, f in zip(weights, self.scores, strict=True)]
-        variances = [float(w @ (f - m) ** 2 / w.sum()) for w, f, m in zip(weights, self.scores, means, strict=True)]
+        means, variances = zip(*moments, strict=True)
         centre = self.intercept + sum(means) - means[j] + self.scores[j]
         p = expit(centre[:, None] + np.sqrt(max(sum(variances) - variances[j], 0.0)) * _NODES)
         return np.asarray((p * (1.0 - p)) @ (_WEIGHTS / _WEIGHTS.sum()))
@@ -231,6 +238,12 @@ class _Fit:
                 cuts = np.linspace(-1.0, 1.0, len(scores) + 1)[1:-1]
             terms.append(Term(cuts=tuple(cuts), scores=tuple(scores)))
         return ReleasedModel(intercept=intercept, terms=tuple(terms), link=link)
+
+
+def _moments(weights: Float, scores: Float) -> tuple[float, float]:
+    """Mean and variance of a column's scores."""
+    mean = float(weights @ scores / weights.sum())
+    return mean, float(weights @ (scores - mean) ** 2 / weights.sum())
 
 
 def residual_clip(residual_sd: float, weight_bound: float, half: float) -> float:

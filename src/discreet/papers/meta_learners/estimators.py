@@ -24,10 +24,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from sklearn.base import BaseEstimator
-
 from discreet.data.bounds import Bounds
 from discreet.data.records import Chunk
+from discreet.estimators._parameters import Parameters
 from discreet.papers.meta_learners._base import TRIM, Learner
 from discreet.papers.meta_learners.release import Contrast
 from discreet.papers.meta_learners.stages import Stages, dr_outcome, folded_outcome, r_outcome
@@ -36,7 +35,7 @@ from discreet.papers.meta_learners.stages import Stages, dr_outcome, folded_outc
 RATIOS = {"propensity": 0.25, "outcome": 0.25, "effect": 0.5}
 
 
-class SLearner(Learner, BaseEstimator):  # type: ignore[misc]
+class SLearner(Learner, Parameters):
     """Effects from one model of the outcome, mu(1, x) - mu(0, x); all records learn it (k = 0).
 
     All base learners are additive, so that the effect is a constant: a private average effect (section 4.2).
@@ -87,7 +86,7 @@ class SLearner(Learner, BaseEstimator):  # type: ignore[misc]
         stages.response(parts["outcome"])
 
 
-class TLearner(Learner, BaseEstimator):  # type: ignore[misc]
+class TLearner(Learner, Parameters):
     """Effects from one model of the outcome for each arm, mu_1(x) - mu_0(x), learnt from disjoint parts.
 
     Parameters
@@ -158,7 +157,7 @@ class TLearner(Learner, BaseEstimator):  # type: ignore[misc]
             stages.regression(name, part.x, outcome, self.bounds.outcome, weight=weight, weight_bound=1.0)
 
 
-class DRLearner(Learner, BaseEstimator):  # type: ignore[misc]
+class DRLearner(Learner, Parameters):
     """Effects by regressing the doubly robust score on covariates (Algorithm 2 with base="ebm").
 
     Parameters
@@ -242,7 +241,7 @@ class DRLearner(Learner, BaseEstimator):  # type: ignore[misc]
         stages.regression("effect", x, psi, (-clip, clip))
 
 
-class RLearner(Learner, BaseEstimator):  # type: ignore[misc]
+class RLearner(Learner, Parameters):
     """Effects by regressing residuals of the outcome on residuals of the treatment.
 
     Parameters

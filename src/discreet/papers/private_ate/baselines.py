@@ -18,10 +18,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
-from sklearn.base import BaseEstimator
 
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
+from discreet.estimators._parameters import Parameters
 from discreet.estimators._results import AverageResult
 from discreet.exceptions import InvalidInput, MissingBounds
 from discreet.ledger.charging import on_ledger
@@ -159,7 +159,7 @@ def private_bootstrap(
     return ClaimedInterval(_percentiles(noisy, alpha), guarantee)
 
 
-class SubsampledDifference(AverageResult, BaseEstimator):  # type: ignore[misc]
+class SubsampledDifference(AverageResult, Parameters):
     """Difference of the arms' means in a randomised trial, by subsample and aggregate.
 
     Records are dealt into groups; each group's difference of means is one bounded number, and their mean is released

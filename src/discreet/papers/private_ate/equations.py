@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
-from discreet.papers.common.influence import noise_factor, searched
-from discreet.papers.common.nuisances import Surfaces
+from discreet.papers.common.influence import Climb, noise_factor, searched
+from discreet.papers.common.nuisances import Models, Surfaces
 from discreet.privacy.noise import published_gaussian
 
 
@@ -102,7 +102,13 @@ def searched_sensitivity(surfaces: Surfaces, tau: float, bounds: Bounds, *, star
 
     L-BFGS-B can only miss the supremum: what it returns is a lower bound.
     """
-    return searched(lambda y, a, x: influence(y, a, x, surfaces) - tau, bounds, starts=starts, rng=rng)
+
+    def deviation(y: Float, a: Float, pi: Float, mu0: Float, mu1: Float) -> Float:
+        return aipw_score(y, a, pi, (1.0 - pi) * mu1 + pi * mu0) - tau
+
+    local = surfaces.local() if isinstance(surfaces, Models) else None
+    climb = None if local is None else Climb(influence=deviation, predictions=local)
+    return searched(lambda y, a, x: influence(y, a, x, surfaces) - tau, bounds, starts=starts, rng=rng, climb=climb)
 
 
 def closed_sensitivity(tau: float, bounds: Bounds, known: float | None = None) -> float:

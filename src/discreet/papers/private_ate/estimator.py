@@ -20,12 +20,11 @@ from dataclasses import replace
 from math import sqrt
 from typing import Any, ClassVar
 
-from sklearn.base import BaseEstimator
-
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import MIN_ROWS, Chunk, Records
 from discreet.estimators._base import Progress, TableFits, TableOptions, refuse_unknown
+from discreet.estimators._parameters import Parameters
 from discreet.estimators._results import AverageResult
 from discreet.exceptions import InvalidInput
 from discreet.ledger.charging import on_ledger
@@ -74,7 +73,7 @@ _PUBLIC_HALF = {
 }
 
 
-class PrivATE(TableFits[Release], AverageResult, BaseEstimator):  # type: ignore[misc]
+class PrivATE(TableFits[Release], AverageResult, Parameters):
     """Average effect by AIPW, with noise scaled to the gross-error sensitivity, and its interval.
 
     Parameters

@@ -18,11 +18,11 @@ from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import Chunk
+from discreet.estimators._parameters import Parameters
 from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds, NotFitted
 from discreet.ledger.charging import on_ledger
 from discreet.papers.common.arrays import (
@@ -74,7 +74,7 @@ _DATA_NORM_NOTE = (
 _NO_INTERVAL = "The paper gives no interval: the penalty and the noise in the weights bias the estimate."
 
 
-class PropensityIPTW(BaseEstimator):  # type: ignore[misc]
+class PropensityIPTW(Parameters):
     """Average treatment effect by inverse weights from a private propensity score.
 
     Parameters

@@ -18,7 +18,8 @@ import sqlalchemy as sa
 
 from discreet.data.backends import TableSpec, open_table
 from discreet.data.backends.base import Options
-from discreet.data.backends.files import files_of, read_csv, read_parquet
+from discreet.data.backends.duckdb import read_csv
+from discreet.data.backends.files import files_of, read_parquet
 from discreet.data.bounds import Bounds, Levels
 from discreet.data.expressions import Y, number
 from discreet.data.in_memory import ArrayRecords

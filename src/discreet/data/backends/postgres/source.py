@@ -40,6 +40,7 @@ _EXACT = 2.0**53
 
 def open_records(table: Any, columns: Columns, options: Options) -> TableRecords:
     """A table or a query of the database at an address."""
+    options.check_alone("one transaction reads a database, so that all passes see the same")
     rows = query_of(options.relation, options.query)
     connection = connect(str(table))
     try:

@@ -48,6 +48,7 @@ _ARROW = pa.schema(
 
 def open_records(table: Any, columns: Columns, options: Options) -> TableRecords:
     """A frame of Spark, which each pass runs again."""
+    options.check_alone("Spark divides rows among workers of its own")
     if options.relation is not None or options.query is not None:
         raise InvalidInput("relation and query are for connections: a Spark frame is a query already.")
     if not hasattr(table, "mapInArrow"):

@@ -1,0 +1,85 @@
+"""Parameters of estimators, by scikit-learn's rules and without importing scikit-learn.
+
+``sklearn.base`` loads statistics, pandas and threads of its own: more time than a plan takes. scikit-learn asks an
+estimator for methods, not for a parent, so that ``sklearn.base.clone`` and whatever rests on it works.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from inspect import Parameter, isclass, signature
+from typing import Any, Self
+
+from discreet.exceptions import InvalidInput
+
+# How much of itself an estimator shows, in characters: as much as one of scikit-learn.
+_SHOWN = 700
+
+
+class Parameters:
+    """An estimator whose parameters are the arguments of its constructor, which stores them and does nothing else."""
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """Names of the parameters, in alphabetical order; scikit-learn's name for it."""
+        return sorted(cls._declared())
+
+    @classmethod
+    def _declared(cls) -> dict[str, Parameter]:
+        """The constructor's arguments."""
+        return {name: each for name, each in signature(cls.__init__).parameters.items() if name != "self"}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by their names.
+
+        Parameters
+        ----------
+        deep : bool, default True
+            Whether parameters of models that are parameters are listed as well, as "model__parameter".
+        """
+        found: dict[str, Any] = {}
+        for name in self._get_param_names():
+            value = getattr(self, name)
+            if deep and hasattr(value, "get_params") and not isclass(value):
+                found |= {f"{name}__{inner}": each for inner, each in value.get_params().items()}
+            found[name] = value
+        return found
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by their names; "model__parameter" sets one of a model that is a parameter."""
+        known = self._get_param_names()
+        inner: defaultdict[str, dict[str, Any]] = defaultdict(dict)
+        for key in params:
+            name = key.partition("__")[0]
+            if name not in known:
+                raise InvalidInput(f"{type(self).__name__} has no parameter {name}: it takes {', '.join(known)}.")
+        for key, value in params.items():
+            name, nested, rest = key.partition("__")
+            if nested:
+                inner[name][rest] = value
+            else:
+                setattr(self, name, value)
+        for name, given in inner.items():
+            getattr(self, name).set_params(**given)
+        return self
+
+    def __repr__(self) -> str:
+        """The parameters that are not at their defaults."""
+        given = [
+            f"{name}={value!r}"
+            for name, value in self.get_params(deep=False).items()
+            if not _same(value, self._declared()[name].default)
+        ]
+        text = f"{type(self).__name__}({', '.join(given)})"
+        return text if len(text) <= _SHOWN else f"{text[: _SHOWN // 2]}...{text[-_SHOWN // 2 :]}"
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn asks of every estimator; it is there when it asks."""
+        from sklearn.utils import Tags, TargetTags
+
+        return Tags(estimator_type=None, target_tags=TargetTags(required=False))
+
+
+def _same(value: Any, default: Any) -> bool:
+    """Whether a parameter is at its default; never asked of arrays, which compare by element."""
+    return value is default or (type(value) is type(default) and repr(value) == repr(default))
