@@ -51,11 +51,7 @@ def test_a_plan_loads_neither_models_nor_files_nor_noise(here, estimator):
     assert (HEAVY | FILES | NOISE) & loaded("plan", estimator, "--n", "2000", *PUBLIC, *more) == set()
 
 
-# Their classes still inherit from scikit-learn's BaseEstimator.
-_LATER = pytest.mark.xfail(strict=True, reason="imports sklearn.base")
-
-
-@pytest.mark.parametrize("estimator", [pytest.param("ate", marks=_LATER), pytest.param("cate", marks=_LATER), "uplift"])
+@pytest.mark.parametrize("estimator", ["ate", "cate", "uplift"])
 def test_a_small_study_loads_no_models_and_no_second_library_of_frames(here, estimator):
     more = ["--by", "age=4"] if estimator == "uplift" else []
     assert HEAVY & loaded(estimator, "study.csv", *ESTIMATE, *more) == set()

@@ -102,6 +102,8 @@ def check_integers_are_those_of_numpy(seed=1, n=1_000, **more):
 
 def check_loops_that_were_asked_for():
     with asked():
+        # Loops that disagree are not used, so that the integers alone would not tell.
+        assert shutil.which("cc") is None or trusted() is not None
         check_integers_are_those_of_numpy()
 
 

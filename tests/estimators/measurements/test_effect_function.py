@@ -11,7 +11,12 @@ from discreet.data.in_memory import ArrayRecords
 from discreet.data.records import Chunk
 from discreet.estimators import cate as cate_module
 from discreet.estimators._effect_allocation import EFFECT_ROUNDS
-from discreet.estimators.measurements.effect_function import EffectFunction, measure_effect, measure_probabilities
+from discreet.estimators.measurements.effect_function import (
+    EffectFunction,
+    choose_features,
+    measure_effect,
+    measure_probabilities,
+)
 from discreet.postprocessing.effect_shrinkage import Shrunk
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
@@ -271,11 +276,15 @@ def test_probabilities_stay_inside_their_bounds_whatever_the_noise(epsilon):
 def test_weights_count_all_records_alike_where_a_column_has_their_probabilities(design, correction, monkeypatch):
     seen = []
 
-    def noted(gate, number, share, magnitude_share, function):
-        seen.append((function.correction, isinstance(gate, GatePart)))
-        return measure_effect(gate, number, share, magnitude_share, function)
+    def noting(measure):
+        def noted(gate, number, share, magnitude_share, function, *rest):
+            seen.append((function.correction, isinstance(gate, GatePart)))
+            return measure(gate, number, share, magnitude_share, function, *rest)
 
-    monkeypatch.setattr(cate_module, "measure_effect", noted)
+        return noted
+
+    for measure in (choose_features, measure_effect):
+        monkeypatch.setattr(cate_module, measure.__name__, noting(measure))
     rng = np.random.default_rng(8)
     x, t = rng.uniform(-1, 1, (600, 2)), np.arange(600) % 2
     known = {"observational": None, "number": 0.5, "column": np.linspace(0.4, 0.6, 600)}[design]
