@@ -13,8 +13,8 @@ from discreet.privacy.noise import drawing_is_seeded
 
 ROOT = Path(__file__).parent.parent
 HOME = ROOT / "docs" / "developers"
-# Modules that one record passes. Lower it whenever modules are merged; the aim is 30. Codes in memory, compiled loops and
-# reading Arrow's columns without pandas took five more, as the modules that they came from were full.
+# Modules that one record passes. Lower it whenever modules are merged; the aim is 30. Codes in memory, compiled loops
+# and reading Arrow's columns without pandas took five more, as the modules that they came from were full.
 LIMIT = 35
 
 

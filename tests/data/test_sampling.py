@@ -162,6 +162,55 @@ def test_gates_on_a_sample_spend_the_same_budget() -> None:
     assert abs(some.n - 3_000) < 400
 
 
+@pytest.fixture
+def placed(short: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables of a few thousand rows are long enough for a sample by their places."""
+    monkeypatch.setattr(_allocation, "SAMPLE", replace(_allocation.SAMPLE, by_place=5_000.0))
+
+
+def test_places_choose_the_same_sample_in_every_table_that_has_an_order(placed: None, tmp_path: Path) -> None:
+    NUMBERED.to_parquet(tmp_path / "it.parquet", row_group_size=1_700)
+    # Text with all digits.
+    NUMBERED.to_csv(tmp_path / "it.csv", index=False)
+    expected = seeded(ate(), NUMBERED, sample_by=None)
+    assert "number of records" not in expected[0].adjustment["shares"]
+    assert any("chosen by their places in the table" in note for note in expected[0].notes)
+    for file in ("it.parquet", "it.csv"):
+        assert_same(seeded(ate(), str(tmp_path / file), sample_by=None), expected)
+
+
+def test_places_are_the_same_whoever_reads_them(placed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = TABLES["parts"](NUMBERED, tmp_path)
+    options = {"sample_by": None, "where": {"age": (20, 50)}}
+    monkeypatch.setattr(_allocation, "SAMPLE", replace(_allocation.SAMPLE, by_place=1_000.0))
+    expected = seeded(ate(), parts, workers=1, **options)
+    assert any("chosen by their places" in note for note in expected[0].notes)
+    assert_same(seeded(ate(), parts, workers=2, **options), expected)
+    monkeypatch.setattr(sources, "KEPT_NUMBERS", 0)
+    assert_same(seeded(ate(), parts, workers=1, **options), expected)
+
+
+@pytest.mark.parametrize("more", [{"neighbours": "add-remove"}, {"unit": "id", "max_rows": 1}])
+def test_places_choose_nobody_where_they_are_private(more: dict[str, Any], placed: None) -> None:
+    options = {name: value for name, value in more.items() if name != "neighbours"}
+    made = ate(**{name: value for name, value in more.items() if name == "neighbours"})
+    found = seeded(made, NUMBERED, sample_by=None, **options)[0]
+    assert not any("sample of about" in note for note in found.notes)
+
+
+def test_tables_without_an_order_have_no_sample_by_place(placed: None, tmp_path: Path) -> None:
+    found = seeded(ate(), TABLES["lazy"](NUMBERED, tmp_path), sample_by=None)[0]
+    assert not any("sample of about" in note for note in found.notes)
+
+
+def test_a_sample_by_place_has_a_public_number_of_records_and_costs_nothing() -> None:
+    gate = Gate(ArrayRecords.of(*_arrays(), bounds=BOUNDS), budget=ate_budget())
+    some = gate.sampled(0.5, 0.1, by_place=True)
+    assert some is not None
+    assert gate.spent == some.spent == 0.0
+    assert some.n == chosen(np.arange(6_000.0), 0.5).sum()
+
+
 def _arrays() -> tuple[Any, Any, Any]:
     return NUMBERED["y"], NUMBERED["t"], NUMBERED[["age", "ward", "dose"]]
 

@@ -81,6 +81,30 @@ def test_a_replaced_record_moves_no_sum_of_a_sample_further_than_stated(one, oth
         assert moved(left, right) <= left.diameter
 
 
+@settings(max_examples=100, deadline=None)
+@given(RECORD, RECORD, st.sampled_from([17, 18]), st.sampled_from(list(MAPS)))
+def test_a_replaced_record_stays_in_a_sample_by_place_and_moves_it_by_the_diameter_of_all(one, other, place, geometry):
+    # One of the places is in the sample, the other is not.
+    inside = bool(chosen(np.array([float(place)]), PART)[0])
+    assert chosen(np.array([17.0, 18.0]), PART).sum() == 1
+    before, after = [], []
+    for changed, rounds in ((one, before), (other, after)):
+        frame = records()
+        frame.loc[place, list(changed)] = list(changed.values())
+        source = ArrayRecords.of(frame["y"], frame["t"], frame[["x", "z"]], bounds=BOUNDS)
+        gate = Gate(source, budget=Budget(epsilon=1.0, delta=1e-6))
+
+        def note(_, asked, rounds=rounds):
+            rounds.extend(asked)
+
+        with frozen_noise(), watched(note):
+            gate.sampled(PART, 0.1, by_place=True).ask(Query("asked", 0.2, geometry, MAPS[geometry]))
+    # Nothing is released for the number of records, and the diameter is that of records that stay where they are.
+    assert len(before) == len(after) == 1
+    assert before[0].grid.l2 == geometry.grid(before[0].grid.grid_bits, "replace-one").l2
+    assert moved(before[0], after[0]) <= (before[0].diameter if inside else 0.0)
+
+
 @pytest.mark.parametrize("geometry", MAPS, ids=str)
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 def test_leaving_a_sample_is_covered_too(geometry, neighbours):

@@ -30,7 +30,7 @@ from discreet.data.records import (
     hold,
     hold_further,
 )
-from discreet.data.sampling import Sample, each_of, sampled
+from discreet.data.sampling import Sample, each_of, placed, sampled
 from discreet.data.views.coded import CodedRecords, fits, packed
 from discreet.exceptions import InvalidInput, MissingBounds, SourceFailed
 
@@ -131,13 +131,17 @@ class ArrayRecords(RecordsInMemory):
                 "covariates. Nothing came of this pass; what earlier rounds spent stays spent."
             ) from None
 
-    def sample(self, part: float, rows: float, progress: RowProgress | None = None) -> Sample | None:
-        """About so large a part of the records, in memory; None where no column says which."""
-        if self.held.k is None:
+    def sample(
+        self, part: float, rows: float, progress: RowProgress | None = None, *, by_place: bool = False
+    ) -> Sample | None:
+        """About so large a part of the records, in memory; None where nothing says which."""
+        by_place = by_place and self.held.k is None
+        if self.held.k is None and not by_place:
             return None
-        kept = tuple(sampled(self._chunks(), part))
+        kept = tuple(sampled(placed(self._chunks()) if by_place else self._chunks(), part))
+        n, unit = (sum(len(each.t) for each in kept), None) if by_place else (self.n, each_of(self.unit))
         roles = tuple(each.role for each, _ in self.held.more)
-        return Sample(n=self.n, bounds=self.bounds, unit=each_of(self.unit), kept=kept, roles=roles)
+        return Sample(n=n, bounds=self.bounds, unit=unit, kept=kept, roles=roles)
 
     def coded(self, codes: CodeMap, progress: RowProgress | None = None) -> Records:
         """Codes where records are encoded anew in each pass, and codes fit into memory; rows of units stay together."""

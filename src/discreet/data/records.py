@@ -135,8 +135,10 @@ class Records(Protocol):
         """
         ...
 
-    def sample(self, part: float, rows: float, progress: RowProgress | None = None) -> "Records | None":
-        """About so large a part of the records; None where no column says which.
+    def sample(
+        self, part: float, rows: float, progress: RowProgress | None = None, *, by_place: bool = False
+    ) -> "Records | None":
+        """About so large a part of the records; None where no column says which, and ``by_place`` no order does.
 
         ``rows`` is about how many there will be: a public or released number, as how they are kept depends on it.
         """
@@ -174,7 +176,9 @@ class RecordsInMemory:
         """There is no engine to ask: `sum` adds up."""
         return None
 
-    def sample(self, part: float, rows: float, progress: RowProgress | None = None) -> Records | None:
+    def sample(
+        self, part: float, rows: float, progress: RowProgress | None = None, *, by_place: bool = False
+    ) -> Records | None:
         """No column chooses one."""
         return None
 

@@ -1,13 +1,15 @@
-"""Samples and parts of records, chosen by a hash: the same on every engine and in any order.
+"""Samples and parts of records, chosen by a hash of a column, or of the places that records have.
 
-Whether a record belongs to one depends on that record alone, so that a question about a sample is a question about
-all records whose map is zero outside it. Proof: docs/proofs/gate.md, lemma 15.
+By a column they are the same on every engine and in any order. Whether a record belongs to one depends on that record
+alone, so that a question about a sample is a question about all records whose map is zero outside it. Places are public
+where one record takes the place of another, and with them which records belong to a sample, and how many there are.
+Proof: docs/proofs/gate.md, lemma 15.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +20,19 @@ import pyarrow as pa
 from discreet.data._arrays import Float, IntArray, Values
 from discreet.data.bounds import Bounds
 from discreet.data.columns import arrow
-from discreet.data.records import CHUNK_ROWS, Chunk, Kernel, RecordsInMemory, RowProgress, Unit, added
+from discreet.data.expressions import Formula
+from discreet.data.partition import Partition
+from discreet.data.records import (
+    CHUNK_ROWS,
+    Chunk,
+    CodeMap,
+    Kernel,
+    Records,
+    RecordsInMemory,
+    RowProgress,
+    Unit,
+    added,
+)
 from discreet.exceptions import InvalidInput
 
 # Samples up to this many float32 numbers (192 MB) are kept in memory; outcomes, arms and probabilities count double.
@@ -36,6 +50,19 @@ def chosen(keys: Float, part: float) -> npt.NDArray[np.bool_]:
     mixed *= _SECOND
     mixed ^= mixed >> np.uint64(31)
     return np.asarray(mixed < np.uint64(min(int(part * 2.0**64), 2**64 - 1)))
+
+
+def placed(source: Iterable[Chunk]) -> Iterator[Chunk]:
+    """The same chunks with the places of their records to choose by."""
+    first = 0
+    for chunk in source:
+        yield chunk._replace(k=places(first, len(chunk.t)))
+        first += len(chunk.t)
+
+
+def places(first: int, rows: int) -> Float:
+    """Places of so many rows as numbers to choose by."""
+    return np.arange(first, first + rows, dtype=np.float64)
 
 
 def sampled(source: Iterable[Chunk], part: float) -> Iterator[Chunk]:
@@ -56,14 +83,17 @@ def sampled(source: Iterable[Chunk], part: float) -> Iterator[Chunk]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sample(RecordsInMemory):
-    """Records of a sample, in memory. Their number is private: gates treat each record as a unit that may be empty.
+    """Records of a sample, in memory.
+
+    Where a column chose them their number is private, and ``n`` that of all records: gates treat each record as a unit
+    that may be empty. Where places did, it is public, and there is no unit.
 
     Covariates are rounded to float32, as those of every sample are: models do not need more, and memory is short.
     """
 
     n: int
     bounds: Bounds
-    unit: Unit
+    unit: Unit | None
     public: tuple[str, ...] = ()
     kept: tuple[Chunk, ...] = field(repr=False)
     roles: tuple[str, ...] = ()
@@ -75,6 +105,54 @@ class Sample(RecordsInMemory):
         for chunk in self.kept:
             total = added(total, kernel(whole(chunk)))
         return total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SweptSample:
+    """Records of a sample, which every pass looks for among all of them; the rest is as in `Sample`."""
+
+    n: int
+    bounds: Bounds
+    unit: Unit | None
+    ordered: bool
+    sums: Callable[[Kernel, RowProgress | None], IntArray | None]
+    """what a pass adds up over the sample; None where it found nobody"""
+    public: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()
+    """of further columns"""
+
+    def sum(self, kernel: Kernel, progress: RowProgress | None = None) -> IntArray:
+        """Add up ``kernel(chunk)`` over the sample; ``progress`` is given all rows."""
+        sums = self.sums(kernel, progress)
+        return nothing(kernel, self.bounds, self.roles) if sums is None else sums
+
+    def group_sums(
+        self, partition: Partition | None, formulas: Sequence[Formula], progress: RowProgress | None = None
+    ) -> IntArray | None:
+        """Only a sweep finds the rows of a sample."""
+        return None
+
+    def sample(
+        self, part: float, rows: float, progress: RowProgress | None = None, *, by_place: bool = False
+    ) -> Records | None:
+        """A sample has none of its own."""
+        return None
+
+    def coded(self, codes: CodeMap, progress: RowProgress | None = None) -> Records:
+        """Rows stay where they are."""
+        return self
+
+    def by_unit(self) -> Records | None:
+        """Rows stay where they are."""
+        return None
+
+    def close(self) -> None:
+        """The table is closed by whoever opened it."""
+
+
+def counted(chunk: Chunk) -> IntArray:
+    """A kernel that counts records."""
+    return np.array([len(chunk.t)])
 
 
 def each_of(unit: Unit | None) -> Unit:

@@ -168,8 +168,10 @@ class SampleRule:
         and its n mu, with six covariates, is at least this.
     largest_part
         Larger parts of the records are not worth a sample.
+    by_place
+        From so many records on, places choose a sample where no column does.
     count
-        Share of the budget for the sample's number of records.
+        Share of the budget for the sample's number of records, where a column chooses.
     uneven, deviations
         A sample whose size is off by more than this part, and by so many standard deviations, was not chosen evenly.
     """
@@ -177,6 +179,7 @@ class SampleRule:
     records: float
     information: float
     largest_part: float
+    by_place: float
     count: float
     uneven: float
     deviations: float
@@ -192,6 +195,7 @@ SAMPLE = SampleRule(
     records=10.0,
     information=30_000.0,
     largest_part=0.5,
+    by_place=1e6,
     count=0.01,
     uneven=0.02,
     deviations=6.0,

@@ -297,13 +297,14 @@ def count_first(gate: Gate) -> None:
 
 
 def open_model_gate(gate: Gate, terms: int) -> Gate:
-    """The gate that models are fitted through: on a sample of a long table, if a column chooses one, else the same.
+    """The gate that models are fitted through: on a sample of a long table if a column or places choose one.
 
-    A public rule in the number of records, the budget and the number of terms.
+    Else it is the same gate. A public rule in the number of records, the budget and the number of terms.
     """
     rule = _allocation.SAMPLE
     part = rule.part(gate, terms)
-    model_gate = None if part > rule.largest_part else gate.sampled(part, rule.count)
+    by_place = gate.n >= rule.by_place
+    model_gate = None if part > rule.largest_part else gate.sampled(part, rule.count, by_place=by_place)
     if model_gate is None:
         return gate
     # Numbers that many records share choose far too many of them, or too few, and those are not like the others.
@@ -324,9 +325,10 @@ def sample_note(gate: Gate, model_gate: Gate, what: str = "Models of treatment a
     """What a release says of the records that its models are from."""
     if model_gate is gate:
         return ()
+    chosen = "a column named for it" if model_gate.counts_rows else "their places in the table"
     return (
-        f"{what} were fitted to a sample of about {model_gate.n:,.0f} records, chosen by a "
-        "column named for it; the effect is estimated from all records.",
+        f"{what} were fitted to a sample of about {model_gate.n:,.0f} records, chosen by {chosen}; the effect is "
+        "estimated from all records.",
     )
 
 

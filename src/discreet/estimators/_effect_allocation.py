@@ -37,8 +37,8 @@ _LAST = 0.5
 
 
 # Choice: features of a function beside those of the models, whose moments all cost noise: a function asks only for
-# those that its first moments make likely. Chosen of 1, 2 and 4, on studies 95,000 to 95,299 of evidence/population, where
-# they hardly differ, and on the DP-CATE paper's data sets with seeds 600 to 602.
+# those that its first moments make likely. Chosen of 1, 2 and 4, on studies 95,000 to 95,299 of evidence/population,
+# where they hardly differ, and on the DP-CATE paper's data sets with seeds 600 to 602.
 _WIDER = 2
 
 

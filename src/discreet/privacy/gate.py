@@ -108,17 +108,19 @@ class Gate:
         self._count: float | None = None if self.counts_rows else float(records.n)
         self._prepared: dict[Query, _Prepared] = {}
 
-    def sampled(self, part: float, share: float) -> "Gate | None":
-        """A gate on about so large a part of the records, which spends from the same budget.
+    def sampled(self, part: float, share: float, *, by_place: bool = False) -> "Gate | None":
+        """A gate on about so large a part of the records, which spends from the same budget; None where there is none.
 
-        None where no column was named that chooses a sample. Its number of records is private, and is released with a
-        ``share`` of the budget. Proof: docs/proofs/gate.md, lemma 15.
+        The number that a column chooses is private, and is released with a ``share`` of the budget. Without one, and
+        ``by_place``, places choose where they are public. Proof: docs/proofs/gate.md, lemma 15.
         """
-        records = self._records.sample(part, part * self.n, self._progress)
+        public = by_place and not self.counts_rows
+        records = self._records.sample(part, part * self.n, self._progress, by_place=public)
         if records is None:
             return None
         gate = copy(self)
-        gate._records, gate._prepared, gate.counts_rows, gate._count = records, {}, True, None
+        gate._records, gate._prepared, gate.counts_rows = records, {}, records.unit is not None
+        gate._count = None if gate.counts_rows else float(records.n)
         gate.count(share)
         return gate
 
@@ -232,8 +234,7 @@ class Gate:
     def ask(self, *queries: Query) -> tuple[Released, ...]:
         """Release noisy sums, all in one pass over the records.
 
-        Whatever goes wrong before the sums are complete spends nothing. Then the budget is charged, and only then is
-        noise drawn.
+        Whatever goes wrong before the sums are complete spends nothing; no noise is drawn before the budget is charged.
         """
         shares = self._allot(queries)
         plans = [

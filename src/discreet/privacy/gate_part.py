@@ -43,12 +43,13 @@ class GatePart(Gate):
         self.budget = whole.budget
         self.neighbours = whole.neighbours
 
-    def sampled(self, part: float, share: float) -> Gate | None:
+    def sampled(self, part: float, share: float, *, by_place: bool = False) -> Gate | None:
         """A gate on about so large a part of the records, which spends from the same part of the budget."""
-        sample = self._whole.sampled(part, share * self._part)
+        sample = self._whole.sampled(part, share * self._part, by_place=by_place)
         if sample is None:
             return None
-        self._add("number of records", share)
+        if sample.counts_rows:
+            self._add("number of records", share)
         gate = GatePart(sample, self._part, self._prefix)
         gate._spent = self._spent
         return gate

@@ -184,7 +184,7 @@ class Rows:
 
     def __init__(self, seed: int) -> None:
         self.table = pa.table(values(seed))
-        self.rows = N
+        self.rows, self.first = N, seed * N
 
     def batches(self, wanted: Iterable[str]) -> Iterator[Any]:
         yield from self.table.select(list(wanted)).to_batches(max_chunksize=7)

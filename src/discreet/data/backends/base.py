@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
@@ -19,7 +19,7 @@ from discreet.data.bounds import Bounds
 from discreet.data.expressions import Formula
 from discreet.data.partition import Partition
 from discreet.data.records import CodeMap, Kernel, Records, RowProgress, Unit, check_arms
-from discreet.data.sampling import KEPT_NUMBERS, Sample, each_of, nothing, together
+from discreet.data.sampling import KEPT_NUMBERS, Sample, SweptSample, counted, each_of, together
 from discreet.data.views.coded import CodedRecords, fits
 from discreet.exceptions import InvalidInput, SourceFailed
 
@@ -184,19 +184,31 @@ class TableRecords:
             raise SourceFailed(f"{CHANGED} {_SPENT}")
         return sums
 
-    def sample(self, part: float, rows: float, progress: RowProgress | None = None) -> Records | None:
-        """About so large a part of the records, chosen by a column; None where none was named.
+    def sample(
+        self, part: float, rows: float, progress: RowProgress | None = None, *, by_place: bool = False
+    ) -> Records | None:
+        """About so large a part of the records, chosen by a column, or by their places; None where neither can be.
 
         They are kept in memory, unless they are many (``rows``, which must be public or released), or only sums may
         leave the machines that have the rows.
         """
-        if self.columns.sample_by is None:
+        by_place = by_place and self.columns.sample_by is None and self.ordered
+        if self.columns.sample_by is None and not by_place:
             return None
-        further = tuple(each.role for each, _ in self.columns.further)
-        if self.source.capabilities.remote or rows * (self.bounds.p + 6 + 2 * len(further)) > KEPT_NUMBERS:
-            return _SweptSample(self, part)
-        kept = together(self.swept(Sweep(self.columns, part=part), progress).sample)
-        return Sample(n=self.n, bounds=self.bounds, unit=each_of(self.unit), kept=kept, roles=further)
+        sweep = Sweep(self.columns, part=part, by_place=by_place)
+        roles = tuple(each.role for each, _ in self.columns.further)
+        unit = None if by_place else each_of(self.unit)
+        if self.source.capabilities.remote or rows * (self.bounds.p + 6 + 2 * len(roles)) > KEPT_NUMBERS:
+
+            def sums(kernel: Kernel, progress: RowProgress | None) -> IntArray | None:
+                return self.swept(replace(sweep, kernel=kernel), progress).sums
+
+            found = sums(counted, progress) if by_place else None
+            n = self.n if found is None else int(found[0])
+            return SweptSample(n=n, bounds=self.bounds, unit=unit, ordered=self.ordered, sums=sums, roles=roles)
+        kept = together(self.swept(sweep, progress).sample)
+        n = sum(len(each.t) for each in kept) if by_place else self.n
+        return Sample(n=n, bounds=self.bounds, unit=unit, kept=kept, roles=roles)
 
     def coded(self, codes: CodeMap, progress: RowProgress | None = None) -> Records:
         """Codes in memory where they fit and rows may leave where they are; one pass, which is checked like any.
@@ -314,62 +326,6 @@ class TableRecords:
     @property
     def _arms(self) -> int | None:
         return None if self._grouped is None else int(self._grouped[1][:, 1].sum())
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _SweptSample:
-    """Records of a sample, which every pass looks for among all of them."""
-
-    table: TableRecords
-    part: float
-    public: tuple[str, ...] = ()
-
-    @property
-    def n(self) -> int:
-        """Number of rows that the sample is taken from: how many it has is private."""
-        return self.table.n
-
-    @property
-    def bounds(self) -> Bounds:
-        """What was declared about them."""
-        return self.table.bounds
-
-    @property
-    def unit(self) -> Unit:
-        """Whose rows they are."""
-        return each_of(self.table.unit)
-
-    def sum(self, kernel: Kernel, progress: RowProgress | None = None) -> IntArray:
-        """Add up ``kernel(chunk)`` over the sample; ``progress`` is given all rows."""
-        sums = self.table.swept(Sweep(self.table.columns, kernel, self.part), progress).sums
-        roles = (each.role for each, _ in self.table.columns.further)
-        return nothing(kernel, self.bounds, roles) if sums is None else sums
-
-    def group_sums(
-        self, partition: Partition | None, formulas: Sequence[Formula], progress: RowProgress | None = None
-    ) -> IntArray | None:
-        """Only a sweep finds the rows of a sample."""
-        return None
-
-    @property
-    def ordered(self) -> bool:
-        """Rows come as the table's do."""
-        return self.table.ordered
-
-    def sample(self, part: float, rows: float, progress: RowProgress | None = None) -> Records | None:
-        """A sample has none of its own."""
-        return None
-
-    def coded(self, codes: CodeMap, progress: RowProgress | None = None) -> Records:
-        """Rows stay where they are."""
-        return self
-
-    def by_unit(self) -> Records | None:
-        """Rows stay where they are."""
-        return None
-
-    def close(self) -> None:
-        """The table is closed by whoever opened it."""
 
 
 def missing_unit(column: str) -> InvalidInput:

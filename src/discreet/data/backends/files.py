@@ -169,7 +169,8 @@ class ParquetSource:
                 last = first + 1
                 while last < len(groups) and sum(groups[first : last + 1]) <= most:
                     last += 1
-                parts.append(Part(path, file, tuple(range(first, last)), sum(groups[first:last])))
+                before = parts[-1].first + parts[-1].rows if parts else 0
+                parts.append(Part(path, file, tuple(range(first, last)), sum(groups[first:last]), before))
                 first = last
         return cls(path, files, marks, tuple(parts), workers)
 
@@ -222,6 +223,7 @@ class Part:
     file: str
     groups: tuple[int, ...] | None
     rows: int
+    first: int = 0
 
     def batches(self, columns: Iterable[str]) -> Iterator[Any]:
         """Arrow batches of the wanted columns, in their order."""

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from discreet.data._arrays import IntArray, mask_array
+from discreet.data._arrays import Float, IntArray, mask_array
 from discreet.data.bounds import Bounds, Levels
 from discreet.data.filters import Where
 from discreet.data.records import (
@@ -30,7 +30,7 @@ from discreet.data.records import (
     hold,
     hold_further,
 )
-from discreet.data.sampling import sampled, whole
+from discreet.data.sampling import places, sampled, whole
 from discreet.data.views.coded import packed
 from discreet.exceptions import InvalidInput
 
@@ -110,27 +110,31 @@ class Columns:
             tuple(named(name) for _, name in self.further),
         )
 
-    def chunks(self, batch: Any) -> Iterator[Chunk]:
-        """Clip and encode those rows of a batch that are used; its columns are ``wanted``, in that order."""
-        places = {name: j for j, name in enumerate(self.wanted)}
+    def chunks(self, batch: Any, keys: Float | None = None) -> Iterator[Chunk]:
+        """Clip and encode those rows of a batch that are used; its columns are ``wanted``, in that order.
+
+        ``keys`` are numbers by which a sample may be chosen where no column has them.
+        """
+        where = {name: j for j, name in enumerate(self.wanted)}
         for condition in self.where:
-            mask = condition.mask(batch.column(places[condition.column]))
+            mask = condition.mask(batch.column(where[condition.column]))
             if not mask.all():
                 # Conditions are met one after the other, so that each sees the rows that are left.
                 batch = batch.filter(mask_array(mask))
+                keys = None if keys is None else keys[mask]
         if not batch.num_rows:
             return
         p, bounds, names = self.bounds.p, self.bounds, self.names
         y, t, *x = (batch.column(j) for j in range(2 + p))
         e: Any = self.propensity
         if isinstance(e, str):
-            e = batch.column(places[e])
+            e = batch.column(where[e])
         elif e is not None:
             e = np.broadcast_to(np.float64(e), batch.num_rows)
-        k = None if self.sample_by is None else batch.column(places[self.sample_by])
+        k: Any = keys if self.sample_by is None else batch.column(where[self.sample_by])
         held = hold(y, t, x, e, k, bounds=bounds, names=names)
         if self.further:
-            more = [(each, batch.column(places[name])) for each, name in self.further]
+            more = [(each, batch.column(where[name])) for each, name in self.further]
             held = hold_further(held, more, names)
         yield from chunks(held, bounds, names)
 
@@ -181,17 +185,20 @@ def total(tallies: Iterable[Tally]) -> Tally:
 class Sweep:
     """What to do with every row: check it, count it, and add up what a kernel makes of it (if there is one).
 
-    With a ``part`` the kernel sees that part of the rows, chosen by ``columns.sample_by``; without a kernel they are
-    kept. With ``codes``, and no kernel, all rows are kept as these.
+    With a ``part`` the kernel sees that part of the rows, chosen by ``columns.sample_by``, or ``by_place``; without a
+    kernel they are kept. With ``codes``, and no kernel, all rows are kept as these.
     """
 
     columns: Columns
     kernel: Kernel | None = None
     part: float | None = None
     codes: CodeMap | None = None
+    by_place: bool = False
 
-    def __call__(self, batches: Iterable[Any], progress: RowProgress | None = None) -> Tally:
-        """Tally of some batches, whose columns are ``columns.wanted`` in that order.
+    def __call__(self, batches: Iterable[Any], progress: RowProgress | None = None, first: int = 0) -> Tally:
+        """Tally of some batches, whose columns are ``columns.wanted`` in that order; ``first`` is their first place.
+
+        Places count all rows of the table, also those that a filter leaves out.
 
         Rows that cannot be used do not raise, so that their refusal comes home from other processes as well.
         """
@@ -200,15 +207,17 @@ class Sweep:
         kept: list[Chunk] = []
 
         def checked() -> Iterator[Chunk]:
-            nonlocal rows, treated, checksum
+            nonlocal rows, treated, checksum, first
             for batch in batches:
-                for chunk in self.columns.chunks(batch):
+                for chunk in self.columns.chunks(batch, places(first, batch.num_rows) if self.by_place else None):
                     yield chunk
                     rows += len(chunk.t)
                     treated += int(chunk.t.sum())
-                    checksum = (checksum + _checksum(chunk)) % 2**64
+                    # Places are nothing that a record holds.
+                    checksum = (checksum + _checksum(chunk._replace(k=None) if self.by_place else chunk)) % 2**64
                     if progress is not None:
                         progress(len(chunk.t))
+                first += batch.num_rows
 
         try:
             chunks = checked() if self.part is None else sampled(checked(), self.part)
@@ -278,6 +287,11 @@ class Part(Protocol):
         """How many there are, whether they are used or not."""
         ...
 
+    @property
+    def first(self) -> int:
+        """Place of the first of them in the table, where the next part begins after the last of them."""
+        ...
+
     def batches(self, columns: Iterable[str]) -> Iterator[Any]:
         """Arrow batches of the wanted columns, in their order."""
         ...
@@ -295,7 +309,8 @@ def workers_for(asked: int | None, rows: int) -> int:
 def run_parts(sweep: Sweep, parts: Sequence[Part], workers: int, progress: RowProgress | None) -> Tally:
     """One sweep over all parts."""
     if workers == 1 or len(parts) == 1:
-        return sweep((batch for part in parts for batch in part.batches(sweep.columns.wanted)), progress)
+        batches = (batch for part in parts for batch in part.batches(sweep.columns.wanted))
+        return sweep(batches, progress, parts[0].first if parts else 0)
     import cloudpickle
     from joblib import Parallel, delayed
     from joblib.externals.loky.process_executor import TerminatedWorkerError
@@ -343,4 +358,4 @@ def _run(sent: bytes, parts: Sequence[Part]) -> Tally:
 
     sweep: Sweep = cloudpickle.loads(sent)
     with threadpool_limits(1):
-        return sweep(batch for part in parts for batch in part.batches(sweep.columns.wanted))
+        return sweep((batch for part in parts for batch in part.batches(sweep.columns.wanted)), None, parts[0].first)

@@ -91,9 +91,11 @@ class ViewedRecords:
         """Numbers of records, where the source counts them by the same arms; whatever else is asked takes a pass."""
         return None if formulas or not self.view.keeps_arms else self.source.group_sums(partition, formulas, progress)
 
-    def sample(self, part: float, rows: float, progress: RowProgress | None = None) -> Records | None:
+    def sample(
+        self, part: float, rows: float, progress: RowProgress | None = None, *, by_place: bool = False
+    ) -> Records | None:
         """A sample of the source, seen alike."""
-        some = self.source.sample(part, rows, progress)
+        some = self.source.sample(part, rows, progress, by_place=by_place)
         return None if some is None else ViewedRecords(some, self.view)
 
     def coded(self, codes: CodeMap, progress: RowProgress | None = None) -> Records:
