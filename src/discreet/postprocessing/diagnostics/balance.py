@@ -18,7 +18,12 @@ from discreet.postprocessing.coding import Coding
 from discreet.postprocessing.diagnostics.moments import Calibration, TreatmentMoments
 from discreet.postprocessing.reference_population import Reference
 
-_SEEN, _UNSEEN = 0.5, 0.1
+# Correlations that treatment is taken to have, beside a fitted model, with functions that moments cover and with what
+# they leave of them.
+# Choice: of .25, .5 and 1, the one with the smallest deviations; and of .05, .07, .1 and .15, the least with which every
+# study on average has 95 % of its differences within two of these, on studies 700,000 to 700,179 of evidence/population,
+# cut at 20,000 records.
+_SEEN, _UNSEEN = 0.25, 0.07
 
 
 class Arms(NamedTuple):
@@ -73,16 +78,18 @@ def differences(
         tables, scale, hidden = _targets(coding)
         target = tables[reference.codes[j]]
         target = target - target.mean(axis=0)
-        size, variance = _before(j, target, reference, list(zip(moments, weights, strict=True)), fitted, arms)
+        square = np.mean(target**2, axis=0)
+        # A level may be less rare than it seems, by the noise in its share.
+        rare = 1.0 if coding.ordered else 1.0 + coding.noise / np.maximum(square, 1e-12)
+        size, variance = _before(j, target, rare, reference, list(zip(moments, weights, strict=True)), fitted, arms)
         unseen = 0.0 if fitted.known else _UNSEEN**2
         # What codes do not see of a range, and what a sample does not see of all records.
         apart = (1.0 / arms.seen + unseen) * hidden / arms.varies
-        square = np.mean(target**2, axis=0)
         apart = apart + max(1.0 / arms.seen - 1.0 / arms.n, 0.0) * square / arms.varies
         relative = hypot(_relative_noise(coding), abs(1.0 - 2.0 * arms.treated) * arms.noise / arms.varies)
         before = size / arms.varies
         before_sd = np.sqrt(variance / arms.varies**2 + apart + (relative * before) ** 2)
-        weighted, weighted_sd = (None, None) if after is None else after(target, apart)
+        weighted, weighted_sd = (None, None) if after is None else after(target, rare, apart)
         first = 1 if not coding.ordered and coding.count == 2 else 0
         for k in range(first, target.shape[1]):
             found.append(
@@ -115,6 +122,7 @@ def _relative_noise(coding: Coding) -> float:
 def _before(
     j: int,
     target: Float,
+    rare: Float | float,
     reference: Reference,
     moments: Sequence[tuple[TreatmentMoments, Float]],
     fitted: Fitted,
@@ -138,7 +146,7 @@ def _before(
     parts = np.linalg.solve(second, trust * features.T @ target / len(target))
     missed = np.mean((target - features @ parts) ** 2, axis=0)
     unseen = 0.0 if fitted.known else _UNSEEN**2
-    error = variances @ parts**2 + arms.varies * (1.0 / arms.seen + unseen) * missed
+    error = variances @ parts**2 + arms.varies * (1.0 / arms.seen + unseen) * rare * missed
     return gap @ target / len(target) + np.concatenate(left) @ parts, error
 
 
@@ -157,7 +165,7 @@ class _After:
         psi, weight = calibration.selection(reference.features)
         self.rows = psi * weight[:, None]
 
-    def __call__(self, target: Float, apart: Float | float) -> tuple[Float, Float]:
+    def __call__(self, target: Float, rare: Float | float, apart: Float | float) -> tuple[Float, Float]:
         """The differences and their standard deviations."""
         size, before = len(target), self.seen.e
         varies = before * (1.0 - before)
@@ -169,4 +177,4 @@ class _After:
         own += np.mean(weighted**2 * varies[:, None], axis=0) / self.arms.seen
         known = np.linalg.solve(self.whole, with_rows.T)
         found = self.seen.seen @ known - (self.e - before) @ weighted / size
-        return found, np.sqrt(np.maximum(own - np.sum(with_rows.T * known, axis=0), 0.0) + apart)
+        return found, np.sqrt(rare * np.maximum(own - np.sum(with_rows.T * known, axis=0), 0.0) + apart)
