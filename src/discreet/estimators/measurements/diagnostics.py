@@ -1,4 +1,4 @@
-"""What rounds that were asked for other reasons say about balance and overlap: it costs nothing (docs/proofs/ate.md)."""
+"""What rounds that were asked for other reasons say about balance and overlap (docs/proofs/ate.md): it is free."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from discreet.postprocessing.diagnostics.balance import Arms, Difference, Fitted
 from discreet.postprocessing.diagnostics.moments import TreatmentMoments
 from discreet.postprocessing.diagnostics.overlap import overlap
 
+# Unit: digits of numbers in files.
 _DIGITS = 6
-# Shares of treated nearer to zero or one than this say nothing about differences of arms.
+# Numerical: shares of treated nearer to zero or one than this say nothing about differences of arms.
 _LEAST = 1e-3
 
 
@@ -69,9 +70,7 @@ def _rows(bounds: Bounds, found: Sequence[Difference]) -> dict[str, list[Any]]:
         None if each.level is None or not isinstance(spec := specs[each.covariate], Levels) else spec.levels[each.level]
         for each in found
     ]
-    halves = [
-        1.0 if isinstance(spec := specs[each.covariate], Levels) else spec.width / 2.0 for each in found
-    ]
+    halves = [1.0 if isinstance(spec := specs[each.covariate], Levels) else spec.width / 2.0 for each in found]
     columns: dict[str, list[Any]] = {
         "covariate": [names[each.covariate] for each in found],
         "level": levels,

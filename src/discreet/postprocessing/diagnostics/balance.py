@@ -18,12 +18,13 @@ from discreet.postprocessing.coding import Coding
 from discreet.postprocessing.diagnostics.moments import Calibration, TreatmentMoments
 from discreet.postprocessing.reference_population import Reference
 
-# Correlations that treatment is taken to have, beside a fitted model, with functions that moments cover and with what
-# they leave of them.
-# Choice: of .25, .5 and 1, the one with the smallest deviations; and of .05, .07, .1 and .15, the least with which every
-# study on average has 95 % of its differences within two of these, on studies 700,000 to 700,179 of evidence/population,
-# cut at 20,000 records.
+# Choice: correlations that treatment is taken to have, beside a fitted model, with functions that moments cover, and
+# with what they leave of them. Of .25, .5 and 1, the one with the smallest deviations; and of .05, .07, .1 and .15, the
+# least with which studies have on average 95 % of their differences within two of these, on studies 700,000 to 700,179
+# of evidence/population, cut at 20,000 records.
 _SEEN, _UNSEEN = 0.25, 0.07
+# Numerical: least size of a function.
+_TINY = 1e-12
 
 
 class Arms(NamedTuple):
@@ -49,7 +50,7 @@ class Fitted(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """Treated minus controls: of a range in its standard deviations (of which ``scale`` is one), of a level in shares.
+    """Treated minus controls: of a range in standard deviations, of which ``scale`` is one; of a level in shares.
 
     ``level`` is its position; None for a range. ``after`` is with weights by the fitted model, None where there is none.
     """
@@ -80,7 +81,7 @@ def differences(
         target = target - target.mean(axis=0)
         square = np.mean(target**2, axis=0)
         # A level may be less rare than it seems, by the noise in its share.
-        rare = 1.0 if coding.ordered else 1.0 + coding.noise / np.maximum(square, 1e-12)
+        rare = 1.0 if coding.ordered else 1.0 + coding.noise / np.maximum(square, _TINY)
         size, variance = _before(j, target, rare, reference, list(zip(moments, weights, strict=True)), fitted, arms)
         unseen = 0.0 if fitted.known else _UNSEEN**2
         # What codes do not see of a range, and what a sample does not see of all records.
@@ -91,18 +92,18 @@ def differences(
         before_sd = np.sqrt(variance / arms.varies**2 + apart + (relative * before) ** 2)
         weighted, weighted_sd = (None, None) if after is None else after(target, rare, apart)
         first = 1 if not coding.ordered and coding.count == 2 else 0
-        for k in range(first, target.shape[1]):
-            found.append(
-                Difference(
-                    covariate=j,
-                    level=None if coding.ordered else k,
-                    scale=scale,
-                    before=float(before[k]),
-                    before_sd=float(before_sd[k]),
-                    after=None if weighted is None else float(weighted[k]),
-                    after_sd=None if weighted_sd is None else float(weighted_sd[k]),
-                )
+        found += [
+            Difference(
+                covariate=j,
+                level=None if coding.ordered else k,
+                scale=scale,
+                before=float(before[k]),
+                before_sd=float(before_sd[k]),
+                after=None if weighted is None else float(weighted[k]),
+                after_sd=None if weighted_sd is None else float(weighted_sd[k]),
             )
+            for k in range(first, target.shape[1])
+        ]
     return found
 
 

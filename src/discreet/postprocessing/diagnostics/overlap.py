@@ -8,7 +8,7 @@ import numpy as np
 
 from discreet.data._arrays import Float
 
-# Unit: bars of a histogram from 0 to 1, and the parts of the population below its quantiles.
+# Unit: bars of a histogram from 0 to 1, the parts of the population below its quantiles, and decimals in files.
 BARS = 40
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 _DIGITS = 6

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from discreet.releases.diagnostics.diagnosed import Diagnosed
 from discreet.releases.diagnostics.released import Overlap, Row, name_of
-from discreet.releases.plots import BLUE, INK, MUTED, ORANGE, PAPER, new_figure, require, tidy
+from discreet.releases.plots import BLUE, INK, MUTED, ORANGE, PAPER, require, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 # Rows that a plot has at most: those with the largest differences.
-_MOST_ROWS = 40
+MOST_ROWS = 40
 # Bars are of two standard deviations of the noise; a difference of a tenth is what most authors call small.
 _DEVIATIONS, _SMALL = 2.0, 0.1
 
@@ -33,7 +31,7 @@ def plot_balance(rows: list[Row], ax: Axes | None = None) -> Axes:
     if ax is None:
         from matplotlib import pyplot
 
-        ax = pyplot.subplots(figsize=(6.8, _height(rows)), layout="constrained")[1]
+        ax = pyplot.subplots(figsize=(6.8, height(rows)), layout="constrained")[1]
     ax.axvline(0.0, color=MUTED, linewidth=1.2, linestyle=(0, (4, 3)), zorder=0)
     ax.axvspan(-_SMALL, _SMALL, color=MUTED, alpha=0.1, linewidth=0, zorder=0)
     for when, words, colour, shift in (("before", "before", ORANGE, -0.14), ("after", "after adjustment", BLUE, 0.14)):
@@ -46,7 +44,15 @@ def plot_balance(rows: list[Row], ax: Axes | None = None) -> Axes:
         tops = [value + own for value, own in zip(values, reach, strict=True)]
         ax.hlines(places, ends, tops, color=colour, linewidth=2.5, alpha=0.5)
         ax.plot(
-            values, places, "o", color=PAPER, markersize=5, markeredgecolor=colour, markeredgewidth=2, label=words, zorder=3
+            values,
+            places,
+            "o",
+            color=PAPER,
+            markersize=5,
+            markeredgecolor=colour,
+            markeredgewidth=2,
+            label=words,
+            zorder=3,
         )
     ax.set_yticks(range(len(ranked)), [name_of(row) for row in ranked])
     ax.set_ylim(len(ranked) - 0.4, -0.6)
@@ -87,32 +93,15 @@ def plot_overlap(overlap: Overlap, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def diagnostic_figures(release: Diagnosed) -> list[tuple[str, Figure]]:
-    """Captions and figures of what a release says about its arms."""
-    kept, found = release.diagnostics or {}, []
-    if "balance" in kept:
-        rows = release.balance()
-        figure = new_figure(6.8, _height(rows))
-        plot_balance(rows, figure.add_axes((0.25, 0.16, 0.73, 0.76)))
-        more = f" The {_MOST_ROWS} largest of {len(rows)} are shown." if len(rows) > _MOST_ROWS else ""
-        found.append((f"How the arms differ in their covariates, as far as noise lets it be seen.{more}", figure))
-    if "overlap" in kept:
-        figure = new_figure(6.8, 3.2)
-        plot_overlap(release.overlap(), figure.add_axes((0.06, 0.18, 0.92, 0.72)))
-        found.append(("Fitted probabilities of treatment in either arm: arms are comparable where both have people.", figure))
-    return found
-
-
 def _ranked(rows: list[Row]) -> list[Row]:
     """The largest differences first."""
-    return sorted(rows, key=lambda row: -abs(row["before"]))[:_MOST_ROWS]
+    return sorted(rows, key=lambda row: -abs(row["before"]))[:MOST_ROWS]
 
 
-def _height(rows: list[Row]) -> float:
-    return 1.4 + 0.3 * min(len(rows), _MOST_ROWS)
+def height(rows: list[Row]) -> float:
+    """Of a love plot, in inches."""
+    return 1.4 + 0.3 * min(len(rows), MOST_ROWS)
 
 
 def _legend(ax: Axes) -> None:
-    ax.legend(
-        frameon=False, labelcolor=INK, ncols=2, loc="lower left", bbox_to_anchor=(-0.01, 1.0), borderaxespad=0.2
-    )
+    ax.legend(frameon=False, labelcolor=INK, ncols=2, loc="lower left", bbox_to_anchor=(-0.01, 1.0), borderaxespad=0.2)

@@ -134,7 +134,11 @@ def checked(plain: dict[str, Any]) -> dict[str, Any]:
         if "overlap" in plain:
             found = Overlap.of(plain["overlap"])
             totals = [sum(shares) for shares in found.shares.values()]
-            whole = whole and all(abs(total - 1.0) < _ROUNDING for total in totals) and {0.05, 0.95} <= found.quantiles.keys()
+            whole = (
+                whole
+                and all(abs(total - 1.0) < _ROUNDING for total in totals)
+                and {0.05, 0.95} <= found.quantiles.keys()
+            )
     except (AttributeError, LookupError, TypeError, ValueError):
         whole = False
     if not whole:

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from discreet.exceptions import InvalidInput
 
-# VanderWeele and Ding (2017): a standardised difference d counts as the risk ratio exp(.91 d).
+# Theory: VanderWeele and Ding (2017): a standardised difference d counts as the risk ratio exp(.91 d).
 _RATIO_OF_DIFFERENCE = 0.91
-# Logarithm of the largest risk ratio that is told from others: its square is still a number.
+# Numerical: logarithm of the largest risk ratio that is told from others: its square is still a number.
 _MOST_LOG = 300.0
 
 
@@ -81,8 +81,8 @@ class Sensitivity:
         low, high = self.robust_interval
         level = f"{100 * (1 - self.alpha):g} %"
         words = [
-            f"A confounder that was left out, and explains {100 * self.treatment:.3g} % of what remains of the treatment "
-            f"and {100 * self.outcome:.3g} % of what remains of the outcome, moves the estimate by at most "
+            f"A confounder that was left out, and explains {100 * self.treatment:.3g} % of what remains of the "
+            f"treatment and {100 * self.outcome:.3g} % of what remains of the outcome, moves the estimate by at most "
             f"{self.bias:.3g}: with it, the {level} interval is {low:.3g} to {high:.3g}.",
             f"One that explains {100 * self.robustness_value:.3g} % of both could bring the estimate to zero; a weaker "
             "one could not.",
@@ -94,8 +94,9 @@ class Sensitivity:
             words.append("The interval includes zero without any.")
         if self.e_value is not None:
             words.append(
-                f"In risk ratios (E-value), it would have to go with both treatment and outcome by {self.e_value:.3g} "
-                f"each; for the interval to reach zero, by {self.e_value_of_interval:.3g}."
+                "As a risk ratio (E-value): to explain the effect away it would have to be "
+                f"{self.e_value:.3g} times as frequent in one arm as in the other, and multiply the risk of the "
+                f"outcome by as much; to bring the interval to zero, {self.e_value_of_interval:.3g} times."
             )
         return " ".join(words)
 
@@ -157,4 +158,3 @@ def _risk_ratio(size: float, effect: float, facts: OutcomeFacts) -> float:
     if facts.binary and min(treated, control) > 0.0:
         return max(treated / control, control / treated)
     return math.exp(min(_RATIO_OF_DIFFERENCE * size / max(facts.sd, 1e-300), _MOST_LOG))
-
