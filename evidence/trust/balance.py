@@ -12,6 +12,7 @@ from discreet.data.bounds import Levels
 from discreet.data.in_memory import ArrayRecords
 from discreet.datasets import Study
 from discreet.datasets.study import Float
+from discreet.estimators._allocation import models_pay
 from discreet.estimators.measurements.nuisances import Propensity
 from discreet.postprocessing.kernel_basis import CodedTables
 from discreet.releases.average import Release
@@ -31,7 +32,7 @@ def balance(largest: int, number: int) -> Row:
     if not facts.p:
         return row
     release, propensity = _fitted(study, number, facts.epsilon, facts.delta, made.known)
-    if release is None or "balance" not in (release.diagnostics or {}):
+    if release is None or release.diagnostics is None or "balance" not in release.diagnostics:
         return row
     table = release.balance()
     exact = list(_exact(study, table, propensity))
@@ -55,7 +56,10 @@ def _fitted(study: Study, seed: int, epsilon: float, delta: float, known: Any) -
     estimator = ATE(epsilon=epsilon, delta=delta, bounds=study.bounds, propensity=known)
     records = ArrayRecords.of(study.Y, study.T, study.X, bounds=study.bounds, propensity=known)
     with seeded_noise(seed):
-        release, _, models = estimator._measure_with_models(estimator._open_gate(records, None))
+        gate = estimator._open_gate(records, None)
+        if known is not None and not models_pay(gate.n * gate.mu, gate.bounds.p, known):
+            return None, None
+        release, _, models = estimator._measure_with_models(gate)
     return release, models.propensity
 
 

@@ -43,9 +43,9 @@ def section(found: Found) -> Section:
         reached=bool(inside.mean() >= TARGET) if len(inside) else None,
     )
     words = (
-        "Standardised differences of ranges, and differences in the shares of levels, as releases of `ATE` give them and "
-        "as the records have them, before adjustment and with weights by the fitted propensity. They cost no budget: "
-        "all of it is computed from moments that the models need anyway."
+        "Standardised differences of ranges, and differences in the shares of levels, as releases of `ATE` give them "
+        "and as the records have them, before adjustment and with weights by the fitted propensity. They cost no "
+        "budget: all of it is computed from moments that the models need anyway. Trials count where `ATE` fits models."
     )
     return Section(verdicts=[verdict], parts=[words, grid(head, lines)], table=table)
 

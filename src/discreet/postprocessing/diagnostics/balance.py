@@ -52,7 +52,7 @@ class Fitted(NamedTuple):
 class Difference(NamedTuple):
     """Treated minus controls: of a range in standard deviations, of which ``scale`` is one; of a level in shares.
 
-    ``level`` is its position; None for a range. ``after`` is with weights by the fitted model, None where there is none.
+    ``level`` is its position; None for a range. ``after`` is with weights by the fitted model; None where none is.
     """
 
     covariate: int
@@ -162,7 +162,7 @@ class _After:
         # As the correction itself was: where it showed more than could be expected, less was known before.
         self.prior = max(1.0, surprise - np.sqrt(2.0 / m)) * calibration.covariance
         self.slope = calibration.slope
-        self.whole = self.slope @ self.prior @ self.slope.T + calibration.noise
+        self.precision = np.linalg.inv(self.slope @ self.prior @ self.slope.T + calibration.noise)
         psi, weight = calibration.selection(reference.features)
         self.rows = psi * weight[:, None]
 
@@ -176,6 +176,6 @@ class _After:
         with_rows += (weighted * varies[:, None]).T @ self.rows / size / self.arms.seen
         own = np.einsum("ij,jk,ik->i", slope, self.prior, slope)
         own += np.mean(weighted**2 * varies[:, None], axis=0) / self.arms.seen
-        known = np.linalg.solve(self.whole, with_rows.T)
+        known = self.precision @ with_rows.T
         found = self.seen.seen @ known - (self.e - before) @ weighted / size
         return found, np.sqrt(rare * np.maximum(own - np.sum(with_rows.T * known, axis=0), 0.0) + apart)
