@@ -321,6 +321,7 @@ def test_without_matplotlib_the_error_names_the_extra(release, monkeypatch):
 def test_summary_and_pages_have_a_line_and_a_figure_for_each(release, function):
     for shown in (release, function):
         assert "clearest differences: before adjustment age" in shown.summary()
+        assert "after none beyond two sd" in shown.summary()
         assert "fitted probabilities" in shown.summary()
         page = render_page(shown)
         assert "How the arms differ in their covariates" in page

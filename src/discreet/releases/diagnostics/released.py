@@ -14,6 +14,8 @@ ARMS = ("all", "control", "treated")
 _COLUMNS = ("covariate", "level", "scale", "before", "before_sd", "after", "after_sd")
 _PARTS = {"outcome", "balance", "overlap"}
 _BROKEN = "diagnostics must be as discreet writes them, finite numbers and all; check the file."
+# Unit: standard deviations from which on a difference is called clear.
+_DEVIATIONS = 2.0
 # Unit: rounding of released shares.
 _ROUNDING = 1e-3
 
@@ -114,12 +116,14 @@ def largest(rows: list[Row], when: str) -> Row:
 
 
 def balance_words(rows: list[Row]) -> str:
-    """The largest differences, in one line."""
+    """The clearest differences, in one line."""
     words = []
     for when, name in (("before", "before adjustment"), ("after", "after")):
         if rows[0][when] is not None:
             row = largest(rows, when)
-            words.append(f"{name} {name_of(row)} {row[when]:.2g} (sd {row[f'{when}_sd']:.2g})")
+            size, sd = row[when], row[f"{when}_sd"]
+            clear = abs(size) > _DEVIATIONS * sd
+            words.append(f"{name} {f'{name_of(row)} {size:.2g} (sd {sd:.2g})' if clear else 'none beyond two sd'}")
     return f"clearest differences: {'; '.join(words)}"
 
 
