@@ -93,10 +93,11 @@ class Sensitivity:
         else:
             words.append("The interval includes zero without any.")
         if self.e_value is not None:
+            end = f"; to bring the interval to zero, {self.e_value_of_interval:.3g} times"
             words.append(
                 "As a risk ratio (E-value): to explain the effect away it would have to be "
                 f"{self.e_value:.3g} times as frequent in one arm as in the other, and multiply the risk of the "
-                f"outcome by as much; to bring the interval to zero, {self.e_value_of_interval:.3g} times."
+                f"outcome by as much{end if self.robustness_value_of_interval > 0.0 else ''}."
             )
         return " ".join(words)
 
