@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from evidence.population import REPORTING, available
-from evidence.trust import cells, designs, effects, plans, sections
+from evidence.trust import balance_section, cells, designs, effects, plans, sections
 from evidence.trust.acic import RESPONSES, is_there
+from evidence.trust.balance import LARGEST as LARGEST_BALANCE
 from evidence.trust.runs import ACIC_SEED, SHAPE_SEED, TRIAL_SEED
 from evidence.trust.sections import Found, Section
 from evidence.trust.store import Job
@@ -56,6 +57,11 @@ def _on_random_studies(*kinds: str) -> Callable[[Asked], list[Job]]:
         return [Job(kind, (asked.largest,), number) for number in numbers for kind in kinds]
 
     return jobs
+
+
+def _balance(asked: Asked) -> list[Job]:
+    shorter = Asked(studies=asked.studies, largest=min(asked.largest, LARGEST_BALANCE), first=asked.first)
+    return _on_random_studies("balance")(shorter)
 
 
 def _trials(asked: Asked) -> list[Job]:
@@ -122,6 +128,7 @@ PARTS: dict[str, Part] = {
         seeds="",
     ),
     "plan": Part(title="Plans", studies=2_000, jobs=_on_random_studies("random", "plan"), section=plans.plan, seeds=""),
+    "balance": Part(title="Balance of the arms", studies=400, jobs=_balance, section=balance_section.section, seeds=""),
     "advice": Part(title="Advice", studies=400, jobs=_on_random_studies("again"), section=plans.advice, seeds=""),
 }
 

@@ -14,6 +14,7 @@ from evidence.average.nonprivate import boosted_aipw
 from evidence.population import RandomStudy, random_study
 from evidence.trust import designs, rivals
 from evidence.trust.acic import acic
+from evidence.trust.balance import balance
 from evidence.trust.fits import Row, average, function, function_errors, means, mu_of
 
 # Seeds of trials, of shapes and of noise on ACIC's responses; a random study's own number is the seed of its noise.
@@ -167,6 +168,7 @@ RUNS: dict[str, Callable[..., Row]] = {
     "shape": shape,
     "response": response,
     "response boosted": response_boosted,
+    "balance": balance,
 }
 # These do not depend on the library's code.
 NOT_PRIVATE = ("boosted", "learner", "response boosted")

@@ -28,10 +28,12 @@ _HOME = {
     "MissingBounds": "exceptions",
     "MissingExtra": "exceptions",
     "NotFitted": "exceptions",
+    "Overlap": "releases.diagnostics.released",
     "Plan": "estimators.planning",
     "PrivateKMeans": "estimators.clustering",
     "Range": "data.columns",
     "Release": "releases.average",
+    "Sensitivity": "releases.diagnostics.sensitivity",
     "Shares": "privacy.budget",
     "SourceFailed": "exceptions",
     "Uncertainty": "releases.average",
@@ -68,10 +70,12 @@ __all__ = [
     "MissingBounds",
     "MissingExtra",
     "NotFitted",
+    "Overlap",
     "Plan",
     "PrivateKMeans",
     "Range",
     "Release",
+    "Sensitivity",
     "Shares",
     "SourceFailed",
     "Uncertainty",
@@ -118,6 +122,8 @@ if TYPE_CHECKING:
     from discreet.privacy.guarantee import Guarantee, parallel, sequential
     from discreet.releases import load
     from discreet.releases.average import Release, Uncertainty
+    from discreet.releases.diagnostics.released import Overlap
+    from discreet.releases.diagnostics.sensitivity import Sensitivity
     from discreet.releases.function import Curve, EffectRelease
     from discreet.releases.report import render_page, save_page
     from discreet.releases.segments import UpliftCurve, UpliftRelease

@@ -61,6 +61,21 @@ def test_no_difference_of_means_is_taken_without_a_trial():
     assert "DifferenceInMeans" not in runs.random(SMALL, number_of(design="observational", p=2))
 
 
+def test_differences_of_arms_are_compared_with_those_of_the_records():
+    observational, trial = (number_of(design=design, p=5) for design in ("observational", "trial"))
+    rows = [
+        (Job("balance", (SMALL,), number), runs.RUNS["balance"](SMALL, number)) for number in (observational, trial)
+    ]
+    assert len(rows[0][1]["differences"]) >= 5
+    # Trials of so few records are compared by means alone.
+    assert rows[1][1]["differences"] == []
+    shown = PARTS["balance"].section(rows)
+    assert len(shown.table) == len(rows[0][1]["differences"])
+    assert shown.table["exact_after"].notna().all()
+    assert (shown.table["before_sd"] > 0).all()
+    assert {job.place for job in PARTS["balance"].jobs(Asked(studies=2))} == {(20_000,)}
+
+
 def test_a_plan_uses_the_guess():
     made = random_study(number_of(outcome="skewed"), largest=SMALL)
     assert runs.planned(made, guess=True) != runs.planned(made, guess=False) > 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import hypot, sqrt
 from numbers import Real
 from typing import Any, ClassVar
@@ -43,6 +44,7 @@ from discreet.estimators.measurements.covariates import (
     measure_curves,
     measure_gram,
 )
+from discreet.estimators.measurements.diagnostics import diagnostics_of
 from discreet.estimators.measurements.location import Location, locate, pilot_effect, public_notes
 from discreet.estimators.measurements.nuisances import (
     Outcome,
@@ -168,10 +170,11 @@ class ATE(TableFits[Release], AverageResult, Parameters):
         pilot = first.effect
         codings = measure_codings(model_gate, marginals, allocation["marginals"]) if bounds.p else ()
         gate, model_gate = coded_gates(gate, model_gate, codings)
-        correlation, importance, curves = np.eye(bounds.p), np.ones(bounds.p), None
+        correlation, importance, curves, screening = np.eye(bounds.p), np.ones(bounds.p), None, None
         if bounds.p > 1:
             correlation = measure_correlation(model_gate, allocation["correlations"], codings)
-            importance, curves = measure_curves(model_gate, allocation["screening moments"], codings, location)
+            share = allocation["screening moments"]
+            importance, curves, screening = measure_curves(model_gate, share, codings, location)
         features = CodedFeatures(CodedBasis.build(codings, importance, terms, curves), model_gate.n)
         asked = nuisance_questions(model_gate, allocation["models"], features, location, pilot, known)
         setting = measure_gram(model_gate, allocation["second moments"], features, correlation, *asked.queries)
@@ -202,7 +205,9 @@ class ATE(TableFits[Release], AverageResult, Parameters):
             notes=notes + public_notes(gate.budget, gate.n, location, self.propensity) + sample_note(gate, model_gate),
             reference={"unadjusted": bounds.outcome_width / 2.0 * pilot, "treated_share": location.treated},
         )
-        return release, location, outcome
+        design = float(self.propensity) if isinstance(self.propensity, Real) else None
+        arms = diagnostics_of(bounds, (gate.n, model_gate.n), location, outcome, screening, design)
+        return replace(release, diagnostics=arms), location, outcome
 
     def _design(self, bounds: Bounds) -> tuple[float, float]:
         """Lowest and highest probability of treatment where it is known."""

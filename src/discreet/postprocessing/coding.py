@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -65,6 +66,18 @@ class CellFinder:
         return found
 
 
+class Scale(NamedTuple):
+    """Mean and variance of a range's encoded values by a noisy histogram.
+
+    ``within`` is the part of the variance that codes do not see, ``noise`` the standard deviation of the variance's.
+    """
+
+    mean: float
+    variance: float
+    within: float
+    noise: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Coding:
     """One covariate as codes.
@@ -79,12 +92,18 @@ class Coding:
         Share of the records with each code.
     ordered
         Whether codes have an order.
+    noise
+        Standard deviation of the noise in a share that was released.
+    scale
+        Mean and variance of a range's values; None for levels.
     """
 
     edges: Float
     value: Float
     mass: Float
     ordered: bool
+    noise: float = 0.0
+    scale: Scale | None = None
     codes: CellFinder = field(init=False, repr=False)
     """Code of each value."""
 
@@ -152,14 +171,15 @@ def coding(column: Column, edges: Float, fractions: Float, sd: float) -> Coding:
     """Codes of a column by a noisy histogram over its cells; small cells of a range are joined."""
     if isinstance(column, Levels):
         mass = np.maximum(fractions, 0.25 * sd + 0.1 / len(fractions))
-        return Coding(edges, np.arange(len(mass), dtype=np.float64), mass / mass.sum(), False)
+        return Coding(edges, np.arange(len(mass), dtype=np.float64), mass / mass.sum(), False, sd)
     ends = np.concatenate([[-1.0], edges, [1.0]])
     least = max(sd, 1.0 / FINEST)
     kept: list[float] = []
     mass_of: list[float] = []
     value_of: list[float] = []
     found, weighted, total = 0.0, 0.0, 0.0
-    for low, high, own in zip(ends[:-1].tolist(), ends[1:].tolist(), _steady(fractions, sd).tolist(), strict=True):
+    steady = _steady(fractions, sd)
+    for low, high, own in zip(ends[:-1].tolist(), ends[1:].tolist(), steady.tolist(), strict=True):
         found, share = found + own, max(own, 1e-9)
         weighted, total = weighted + share * (low + high) / 2.0, total + share
         if found >= least:
@@ -168,11 +188,23 @@ def coding(column: Column, edges: Float, fractions: Float, sd: float) -> Coding:
             value_of.append(weighted / total)
             found, weighted, total = 0.0, 0.0, 0.0
     if not kept:
-        return Coding(np.empty(0), np.zeros(1), np.ones(1), True)
+        return Coding(np.empty(0), np.zeros(1), np.ones(1), True, sd, _scale(ends, steady, sd, np.zeros(1), np.ones(1)))
     # What is left over at the upper end belongs to the last code.
     mass_of[-1] += found
     shares = np.array(mass_of)
-    return Coding(np.array(kept[:-1]), np.array(value_of), shares / shares.sum(), True)
+    values, mass = np.array(value_of), shares / shares.sum()
+    return Coding(np.array(kept[:-1]), values, mass, True, sd, _scale(ends, steady, sd, values, mass))
+
+
+def _scale(ends: Float, steady: Float, sd: float, value: Float, mass: Float) -> Scale:
+    """Mean and variance by cells, in each of which values are taken to lie evenly."""
+    share, middles, widths = steady / steady.sum(), (ends[:-1] + ends[1:]) / 2.0, np.diff(ends)
+    mean = float(share @ middles)
+    squares = (middles - mean) ** 2
+    variance = float(share @ (squares + widths**2 / 12.0))
+    seen = float(mass @ (value - mass @ value) ** 2)
+    noise = sd * float(np.sqrt(np.sum((squares - variance) ** 2)))
+    return Scale(mean, variance, max(variance - seen, 0.0), noise)
 
 
 def code_numbers(x: Float, cells: Sequence[CellFinder]) -> IntArray:

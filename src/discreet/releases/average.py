@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from html import escape
 from math import hypot
@@ -16,7 +16,10 @@ from scipy.special import ndtr, ndtri
 from discreet.data.bounds import Bounds
 from discreet.exceptions import InvalidInput
 from discreet.privacy.guarantee import Guarantee
-from discreet.releases import io
+from discreet.releases import io, wording
+from discreet.releases.diagnostics.diagnosed import Diagnosed
+from discreet.releases.diagnostics.released import checked
+from discreet.releases.diagnostics.sensitivity import Average
 from discreet.releases.protocol import Display
 from discreet.releases.wording import SUMS, clipping_words, columns, guarantee_words, listed, mechanism_words, rounds
 
@@ -132,7 +135,7 @@ Kind = Literal["ate", "difference-in-means"]
 StudyDesign = Literal["observational", "known propensity"]
 FORMAT = "discreet-release"
 # Fields that not every file has.
-_OPTIONAL = frozenset({"cap"})
+_OPTIONAL = frozenset({"cap", "diagnostics"})
 SOURCES = {
     "sampling": "sampling",
     "privacy": "privacy noise",
@@ -148,7 +151,7 @@ _METHOD = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
+class Release(Diagnosed):
     """An average effect as it may be published.
 
     Parameters
@@ -175,6 +178,8 @@ class Release:
         Further released numbers by name.
     cap
         What larger outcomes counted as, where the effect is that on a capped outcome.
+    diagnostics
+        What is behind ``balance`` and ``overlap``, plain JSON; None in older files.
 
     Privacy
     -------
@@ -206,6 +211,7 @@ class Release:
     notes: tuple[str, ...] = ()
     reference: dict[str, float] = field(default_factory=dict)
     cap: float | None = None
+    diagnostics: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -233,6 +239,8 @@ class Release:
         object.__setattr__(self, "notes", tuple(notes))
         object.__setattr__(self, "reference", {name: float(value) for name, value in self.reference.items()})
         object.__setattr__(self, "adjustment", io.plain_copy(self.adjustment))
+        if self.diagnostics is not None:
+            object.__setattr__(self, "diagnostics", checked(io.plain_copy(self.diagnostics)))
 
     def interval(self, alpha: float = 0.05) -> tuple[float, float]:
         """Interval that covers the effect with probability ``1 - alpha``, privacy noise included."""
@@ -242,6 +250,9 @@ class Release:
         # No effect can exceed the outcome's range.
         most = self.bounds.outcome_width if self.cap is None else self.cap - self.bounds.outcome[0]
         return min(max(low, -most), self.estimate), max(min(high, most), self.estimate)
+
+    def _average(self) -> Average:
+        return Average(self.estimate, self.interval, self.uncertainty.sampling * math.sqrt(self.n))
 
     @property
     def title(self) -> str:
@@ -290,6 +301,7 @@ class Release:
         rows = [("estimate", self.text(self.estimate)), ("95 % interval", self.interval_text())]
         rows += [("80 % interval", self.interval_text(0.2)), ("records", self.records), ("design", self.design)]
         rows += [(name.replace("_", " "), f"{value:.4g}") for name, value in self.reference.items()]
+        rows += self.arms_in_words()
         lines = [self.title, *columns(rows)]
         lines += ["", "Where the uncertainty comes from (shares of the variance)"]
         lines += columns([(name, f"{share:.0%}".replace("%", " %")) for name, share in self.shares().items()])
@@ -310,7 +322,7 @@ class Release:
             f"{clipping_words(self.bounds, names, self.cap)}{self._adjustment_words()}.",
             self._mechanism_words(),
             f"The estimate is {self.text(self.estimate)} (95 % interval {self.interval_text()}).",
-            f"The interval combines {listed(_error_words(u))}"
+            f"The interval combines {listed(wording.error_words(u.to_dict()))}"
             + (
                 f", and allows for a bias of up to {u.clipping:.3g} that clipping is taken to have caused, by the "
                 "critical value of a folded normal distribution."
@@ -336,7 +348,7 @@ class Release:
     def _adjustment_words(self) -> str:
         if self.kind != "ate" or not self.bounds.p:
             return ""
-        low, high = _pair(self.adjustment.get("trim")) or self.bounds.propensity
+        low, high = wording.pair(self.adjustment.get("trim")) or self.bounds.propensity
         known = "known by design and " if self.design == "known propensity" else ""
         basis = self.adjustment.get("basis", "none")
         return f"; probabilities of treatment were {known}kept between {low:.3g} and {high:.3g}" + (
@@ -381,17 +393,3 @@ class Release:
             for name, value in rows.items()
         )
         return f"<table><caption>{escape(self.title)}</caption>{cells}</table>"
-
-
-def _pair(value: object) -> tuple[float, float] | None:
-    """Two numbers, if that is what a file holds there: descriptions are free, so nothing relies on their shape."""
-    if isinstance(value, list) and len(value) == 2 and all(isinstance(end, int | float) for end in value):
-        return value[0], value[1]
-    return None
-
-
-def _error_words(u: Uncertainty) -> Iterator[str]:
-    yield f"the sampling error (standard error {u.sampling:.3g})"
-    yield f"the noise added to the estimate (standard deviation {u.privacy:.3g})"
-    if u.nuisance:
-        yield f"the noise in the adjustment (standard deviation {u.nuisance:.3g})"

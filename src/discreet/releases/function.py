@@ -14,12 +14,15 @@ from scipy.special import ndtri
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds, Levels
 from discreet.data.frames import table
-from discreet.exceptions import InvalidInput
+from discreet.exceptions import InvalidInput, UnsupportedRelease
 from discreet.postprocessing.coded_terms import CodedTerms
 from discreet.postprocessing.polynomials import PolynomialTerms
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
 from discreet.releases.average import StudyDesign
+from discreet.releases.diagnostics.diagnosed import Diagnosed
+from discreet.releases.diagnostics.released import checked
+from discreet.releases.diagnostics.sensitivity import Average
 from discreet.releases.function_parts import MeasuredAverage, checked_level, checked_limits, some_rows
 from discreet.releases.plots import plot_effect
 from discreet.releases.protocol import Display
@@ -35,7 +38,7 @@ _ROWS = 16_384
 Terms = CodedTerms | PolynomialTerms
 _KINDS: dict[str, type[Terms]] = {"codes": CodedTerms, "polynomials": PolynomialTerms}
 # Fields that not every file has.
-_OPTIONAL = frozenset({"centre", "measured", "limits"})
+_OPTIONAL = frozenset({"centre", "measured", "limits", "diagnostics"})
 
 
 class Curve(NamedTuple):
@@ -55,7 +58,7 @@ class Curve(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class EffectRelease:
+class EffectRelease(Diagnosed):
     """The effect as a function of the declared covariates.
 
     Parameters
@@ -90,6 +93,8 @@ class EffectRelease:
         The average effect as rounds of its own measured it; None where the function's own average stands for it.
     limits
         Lowest and highest effect of the function: a few of its standard deviations about its average.
+    diagnostics
+        What is behind ``balance`` and ``overlap``, plain JSON; None in older files.
 
     Privacy
     -------
@@ -124,6 +129,7 @@ class EffectRelease:
     centre: Float | None = None
     measured: MeasuredAverage | None = None
     limits: tuple[float, float] | None = None
+    diagnostics: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if self.design not in get_args(StudyDesign):
@@ -146,6 +152,8 @@ class EffectRelease:
         for array in arrays:
             array.flags.writeable = False
         object.__setattr__(self, "adjustment", io.plain_copy(self.adjustment))
+        if self.diagnostics is not None:
+            object.__setattr__(self, "diagnostics", checked(io.plain_copy(self.diagnostics)))
 
     def effect(self, X: Any = None) -> Float:
         """Effect for each row of X: an array or a frame with exactly the declared covariates."""
@@ -180,6 +188,14 @@ class EffectRelease:
             return self.measured.interval(checked_level(alpha), self.bounds.outcome_width)
         low, high = self._band(self.average[None], alpha)
         return float(low[0]), float(high[0])
+
+    def _average(self) -> Average:
+        if self.measured is None:
+            raise UnsupportedRelease(
+                "This file is of an earlier version of discreet, which did not measure the average effect by itself: "
+                "read its interval as it is."
+            )
+        return Average(self.ate(), self.ate_interval, self.measured.uncertainty.sampling * math.sqrt(self.n))
 
     def effect_on(self, X: Any) -> float:
         """Average effect over the rows of X."""
@@ -239,6 +255,7 @@ class EffectRelease:
         rows = [("average effect", f"{self.ate():.4g}"), ("95 % interval", f"{low:.4g} to {high:.4g}")]
         rows += [("records", self.records), ("design", self.design), ("function", self._words())]
         rows += [(name.replace("_", " "), f"{value:.4g}") for name, value in self.reference.items()]
+        rows += self.arms_in_words()
         lines = [self.title, *columns(rows)]
         if self.varies:
             lines += ["", "How much of the effect's variance goes with each covariate"]
@@ -278,6 +295,7 @@ class EffectRelease:
             "centre": None if self.centre is None else self.centre.tolist(),
             "measured": None if self.measured is None else self.measured.to_dict(),
             "limits": None if self.limits is None else list(self.limits),
+            "diagnostics": self.diagnostics,
         }
         plain = {name: value for name, value in plain.items() if name not in _OPTIONAL}
         return io.head(FORMAT) | plain | {name: value for name, value in last.items() if value is not None}

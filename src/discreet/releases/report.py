@@ -12,6 +12,7 @@ import numpy as np
 
 from discreet.exceptions import UnsupportedRelease
 from discreet.releases.average import SOURCES, Release
+from discreet.releases.diagnostics.figures import diagnostic_figures
 from discreet.releases.function import EffectRelease
 from discreet.releases.function_plots import gains_figure, importance_figure
 from discreet.releases.page import bounds_rows, guarantee_facts, guess, inline_figure, page
@@ -57,6 +58,7 @@ def render(release: Release, *, title: str | None = None, extra_figures: Sequenc
     numbers += [("allowance for clipping", f"{allowance:.4g}")]
     numbers += [("records", release.records)]
     numbers += [(name.replace("_", " "), f"{value:.4g}") for name, value in release.reference.items()]
+    numbers += release.arms_in_words()
     return page(
         "report.html",
         title=title or release.title,
@@ -68,7 +70,10 @@ def render(release: Release, *, title: str | None = None, extra_figures: Sequenc
         guess=guess(release.guarantee),
         sources=_sources(release),
         notes=release.notes,
-        extra_figures=[(caption, inline_figure(figure, caption)) for caption, figure in extra_figures],
+        extra_figures=[
+            (caption, inline_figure(figure, caption))
+            for caption, figure in [*diagnostic_figures(release), *extra_figures]
+        ],
         methods=release.methods(),
         numbers=numbers,
         rounds=[
@@ -113,6 +118,7 @@ def facts(release: Release) -> dict[str, Any]:
     numbers += [("sampling error (sd)", f"{parts.sampling:.3g}"), ("privacy noise (sd)", f"{parts.privacy:.3g}")]
     numbers += [("noise in the adjustment (sd)", f"{parts.nuisance:.3g}"), ("records", release.records)]
     numbers += [(name.replace("_", " "), f"{value:.4g}") for name, value in release.reference.items()]
+    numbers += release.arms_in_words()
     return {
         "finding": finding(release),
         "estimate": release.text(release.estimate),
@@ -124,9 +130,9 @@ def facts(release: Release) -> dict[str, Any]:
 
 
 def figures(release: Release, most: int) -> list[tuple[str, Figure]]:
-    """Captions and figures of a release: one figure, however many are wanted."""
+    """Captions and figures of a release: one figure, and of more those of balance and overlap."""
     caption = "The estimate with its 80 % and 95 % intervals, and where the uncertainty comes from."
-    return [(caption, release_figure(release))][:most]
+    return [(caption, release_figure(release)), *(diagnostic_figures(release) if most > 1 else [])]
 
 
 def _sources(release: Release) -> list[dict[str, str]]:
@@ -165,8 +171,10 @@ def render_effect(release: EffectRelease, *, title: str | None = None) -> str:
         )
         for name in drawn
     ]
+    figures_ += [(caption, inline_figure(figure, caption)) for caption, figure in diagnostic_figures(release)]
     numbers = [(name.replace("_", " "), f"{value:.4g}") for name, value in release.reference.items()]
     numbers += [(f"share of {name}", f"{100 * share:.0f} %") for name, share in release.importance.items()]
+    numbers += release.arms_in_words()
     # Thousands of numbers that nobody reads: the file has them.
     plain = release.to_dict() | {"factor": "see the file"}
     return _page(release, title, effect_finding(release), figures_, numbers, None, plain)
@@ -194,7 +202,8 @@ def render_segments(release: UpliftRelease, *, title: str | None = None) -> str:
 
 def effect_facts(release: EffectRelease) -> dict[str, Any]:
     """What a page of the service says about an effect function."""
-    return _facts(release) | {"finding": effect_finding(release)}
+    found = _facts(release)
+    return found | {"finding": effect_finding(release), "numbers": [*found["numbers"], *release.arms_in_words()]}
 
 
 def segment_facts(release: UpliftRelease) -> dict[str, Any]:
@@ -223,10 +232,11 @@ def effect_figures(release: EffectRelease, most: int) -> list[tuple[str, Any]]:
         )
         for name in ranked
     ]
-    if not release.varies or most == 1:
+    if most == 1:
         return along
     caption = "What the effect goes with: each covariate's share of its variance."
-    return [*along, (caption, importance_figure(release.importance))]
+    shares = [(caption, importance_figure(release.importance))] if release.varies else []
+    return [*along, *shares, *diagnostic_figures(release)]
 
 
 def segment_figures(release: UpliftRelease, most: int) -> list[tuple[str, Any]]:

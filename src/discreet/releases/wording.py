@@ -1,7 +1,7 @@
 """What all releases share: how they put events into words."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from discreet.data.bounds import Bounds
@@ -112,3 +112,18 @@ def listed(parts: Any) -> str:
 def columns(rows: list[tuple[str, str]]) -> list[str]:
     width = max(len(name) for name, _ in rows)
     return [f"  {name:<{width}}  {value}" for name, value in rows]
+
+
+def pair(value: object) -> tuple[float, float] | None:
+    """Two numbers, if that is what a file holds there: descriptions are free, so nothing relies on their shape."""
+    if isinstance(value, list) and len(value) == 2 and all(isinstance(end, int | float) for end in value):
+        return value[0], value[1]
+    return None
+
+
+def error_words(parts: Mapping[str, float]) -> Iterator[str]:
+    """Sources of an average effect's error, with their standard deviations."""
+    yield f"the sampling error (standard error {parts['sampling']:.3g})"
+    yield f"the noise added to the estimate (standard deviation {parts['privacy']:.3g})"
+    if parts["nuisance"]:
+        yield f"the noise in the adjustment (standard deviation {parts['nuisance']:.3g})"

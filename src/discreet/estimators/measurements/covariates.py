@@ -18,6 +18,7 @@ from discreet.estimators._allocation import WINDOWS
 from discreet.estimators.measurements.coded_features import CodedFeatures
 from discreet.estimators.measurements.location import Location
 from discreet.postprocessing.coding import CellFinder, Coding, Column, code_numbers, coding, finer_edges, first_edges
+from discreet.postprocessing.diagnostics.moments import TreatmentMoments
 from discreet.postprocessing.feature_selection import FeatureSelection, screened
 from discreet.postprocessing.kernel_basis import NORM_CAP, CodedBasis, Curves
 from discreet.postprocessing.reference_population import Reference, SteadyGram, latent_correlation, weighted_gram
@@ -134,10 +135,11 @@ def screened_functions(gate: Gate, p: int) -> int:
 
 def measure_curves(
     gate: Gate, share: float, codings: tuple[Coding, ...], location: Location
-) -> tuple[Float, tuple[Curves, ...]]:
+) -> tuple[Float, tuple[Curves, ...], TreatmentMoments]:
     """How much each covariate seems to say about treatment and outcome, and functions that follow what it says.
 
-    By moments of every covariate's first functions: the more of them, the more information there is.
+    By moments of every covariate's first functions: the more of them, the more information there is. Those of the
+    treatment are returned as well.
     """
     features = CodedFeatures(CodedBasis.of_singles(codings, screened_functions(gate, len(codings))), gate.n)
     basis, scale = features.basis, location.scale
@@ -153,7 +155,9 @@ def measure_curves(
     (moments,) = gate.ask(query)
     varies = np.array([[treated * (1.0 - treated) / reach**2], [(scale / clip) ** 2]])
     noise = (float(moments.sd) / gate.n / basis.weight) ** 2 + varies / gate.n
-    return screened(basis, moments.value.reshape(2, basis.m) / gate.n / basis.weight, noise)
+    value = moments.value.reshape(2, basis.m) / gate.n
+    of_treatment = TreatmentMoments(basis, reach * value[0], reach * float(moments.sd) / gate.n)
+    return *screened(basis, value / basis.weight, noise), of_treatment
 
 
 def measure_correlation(gate: Gate, share: float, codings: tuple[Coding, ...]) -> Float:

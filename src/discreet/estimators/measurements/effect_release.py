@@ -83,6 +83,7 @@ def function_release(
         },
         measured=MeasuredAverage.of(average),
         limits=(level - _REACH * sd, level + _REACH * sd),
+        diagnostics=average.diagnostics,
     )
 
 
@@ -134,6 +135,7 @@ def constant_release(average: Release) -> EffectRelease:
         notes=("No covariates were declared: the effect is a constant.", *average.notes),
         reference=average.reference | {"sd_of_effect": 0.0, "chance_that_it_varies": 0.0},
         measured=MeasuredAverage.of(average),
+        diagnostics=average.diagnostics,
     )
 
 

@@ -19,6 +19,7 @@ from discreet.estimators._allocation import MODELS, MODELS_OF_KNOWN_DESIGN
 from discreet.estimators.measurements.coded_features import CodedFeatures
 from discreet.estimators.measurements.covariates import Setting
 from discreet.estimators.measurements.location import Location, measure_magnitude
+from discreet.postprocessing.diagnostics.moments import Calibration, TreatmentMoments
 from discreet.postprocessing.feature_selection import (
     Belief,
     FeatureSelection,
@@ -123,6 +124,7 @@ class Outcome:
     ``left_out`` is the size of the product of what the basis leaves out of both models. ``shrunk`` are coefficients
     that err less, with the covariance of their error, but together with those of the propensity. Residuals are
     taken to be no smaller than ``least_scale``, and are not clipped below ``least_clip``, weighted as they are.
+    ``assignment`` and ``calibration`` are first and last moments of the treatment, for diagnostics.
     """
 
     propensity: Propensity
@@ -136,6 +138,8 @@ class Outcome:
     least_clip: float = 0.0
     left_out: float = 0.0
     shrunk: Belief | None = None
+    assignment: TreatmentMoments | None = None
+    calibration: Calibration | None = None
 
     def for_functions(self) -> Outcome:
         """The same with the prognosis that errs least by itself: an average needs one whose errors have no sign."""
@@ -215,11 +219,11 @@ def fit_nuisances(
     y = Moments(moments.value / n / seen, lambda b: (solid @ b, solid), noise, size, (3.0 * scale) ** 2)
     fitted = shrink(y, basis)
     if known:
-        model, assigned, implied = Propensity.by_design(setting, *trim), fitted, np.zeros(basis.m)
+        model, assigned, implied, seen_of = Propensity.by_design(setting, *trim), fitted, np.zeros(basis.m), None
     else:
         value, sd = assignment[0].value / n, float(assignment[0].sd) / n
         t = treatment_moments(setting.reference, setting.gram, value, sd, treated, n)
-        assigned = shrink(t, basis)
+        assigned, seen_of = shrink(t, basis), TreatmentMoments(basis, value, sd)
         # Counted from the share of treated: how records differ from the reference is known of deviations alone.
         model = Propensity(setting, assigned.mean, assigned.covariance, *trim, start=float(logit(treated)))
         # Moments of the treatment that the propensity implies.
@@ -239,6 +243,7 @@ def fit_nuisances(
         scale if location.atomic else 0.0,
         location.least_clip,
         left_out,
+        assignment=seen_of,
     )
 
 
@@ -263,8 +268,12 @@ def refine_propensity(gate: Gate, name: str, share: float, outcome: Outcome) -> 
     misfit = _misfit(
         outcome.prior_variances[0], setting.second, (model.theta, _SCALE_MISFIT), (outcome.coefficients, None)
     )
-    belief = Belief(model.theta, model.covariance + misfit).update(moments.value / n, slope, noise, setting.second, 1.0)
-    return replace(outcome, propensity=replace(model, theta=belief.mean, covariance=belief.covariance))
+    before, seen = Belief(model.theta, model.covariance + misfit), moments.value / n
+    belief = before.update(seen, slope, noise, setting.second, 1.0)
+    better = replace(model, theta=belief.mean, covariance=belief.covariance)
+    return replace(
+        outcome, propensity=better, calibration=Calibration(selection, seen, slope, noise, e, before.covariance)
+    )
 
 
 def refine_effect(gate: Gate, share: float, scale: float, outcome: Outcome) -> tuple[Outcome, float]:

@@ -1,0 +1,1 @@
+"""What releases say of balance, overlap and omitted confounders: all of it from released numbers."""
