@@ -29,6 +29,9 @@ _HOME = {
     "MissingExtra": "exceptions",
     "NotFitted": "exceptions",
     "Plan": "estimators.planning",
+    "Policy": "releases.policies.policy",
+    "PolicyValue": "estimators.policies.value",
+    "PolicyValueRelease": "releases.policies.value",
     "PrivateKMeans": "estimators.clustering",
     "Range": "data.columns",
     "Release": "releases.average",
@@ -69,6 +72,9 @@ __all__ = [
     "MissingExtra",
     "NotFitted",
     "Plan",
+    "Policy",
+    "PolicyValue",
+    "PolicyValueRelease",
     "PrivateKMeans",
     "Range",
     "Release",
@@ -98,6 +104,7 @@ if TYPE_CHECKING:
     from discreet.estimators.clustering import PrivateKMeans
     from discreet.estimators.difference_in_means import DifferenceInMeans
     from discreet.estimators.planning import Plan, plan
+    from discreet.estimators.policies.value import PolicyValue
     from discreet.estimators.uplift import Uplift
     from discreet.exceptions import (
         BudgetExceeded,
@@ -119,6 +126,8 @@ if TYPE_CHECKING:
     from discreet.releases import load
     from discreet.releases.average import Release, Uncertainty
     from discreet.releases.function import Curve, EffectRelease
+    from discreet.releases.policies.policy import Policy
+    from discreet.releases.policies.value import PolicyValueRelease
     from discreet.releases.report import render_page, save_page
     from discreet.releases.segments import UpliftCurve, UpliftRelease
 
