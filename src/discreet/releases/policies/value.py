@@ -106,8 +106,8 @@ class PolicyValueRelease:
         share, net, own = self.share, self._net, self.uncertainty
         return Uncertainty(
             sampling=hypot(share * own.sampling, net * self.share_sampling),
-            # Where both the effect and the share are noisy, their product is a little noisier still.
-            privacy=hypot(share * own.privacy, net * self.share_noise, own.se * self.share_noise),
+            # The number of people whom it treats is in the effect's denominator, too: errors may add up.
+            privacy=hypot(share * own.privacy + abs(net) * self.share_noise, own.se * self.share_noise),
             nuisance=share * own.nuisance,
             clipping=share * own.clipping,
         )
