@@ -21,6 +21,8 @@ from discreet.releases.protocol import Display
 from discreet.releases.wording import clipping_words, columns, guarantee_words, mechanism_words
 
 FORMAT = "discreet-policy-value"
+# Unit: standard deviations that the share of people whom a policy treats is never off by.
+_SURE = 6.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -115,13 +117,13 @@ class PolicyValueRelease:
     def interval(self, alpha: float = 0.05) -> tuple[float, float]:
         """Interval that covers the gain with probability ``1 - alpha``, privacy noise included."""
         low, high = self.parts.interval(self.estimate, checked_level(alpha))
-        return max(low, self._least), min(high, self._most)
+        return min(max(low, self._least), self.estimate), max(min(high, self._most), self.estimate)
 
     def lower(self, alpha: float = 0.05) -> float:
         """What the policy gains at least, with probability ``1 - alpha``: one-sided."""
         parts = self.parts
         low = self.estimate - parts.clipping + float(ndtri(checked_level(alpha))) * parts.se
-        return max(min(low, self.estimate), self._least)
+        return min(max(low, self._least), self.estimate)
 
     @property
     def title(self) -> str:
@@ -218,10 +220,14 @@ class PolicyValueRelease:
         return self.effect_among - self.policy.cost
 
     @property
+    def _largest_share(self) -> float:
+        return min(self.share + _SURE * hypot(self.share_sampling, self.share_noise), 1.0)
+
+    @property
     def _least(self) -> float:
-        # No effect exceeds the outcome's range, and no more than everybody is treated.
-        return -self.bounds.outcome_width - self.policy.cost
+        # No effect exceeds the outcome's range, and few people gain little whatever they gain.
+        return -self._largest_share * (self.bounds.outcome_width + self.policy.cost)
 
     @property
     def _most(self) -> float:
-        return self.bounds.outcome_width - self.policy.cost
+        return self._largest_share * (self.bounds.outcome_width - self.policy.cost)
