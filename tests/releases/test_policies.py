@@ -39,17 +39,32 @@ def test_a_choice_keeps_to_its_capacity_and_treats_nobody_below_the_cost(segment
     chosen = chosen_segments(effects, shares, cost, capacity)
     assert shares[chosen].sum() <= capacity + 1e-8
     assert np.all(effects[chosen] > cost)
-    # Whoever is left out would not have fitted, or gains too little.
-    left = capacity - shares[chosen].sum()
-    assert np.all((effects <= cost) | chosen | (shares > left - 1e-8))
+    # No set of segments that clearly fits gains more.
+    sets = (np.arange(2 ** len(shares))[:, None] >> np.arange(len(shares))) & 1
+    gains = (sets * shares * (effects - cost)).sum(axis=1)[sets @ shares <= 0.99 * capacity]
+    assert gains.max() <= (shares * (effects - cost))[chosen].sum() + 1e-12
 
 
 @settings(deadline=None)
 @given(st.lists(NUMBERS, min_size=1, max_size=12), st.floats(0.01, 1.0), st.tuples(NUMBERS, NUMBERS))
-def test_whoever_is_treated_at_a_higher_cost_is_treated_at_a_lower_one(effects, capacity, costs):
-    shares = np.full(len(effects), 1 / len(effects))
-    dear, cheap = (chosen_segments(np.array(effects), shares, cost, capacity) for cost in (max(costs), min(costs)))
-    assert np.all(cheap | ~dear)
+def test_a_higher_cost_never_treats_more_people_and_never_gains_more(effects, capacity, costs):
+    rng, effects = np.random.default_rng(len(effects)), np.array(effects)
+    shares = rng.dirichlet(np.ones(len(effects)))
+    dear, cheap = (chosen_segments(effects, shares, cost, capacity) for cost in (max(costs), min(costs)))
+    gains = [(shares * (effects - cost))[set_].sum() for set_, cost in ((dear, max(costs)), (cheap, min(costs)))]
+    assert gains[0] <= gains[1] + 1e-12
+    # Of sets that gain the same, either may be taken.
+    tie = gains[0] - (shares * (effects - max(costs)))[cheap].sum() < 1e-12
+    steps = 1 / (100 * len(effects)) * len(effects) * capacity
+    assert shares[dear].sum() <= shares[cheap].sum() + steps or tie
+
+
+def test_of_equal_segments_those_with_the_largest_effects_are_treated():
+    effects, shares = np.array([0.1, 0.4, 0.3, 0.2]), np.full(4, 0.25)
+    assert chosen_segments(effects, shares, 0.0, 0.5).tolist() == [False, True, True, False]
+    # One large segment is left out for two small ones that gain more together.
+    effects, shares = np.array([0.5, 0.45, 0.45]), np.array([0.3, 0.25, 0.25])
+    assert chosen_segments(effects, shares, 0.0, 0.5).tolist() == [False, True, True]
 
 
 @pytest.mark.parametrize("effect", [0.3, -0.3])
@@ -128,7 +143,11 @@ def test_a_policy_is_read_back_and_pickled_as_it_was(kind, cate, uplift, tmp_pat
         import pandas as pd
 
         people = pd.DataFrame(people)
-    for again in (load(tmp_path / "policy.json"), Policy.load(tmp_path / "policy.json"), pickle.loads(pickle.dumps(policy))):
+    for again in (
+        load(tmp_path / "policy.json"),
+        Policy.load(tmp_path / "policy.json"),
+        pickle.loads(pickle.dumps(policy)),
+    ):
         assert again.to_dict() == policy.to_dict()
         assert np.array_equal(again.assign(people), policy.assign(people))
         assert again.summary() == str(policy)

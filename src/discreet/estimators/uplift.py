@@ -140,7 +140,7 @@ class Uplift(TableFits[UpliftRelease], Parameters):
         return self._released().targeting(X, fraction)
 
     def policy(self, *, cost: float = 0.0, capacity: float | None = None) -> Policy:
-        """Whom to treat: the segments with the largest effects above the cost, as far as the capacity goes."""
+        """Whom to treat: whole segments that gain more than the cost, those that gain most within the capacity."""
         return Policy.of(self._released(), cost=cost, capacity=capacity)
 
     def uplift_curve(self, alpha: float = 0.05) -> UpliftCurve:

@@ -194,5 +194,3 @@ def test_what_is_released_is_drawn_with_the_noise_that_it_states(monkeypatch):
         ratios.append(noise / event.scale / np.sqrt(2))
     values = np.concatenate(ratios)
     assert abs(np.mean(values**2) - 1.0) < 5.0 * np.sqrt(5.0 / len(values))
-
-

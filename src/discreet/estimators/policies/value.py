@@ -128,9 +128,7 @@ class PolicyValue(TableFits[PolicyValueRelease], Parameters):
     def _region(self) -> Region:
         """Records that the policy would treat."""
         own, declared = self.policy.bounds, dict(zip(self.bounds.names, self.bounds.columns, strict=True))
-        different = [
-            name for name, spec in zip(own.names, own.columns, strict=True) if declared.get(name) != spec
-        ]
+        different = [name for name, spec in zip(own.names, own.columns, strict=True) if declared.get(name) != spec]
         if different:
             raise InvalidInput(
                 f"policy looks at covariates that the bounds do not declare as it does: {', '.join(different)}. Declare "

@@ -17,6 +17,8 @@ from discreet.data._arrays import Float
 
 # Numerical: shares of segments add up to one but for rounding.
 _ROUNDING = 1e-9
+# Numerical: steps of the capacity for each segment, so that rounding shares up wastes a hundredth of it at most.
+_STEPS = 100
 
 
 class ExpectedGain(NamedTuple):
@@ -48,16 +50,32 @@ class ExpectedGain(NamedTuple):
 
 
 def chosen_segments(effects: Float, shares: Float, cost: float, capacity: float) -> npt.NDArray[np.bool_]:
-    """Segments to treat: the largest effects first, as long as they exceed the cost.
+    """Whole segments that gain most together, among all sets that fit into the capacity; none that is below the cost.
 
-    A segment that would exceed the capacity is left out, and smaller ones that still fit are taken. So no dearer
-    treatment is given to more segments.
+    A larger cost never treats more people: the set that gains most at a cost per person has ever fewer of them.
     """
-    chosen, left = np.zeros(len(effects), dtype=bool), capacity + _ROUNDING
-    for k in np.argsort(-effects, kind="stable"):
-        if effects[k] > cost and shares[k] <= left:
+    nets = np.where(effects > cost, shares * (effects - cost), 0.0)
+    worth = np.flatnonzero(nets > 0.0)
+    chosen = np.zeros(len(effects), dtype=bool)
+    if shares[worth].sum() <= capacity + _ROUNDING:
+        chosen[worth] = True
+        return chosen
+    # What is best with so many steps of the capacity used, one segment after the other: the knapsack problem.
+    steps = _STEPS * len(effects)
+    # Rounded up, so that whatever fits in steps fits.
+    sizes = np.ceil(shares / capacity * steps - _ROUNDING).astype(np.int64)
+    best, taken = np.zeros(steps + 1), np.zeros((len(worth), steps + 1), dtype=bool)
+    for row, k in zip(taken, worth, strict=True):
+        size = int(sizes[k])
+        if size <= steps:
+            more = best[: steps + 1 - size] + nets[k]
+            row[size:] = more > best[size:]
+            best[size:] = np.where(row[size:], more, best[size:])
+    left = steps
+    for row, k in zip(taken[::-1], worth[::-1], strict=True):
+        if row[left]:
             chosen[k] = True
-            left -= shares[k]
+            left -= int(sizes[k])
     return chosen
 
 

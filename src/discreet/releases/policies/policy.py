@@ -283,12 +283,12 @@ def _of_segments(release: UpliftRelease, cost: float, capacity: float | None, X:
 def _of_function(release: EffectRelease, cost: float, capacity: float | None, X: Any) -> Policy:
     """People whose effect by a released function is largest."""
     if not isinstance(release.terms, CodedTerms):
-        raise InvalidInput("this effect function is of an earlier version, from which no policy is made: fit CATE anew.")
+        raise InvalidInput(
+            "this effect function is of an earlier version, from which no policy is made: fit CATE anew."
+        )
     if capacity is not None and X is None:
         raise InvalidInput("capacity needs people to count: give X=, covariates of public or made-up people.")
-    rule = ThresholdRule(
-        terms=release.terms, coefficients=release.coefficients, limits=release.limits, threshold=cost
-    )
+    rule = ThresholdRule(terms=release.terms, coefficients=release.coefficients, limits=release.limits, threshold=cost)
     share, gain = None, None
     notes: tuple[str, ...] = (_LARGER, _CHOSEN)
     if X is not None:
