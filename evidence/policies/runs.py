@@ -95,7 +95,7 @@ def split(replication: int, functions: bool) -> Iterator[Line]:
         train, test = _halves(loaded(name), replication)
         given: dict[str, Any] = {"bounds": train.bounds, "propensity": trial.propensity}
         with seeded_noise(noise_seed(NOISE_SEED, f"policies {name}", replication)):
-            fitted = {
+            fitted: dict[str, Any] = {
                 PRIVATE: Uplift(epsilon=EPSILON, by=trial.by, **given).fit(train.Y, train.T, X=train.X),
                 SAME: Uplift(epsilon=OPEN, by=trial.by, **given).fit(train.Y, train.T, X=train.X),
             }

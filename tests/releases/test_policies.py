@@ -225,7 +225,7 @@ def test_what_no_policy_can_be_chosen_from_is_refused(uplift, cate):
     with pytest.raises(InvalidInput, match="has 2 columns, but the bounds declare 1"):
         uplift.policy().assign([[0.1, 0.2]])
     for treated in ([True], [0, 2], [[True, False]], "yes"):
-        with pytest.raises(InvalidInput, match="segments|True or False"):
+        with pytest.raises(InvalidInput, match=r"segments|True or False"):
             Policy.declare(bounds=BOUNDS, by={"sex": "levels"}, treated=treated)
 
 

@@ -1,4 +1,4 @@
-"""What a policy gains elsewhere: right on average, bounded below as often as stated, and refused where it means nothing."""
+"""What a policy gains elsewhere: right on average, bounded below as often as stated, refused where it means nothing."""
 
 import numpy as np
 import pandas as pd

@@ -131,8 +131,8 @@ class PolicyValue(TableFits[PolicyValueRelease], Parameters):
         different = [name for name, spec in zip(own.names, own.columns, strict=True) if declared.get(name) != spec]
         if different:
             raise InvalidInput(
-                f"policy looks at covariates that the bounds do not declare as it does: {', '.join(different)}. Declare "
-                "them with the same names, ranges and levels, or choose a policy by these covariates."
+                f"policy looks at covariates that the bounds do not declare as it does: {', '.join(different)}. "
+                "Declare them with the same names, ranges and levels, or choose a policy by these covariates."
             )
         return Region(self.policy.rule, tuple(map(self.bounds.names.index, own.names)))
 
