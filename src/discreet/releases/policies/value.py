@@ -117,13 +117,13 @@ class PolicyValueRelease:
     def interval(self, alpha: float = 0.05) -> tuple[float, float]:
         """Interval that covers the gain with probability ``1 - alpha``, privacy noise included."""
         low, high = self.parts.interval(self.estimate, checked_level(alpha))
-        return min(max(low, self._least), self.estimate), max(min(high, self._most), self.estimate)
+        return float(min(max(low, self._least), self.estimate)), float(max(min(high, self._most), self.estimate))
 
     def lower(self, alpha: float = 0.05) -> float:
         """What the policy gains at least, with probability ``1 - alpha``: one-sided."""
         parts = self.parts
         low = self.estimate - parts.clipping + float(ndtri(checked_level(alpha))) * parts.se
-        return min(max(low, self._least), self.estimate)
+        return float(min(max(low, self._least), self.estimate))
 
     @property
     def title(self) -> str:
