@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from discreet import ATE, CATE, Bounds, DifferenceInMeans, Uplift
+from discreet import ATE, CATE, Bounds, DifferenceInMeans, Policy, PolicyValue, Uplift
 from discreet.papers import ADUM
 from discreet.testing import record_sums, seeded_noise
 
@@ -15,6 +15,7 @@ BOUNDS = Bounds(
     covariates={"age": (18, 90), "ward": ["a", "b", "c"], "dose": (0, 10)},
     propensity=(0.1, 0.9),
 )
+POLICY = Policy.declare(bounds=BOUNDS, by={"age": 3, "ward": "levels"}, treated=[0, 0, 1, 0, 1, 1, 1, 1, 1], cost=0.5)
 
 
 def study(n: int = 6_000, seed: int = 7) -> pd.DataFrame:
@@ -38,6 +39,7 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "uplift, auto": lambda: Uplift(epsilon=1, delta=1e-6, bounds=BOUNDS, by={"age": "auto"}, neighbours="add-remove"),
     "uplift, signed": lambda: Uplift(epsilon=0.01, bounds=BOUNDS, by={"age": 8}, propensity=0.5),
     "uplift, weighted": lambda: Uplift(epsilon=1, bounds=BOUNDS, by={"dose": 5}, propensity="e"),
+    "policy value": lambda: PolicyValue(policy=POLICY, epsilon=1, delta=1e-6, bounds=BOUNDS),
     "adum": lambda: ADUM(epsilon=1, bounds=BOUNDS, by={"age": 4, "dose": [0, 3, 10]}),
 }
 

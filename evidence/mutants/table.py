@@ -74,6 +74,8 @@ GROUPS = (
             "data/sampling.py",
             "data/views/capped.py",
             "data/views/coded.py",
+            "data/views/within.py",
+            "privacy/gate_within.py",
         ),
         (
             "tests/privacy/test_compiled.py",
@@ -82,6 +84,7 @@ GROUPS = (
             "tests/data/test_split_by_hash.py",
             "tests/privacy/test_record_values.py",
             "tests/privacy/test_units.py",
+            "tests/privacy/test_policy_replay.py",
             _CAPS,
             f"{_SAMPLES}::test_a_gate_on_a_sample_knows_how_many_rows_a_unit_has",
             f"{_SAMPLES}::test_a_replaced_record_moves_no_sum_of_a_sample_further_than_stated",

@@ -30,6 +30,9 @@ _HOME = {
     "NotFitted": "exceptions",
     "Overlap": "releases.diagnostics.released",
     "Plan": "estimators.planning",
+    "Policy": "releases.policies.policy",
+    "PolicyValue": "estimators.policies.value",
+    "PolicyValueRelease": "releases.policies.value",
     "PrivateKMeans": "estimators.clustering",
     "Range": "data.columns",
     "Release": "releases.average",
@@ -72,6 +75,9 @@ __all__ = [
     "NotFitted",
     "Overlap",
     "Plan",
+    "Policy",
+    "PolicyValue",
+    "PolicyValueRelease",
     "PrivateKMeans",
     "Range",
     "Release",
@@ -102,6 +108,7 @@ if TYPE_CHECKING:
     from discreet.estimators.clustering import PrivateKMeans
     from discreet.estimators.difference_in_means import DifferenceInMeans
     from discreet.estimators.planning import Plan, plan
+    from discreet.estimators.policies.value import PolicyValue
     from discreet.estimators.uplift import Uplift
     from discreet.exceptions import (
         BudgetExceeded,
@@ -125,6 +132,8 @@ if TYPE_CHECKING:
     from discreet.releases.diagnostics.released import Overlap
     from discreet.releases.diagnostics.sensitivity import Sensitivity
     from discreet.releases.function import Curve, EffectRelease
+    from discreet.releases.policies.policy import Policy
+    from discreet.releases.policies.value import PolicyValueRelease
     from discreet.releases.report import render_page, save_page
     from discreet.releases.segments import UpliftCurve, UpliftRelease
 

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.csv as pcsv
 import pytest
 
-from discreet import Bounds, EffectRelease
+from discreet import Bounds, EffectRelease, Policy, load
 from discreet.estimators import cate as cate_module
 from tests.cli.helpers import ESTIMATE, plain, refused, run
 
@@ -119,3 +119,31 @@ def test_covariates_without_names_are_named_by_hand(here):
     refused(run("effect", "plain.json", "study.csv"), "covariates must list the columns")
     refused(run("effect", "plain.json", "study.csv", "--covariates", "age,days"), "names 2 columns")
     assert run("effect", "plain.json", "study.csv", "--covariates", "age").exit_code == 0
+
+
+def test_a_policy_is_chosen_saved_and_measured(here, tmp_path):
+    segments = [*ESTIMATE, "--by", "age=4", "--out", "segments.json"]
+    assert run("uplift", "study.parquet", *segments).exit_code == 0
+    chosen = run("policy", "segments.json", "--cost", "0", "--capacity", "0.8", "--out", "policy.json")
+    assert chosen.exit_code == 0, chosen.output
+    assert "Whom to treat" in chosen.stdout
+    policy = load("policy.json")
+    assert (policy.cost, policy.capacity) == (0.0, 0.8)
+    Policy.declare(bounds=policy.bounds, by={"age": 2}, treated=[False, True]).save("older.json")
+    measured = ["--policy", "older.json", *ESTIMATE, "--out", "value.json", "--report", "page.html"]
+    result = run("policy-value", "study.parquet", *measured)
+    assert result.exit_code == 0, result.output
+    assert "gain per person" in plain(result.stdout)
+    assert load("value.json").guarantee.status == "proved"
+    assert "person" in (tmp_path / "page.html").read_text()
+    refused(run("policy", "value.json"), "a policy is chosen from a release of Uplift or CATE")
+    refused(run("policy", "segments.json", "--capacity", "2"), "capacity must lie above 0")
+    refused(run("policy-value", "study.parquet", *ESTIMATE), "--policy is needed")
+    refused(run("policy-value", "study.parquet", "--policy", "segments.json", *ESTIMATE), "policy must be a Policy")
+
+
+def test_a_policy_of_a_function_counts_the_people_of_a_file(published):
+    refused(run("policy", "effect.json", "--capacity", "0.4"), "capacity needs people to count")
+    result = run("policy", "effect.json", "--capacity", "0.4", "--people", "people.csv", "--out", "policy.json")
+    assert result.exit_code == 0, result.output
+    assert load("policy.json").share <= 0.4

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet import Bounds, DifferenceInMeans
+from discreet import Bounds, DifferenceInMeans, Policy
 from discreet.estimators.registry import REGISTRY
 from discreet.testing import check_estimator
 
@@ -15,7 +15,13 @@ BOUNDS = Bounds(outcome=(0, 1), covariates={"age": (18, 90)}, propensity=(0.1, 0
 # It answers queries from a function that it keeps to itself, and so publishes nothing at once.
 INTERACTIVE = {"papers.DPCATEFunction"}
 # A shorter search, so that the test takes less time.
-QUICK: dict[str, dict[str, Any]] = {"papers.DPCATE": {"points": 500, "starts": 1}}
+QUICK: dict[str, dict[str, Any]] = {
+    "papers.DPCATE": {"points": 500, "starts": 1},
+    "policy-value": {
+        "policy": Policy.declare(bounds=BOUNDS, by={"age": 2}, treated=[False, True]),
+        "delta": 1e-6,
+    },
+}
 GIVEN: dict[str, dict[str, Any]] = {"papers.DPCATE": {"queries": np.array([[30.0], [60.0]])}}
 
 

@@ -18,7 +18,7 @@ from discreet.data import expressions as formulas
 from discreet.data import in_memory
 from discreet.data import sampling as samples
 from discreet.data.backends import sql
-from discreet.data.views import capped, coded
+from discreet.data.views import capped, coded, within
 from discreet.estimators.measurements import coded_features, effect_function, score
 from discreet.ledger import charging as fits
 from discreet.ledger import composition as costs
@@ -27,7 +27,7 @@ from discreet.papers import TLearner
 from discreet.papers.common import sample_splitting
 from discreet.papers.meta_learners import stages as learners_stages
 from discreet.postprocessing import tails
-from discreet.privacy import gate, noise, query
+from discreet.privacy import gate, gate_within, noise, query
 from discreet.privacy.compiled import products
 from discreet.privacy.sensitivity import fixed_point as lattice
 from discreet.privacy.sensitivity import sets as geometry
@@ -40,6 +40,7 @@ from tests.privacy import (
     test_compiled,
     test_gate,
     test_learners_replay,
+    test_policy_replay,
     test_private_ci_replay,
     test_samples_replay,
     test_units,
@@ -133,6 +134,18 @@ MUTANTS = {
         '(2 if neighbours == "replace-one" else 1)',
         "1",
         (lambda _: test_gate.test_stated_noise_follows_from_diameter_and_share(),),
+    ),
+    "who is in a region counts as public": Mutant(
+        within.RecordsWithin.unit.fget,
+        "each_of(self.source.unit)",
+        "self.source.unit",
+        (lambda _: test_policy_replay.check_leaving_is_covered(Interval(5.0, 6.0), "replace-one"),),
+    ),
+    "a region is answered from what was prepared for all records": Mutant(
+        gate_within.gate_within,
+        "RecordsWithin(gate._records, region), {}",
+        "RecordsWithin(gate._records, region), gate._prepared",
+        (lambda _: test_policy_replay.test_what_was_prepared_for_all_records_is_no_answer_for_a_region(),),
     ),
     "vectors are not clipped to their ball": Mutant(
         lattice.into_ball,

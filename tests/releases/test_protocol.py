@@ -5,22 +5,25 @@ from typing import Any
 
 import pytest
 
-from discreet import ATE, CATE, Uplift
+from discreet import ATE, CATE, Policy, PolicyValue, Uplift
 from discreet.releases import load
 from discreet.releases.protocol import AnswersAverages, AnswersCurves, AnswersIntervals
 from discreet.releases.report import kind_of, render_page
 from discreet.testing import seeded_noise
 from tests.seeded_fits import BOUNDS, study
 
+OLD = Policy.declare(bounds=BOUNDS, by={"age": 2}, treated=[False, True])
 MADE: dict[str, Callable[[], Any]] = {
     "average": lambda: ATE(epsilon=2.0, delta=1e-6, bounds=BOUNDS),
     "function": lambda: CATE(epsilon=2.0, delta=1e-6, bounds=BOUNDS),
     "segments": lambda: Uplift(epsilon=2.0, bounds=BOUNDS, by={"age": 3}),
+    "policy": lambda: PolicyValue(policy=OLD, epsilon=2.0, delta=1e-6, bounds=BOUNDS),
 }
 CAN = {
     "average": (False, False, False),
     "function": (True, True, True),
     "segments": (True, False, False),
+    "policy": (False, False, False),
 }
 
 

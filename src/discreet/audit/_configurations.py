@@ -54,7 +54,7 @@ def public_facts(p: int, outcome: tuple[float, float] = (-4.0, 10.0), *, ranges:
 
 def matrix() -> list[Configuration]:
     """All configurations: design, outcome, 1 to 30 covariates, pure or not, both relations."""
-    return [*_averages(), *_functions(), *_segments(), *_papers()]
+    return [*_averages(), *_functions(), *_segments(), *_policies(), *_papers()]
 
 
 def _averages() -> list[Configuration]:
@@ -142,6 +142,25 @@ def _segments() -> list[Configuration]:
         )
         clusters = {"neighbours": relation, "by": PrivateKMeans(clusters=3, rounds=1)}
         found.append(Configuration("Uplift", f"clusters, {relation}", _made(Uplift, 1.0, public_facts(3), clusters)))
+    return found
+
+
+def _policies() -> list[Configuration]:
+    from discreet.estimators.policies.value import PolicyValue
+    from discreet.releases.policies.policy import Policy
+
+    found = []
+    cases = product(DESIGNS, OUTCOMES, (None, DELTA), RELATIONS)
+    for design, outcome, delta, relation in cases:
+        if delta is None and DESIGNS[design] is None:
+            # Without a delta there are no models.
+            continue
+        bounds = public_facts(3, OUTCOMES[outcome])
+        policy = Policy.declare(bounds=bounds, by={0: 2, 2: "levels"}, treated=[1, 0, 0, 1, 1, 0], cost=0.1)
+        given = {"policy": policy, "propensity": DESIGNS[design], "neighbours": relation, "delta": delta}
+        words = f"{design}, {outcome}, {'pure' if delta is None else 'approximate'}, {relation}"
+        made = _made(PolicyValue, 20.0, bounds, given)
+        found.append(Configuration("PolicyValue", words, made, n=400, binary=outcome == "binary"))
     return found
 
 

@@ -1,4 +1,4 @@
-"""The command that asks a release file about people."""
+"""Commands that ask a release file: about people, and whom to treat."""
 
 from pathlib import Path
 from typing import Annotated
@@ -76,6 +76,32 @@ def _show_answers(answers: list[list[float]], interval: str) -> None:
         typer.echo(f"The first {_SHOWN} rows; --out writes all of them.")
 
 
+def policy(
+    release: Annotated[Path, typer.Argument(help=f"Release file of {_FILES}.")],
+    cost: Annotated[float, typer.Option(help="What treating one person costs, in the outcome's unit.")] = 0.0,
+    capacity: Annotated[float | None, typer.Option(help="Largest share of the people that may be treated.")] = None,
+    people: Annotated[
+        str | None, typer.Option(help="For 'discreet cate': CSV or Parquet file of public or made-up people to count.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the policy to this JSON file.")] = None,
+) -> None:
+    """Whom to treat, from a release alone; this costs no privacy."""
+    from discreet.data.backends.files import read_covariates
+    from discreet.releases import load
+    from discreet.releases.policies.policy import Policy
+
+    check_target(out, "--out", replace=False)
+    loaded = load(release)
+    rows = None if people is None else read_covariates(people, loaded.bounds, None)
+    chosen = Policy.of(loaded, cost=cost, capacity=capacity, X=rows)
+    typer.echo(chosen.summary())
+    if out is not None:
+        with writing(out):
+            chosen.save(out)
+        typer.echo(f"Policy: {out}")
+
+
 def add_query(app: typer.Typer) -> None:
-    """Add ``effect``."""
+    """Add ``effect`` and ``policy``."""
     command(app, "effect")(effect)
+    command(app, "policy")(policy)

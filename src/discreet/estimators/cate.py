@@ -44,6 +44,7 @@ from discreet.privacy.gate import Gate
 from discreet.privacy.gate_part import GatePart
 from discreet.privacy.guarantee import Neighbours
 from discreet.releases.function import EffectRelease
+from discreet.releases.policies.policy import Policy
 
 _OF_AVERAGE = "Of the average effect: "
 _AT_POINTS = (
@@ -146,6 +147,10 @@ class CATE(TableFits[EffectRelease], Parameters):
     def effect_on_interval(self, X: Any, alpha: float = 0.05) -> tuple[float, float]:
         """Interval of the average effect over the rows of X."""
         return self._released().effect_on_interval(X, alpha)
+
+    def policy(self, *, cost: float = 0.0, capacity: float | None = None, X: Any = None) -> Policy:
+        """Whom to treat: people whose effect exceeds the cost; `Policy.of` says what a capacity needs ``X`` for."""
+        return Policy.of(self._released(), cost=cost, capacity=capacity, X=X)
 
     def importance(self) -> dict[str, float]:
         """Share of the effect's variance that goes with each covariate; all zero where the effect is a constant."""

@@ -143,6 +143,18 @@ CLUSTERS = Option(
 )
 
 
+POLICY = Option(name="policy", type=str | None, help="File of 'discreet policy': whom to treat, at which cost.")
+
+
+def _policy(chosen: dict[str, Any]) -> dict[str, Any]:
+    """A policy that a file holds."""
+    if chosen["policy"] is None:
+        raise InvalidInput("--policy is needed: name a file that 'discreet policy' wrote.")
+    from discreet.releases import load
+
+    return chosen | {"policy": load(chosen["policy"])}
+
+
 def _segments(chosen: dict[str, Any]) -> dict[str, Any]:
     """Segments that are declared by words, or found by clustering."""
     rest = dict(chosen)
@@ -214,6 +226,16 @@ _ENTRIES = (
         answers=True,
         one_gate=True,
         audited=_FOUR_SEGMENTS,
+    ),
+    Entry(
+        name="policy-value",
+        path="discreet.estimators.policies.value:PolicyValue",
+        help="Estimate what a policy gains among records that it was not chosen from.",
+        options=(POLICY, replace(DELTA, help="Leave it out for pure epsilon."), COVARIATES, PROPENSITY, RELATION),
+        arguments=_policy,
+        page_title="What a policy gains in {outcome}",
+        command=True,
+        one_gate=True,
     ),
     Entry(
         name="papers.DPCATEFunction",

@@ -36,6 +36,7 @@ from discreet.privacy.guarantee import Neighbours
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import Cells, Interval
 from discreet.privacy.sensitivity.table import CellSums, Pairs
+from discreet.releases.policies.policy import Policy
 from discreet.releases.segments import UpliftCurve, UpliftRelease
 
 
@@ -137,6 +138,10 @@ class Uplift(TableFits[UpliftRelease], Parameters):
     def targeting(self, X: Any, fraction: float) -> Any:
         """Which rows to treat if only this share of them can be: those with the largest effects."""
         return self._released().targeting(X, fraction)
+
+    def policy(self, *, cost: float = 0.0, capacity: float | None = None) -> Policy:
+        """Whom to treat: whole segments that gain more than the cost, those that gain most within the capacity."""
+        return Policy.of(self._released(), cost=cost, capacity=capacity)
 
     def uplift_curve(self, alpha: float = 0.05) -> UpliftCurve:
         """What treating the best segments first is worth per record of all, with a band; from the release alone."""

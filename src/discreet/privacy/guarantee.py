@@ -20,6 +20,7 @@ COVERED = frozenset(
                 "ate.md": ("gaussian", "laplace"),
                 "cate.md": ("gaussian",),
                 "uplift.md": ("gaussian", "laplace"),
+                "policy.md": ("gaussian", "laplace"),
                 "adum.md": ("laplace",),
             }.items()
             for relation in ("replace-one", "add-remove")

@@ -17,6 +17,8 @@ from discreet.releases.function import EffectRelease
 from discreet.releases.function_plots import gains_figure, importance_figure
 from discreet.releases.page import bounds_rows, guarantee_facts, guess, inline_figure, page
 from discreet.releases.plots import effect_figure, release_figure, segments_figure
+from discreet.releases.policies.page import policy_facts, policy_figures, render_policy_value
+from discreet.releases.policies.value import PolicyValueRelease
 from discreet.releases.protocol import AnyRelease
 from discreet.releases.segments import UpliftRelease
 from discreet.releases.wording import rounds
@@ -354,6 +356,7 @@ KINDS = (
         figures=segment_figures,
         facts=segment_facts,
     ),
+    Kind(release=PolicyValueRelease, page=render_policy_value, figures=policy_figures, facts=policy_facts),
 )
 _BY_CLASS = {kind.release: kind for kind in KINDS}
 
@@ -380,7 +383,7 @@ def render_page(release: AnyRelease, *, title: str | None = None) -> str:
     kind = kind_of(release)
     if kind is None:
         raise UnsupportedRelease(
-            "release must be one of ATE, CATE or Uplift to become a page: print its summary instead."
+            "release must be one of ATE, CATE, Uplift or PolicyValue to become a page: print its summary instead."
         )
     return kind.page(release, title=title)
 

@@ -34,6 +34,7 @@ BEFORE = {
     "uplift, auto": (1.645639425958675, "70620838fadb2a1e", 3),
     "uplift, signed": (0.31100780383425974, "0ac34c69b5596d48", 4),
     "uplift, weighted": (1.4484801468598345, "0ac34c69b5596d48", 3),
+    "policy value": (0.7889511009261871, "1372633cbad3eacd", 21),
     "adum": (66.5253479893273, "6e83052696fb4755", 2),
 }
 FRAME = study()
@@ -117,6 +118,8 @@ STREAMED = [
     ("relation", "ate, add-remove"),
     ("csv", "ate, known"),
     ("parts", "cate"),
+    ("parts", "policy value"),
+    ("lazy", "policy value"),
 ]
 EVERYWHERE = [(kind, name) for kind in TABLES for name in ["means", *CELLS]]
 

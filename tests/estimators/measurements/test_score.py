@@ -32,7 +32,7 @@ records = st.lists(st.tuples(outcomes, arms, st.floats(0, 1), guesses), min_size
 class Listener:
     """In the place of a gate: keeps what it is asked, and answers that nothing was there."""
 
-    n, most_rows, joins_rows = 1_000.0, 1, False
+    n, most_rows, joins_rows, counts_rows = 1_000.0, 1, False, False
 
     def __init__(self, noise=0.01):
         self.noise, self.asked = noise * self.n, []

@@ -15,12 +15,13 @@ import numpy as np
 from discreet.data._arrays import Float, IntArray
 from discreet.data.bounds import Bounds
 from discreet.data.records import Chunk
+from discreet.estimators._allocation import COUNT
 from discreet.estimators.measurements.location import Location
 from discreet.estimators.measurements.nuisances import Answers
 from discreet.postprocessing.tails import SIDES, Clip, Strata, Tails, signed_bins
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
-from discreet.privacy.sensitivity.sets import Ball, Cells, MeanSquare
+from discreet.privacy.sensitivity.sets import Ball, Cells, Interval, MeanSquare
 
 # A prognosis is held below this many times the outcome's mean, counted from the nearer end of its range.
 _PROGNOSIS = 5.0
@@ -135,6 +136,9 @@ class ScoreRounds:
         (sums,) = gate.ask(Query("score", share, MeanSquare(half), rows, of_units))
         mean, square = sums.value / gate.n
         noise, square_noise = np.asarray(sums.sd) / gate.n
+        if gate.counts_rows:
+            # The released number of records is off, and scores were counted from the middle of their range.
+            noise = np.hypot(noise, mean * gate.noise_sd(Interval(0.0, 1.0), COUNT) / gate.n)
         # What noise may hide of it counts, and rows of one unit may all be alike: docs/proofs/units.md, lemma 4.
         variance = alike * (max(float(square - mean**2), 0.0) + float(square_noise))
         return Score(self.effect + middle + float(mean), variance, float(noise), clip.hidden, clip.lost)

@@ -1,0 +1,1 @@
+"""What policies gain at a small budget, and how often their lower bounds hold."""

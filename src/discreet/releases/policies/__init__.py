@@ -1,0 +1,1 @@
+"""Policies and what they gain, as they may be published."""
