@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from math import sqrt
 from numbers import Real
-from typing import Any, ClassVar, Literal, Self, Unpack, cast
+from typing import Any, ClassVar, Self, Unpack, cast
 
 from discreet.data.backends import TableSpec, open_table
 from discreet.data.backends.base import Options
@@ -29,7 +29,7 @@ from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours
 from discreet.privacy.sensitivity.sets import Interval
-from discreet.releases.average import Release, Uncertainty
+from discreet.releases.average import Kind, Release, Uncertainty
 
 ROWS_APART = (
     "Rows are taken as independent where sampling error is estimated: if rows of one {unit} are alike, the interval is "
@@ -37,6 +37,8 @@ ROWS_APART = (
 )
 ROWS_ALIKE = "Sampling error is counted as if all {rows} rows of one {unit} were alike, the most that it can be."
 ROWS_JOINED = "Sampling error rests on sums over all rows of one {unit}, which may be alike."
+# Where the rounds are listed, if not in ate.md.
+_PROOFS = dict.fromkeys(("att", "atc", "ato"), "att.md")
 # Called with (pass, rows done, rows in all).
 Progress = Callable[[str, int, int], None]
 
@@ -318,7 +320,7 @@ def uncertainty_of(gate: Gate, score: Score, remainder: float) -> Uncertainty:
 
 
 def average_release(
-    kind: Literal["ate", "difference-in-means"],
+    kind: Kind,
     gate: Gate,
     score: Score,
     uncertainty: Uncertainty,
@@ -339,7 +341,7 @@ def average_release(
         estimate=unit * min(max(score.mean, -2.0), 2.0),
         uncertainty=uncertainty,
         n=gate.n,
-        guarantee=gate.guarantee(proof="ate.md", public=tuple(public)),
+        guarantee=gate.guarantee(proof=_PROOFS.get(kind, "ate.md"), public=tuple(public)),
         bounds=gate.bounds,
         design="known propensity" if known else "observational",
         adjustment=adjustment,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from math import hypot, sqrt
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from discreet.data.bounds import Bounds
 from discreet.data.records import Records
-from discreet.estimators._allocation import MEANS, MEANS_OF_PURE
+from discreet.estimators._allocation import MEANS, MEANS_OF_PURE, WEIGHTS, beside
 from discreet.estimators._base import (
     ROWS_ALIKE,
     ROWS_JOINED,
@@ -21,13 +21,14 @@ from discreet.estimators._base import (
 from discreet.estimators._parameters import Parameters
 from discreet.estimators._results import AverageResult
 from discreet.estimators.measurements.cap import Cap, check_cap, measure_capped
+from discreet.estimators.measurements.estimand import EVERYONE, Estimand
 from discreet.estimators.measurements.location import locate, pilot_effect, public_notes
 from discreet.estimators.measurements.nuisances import mean_model
-from discreet.estimators.measurements.score import ScoreRounds, design_strata, prognosis_range
+from discreet.estimators.measurements.score import ScoreRounds, design_strata, prognosis_range, weighted_score
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours
-from discreet.releases.average import Release
+from discreet.releases.average import Kind, Release
 
 
 class DifferenceInMeans(TableFits[Release], AverageResult, Parameters):
@@ -110,22 +111,27 @@ class DifferenceInMeans(TableFits[Release], AverageResult, Parameters):
         return measure_means(gate, self.propensity, "difference-in-means")
 
 
-def measure_means(gate: Gate, propensity: Any, kind: Literal["ate", "difference-in-means"]) -> Release:
+def measure_means(gate: Gate, propensity: Any, kind: Kind, estimand: Estimand = EVERYONE) -> Release:
     """The rounds of a difference of means, after the count."""
     known = propensity is not None
-    allocation = (MEANS_OF_PURE if gate.pure else MEANS).after_counts(gate)
+    allocation = MEANS_OF_PURE if gate.pure else MEANS
+    allocation = allocation.beside(beside(weighted=estimand.weighted)).after_counts(gate)
     location = locate(gate, allocation["location"])
     treated, pilot = location.treated, pilot_effect(gate, allocation["arm means"], location)
-    overlap = design_strata(propensity if known else treated, gate.bounds)
+    overlap = design_strata(propensity if known else treated, gate.bounds, estimand)
     rounds = ScoreRounds(
         look_up=mean_model(location, pilot.effect),
         effect=pilot.effect,
         overlap=overlap,
         prognosis=prognosis_range(location),
+        estimand=estimand,
+        treated=treated,
     )
     tails = rounds.measure_tails(gate, allocation["residual tails"], atomic=location.atomic, randomised=True)
     clip = rounds.choose_clip(gate, allocation["clipped excess"], tails, allocation["score"])
     score = rounds.measure(gate, allocation["score"], clip)
+    if estimand.weighted:
+        score = weighted_score(gate, allocation[WEIGHTS], rounds, score)
     # The released share of treated misses the true one by its noise, which matters as far as the prognosis is off.
     off = location.noise / min(treated, 1.0 - treated)
     remainder = 0.0 if known else location.treated_noise * off / (treated * (1.0 - treated))
@@ -149,6 +155,6 @@ def measure_means(gate: Gate, propensity: Any, kind: Literal["ate", "difference-
             "trim": [overlap.low, overlap.high],
             "shares": allocation.shares,
         },
-        notes=(few if kind == "ate" else randomised, *clip_note(uncertainty), *checks),
+        notes=(randomised if kind == "difference-in-means" else few, *clip_note(uncertainty), *checks),
         reference={"unadjusted": gate.bounds.outcome_width / 2.0 * pilot.effect, "treated_share": treated},
     )

@@ -128,7 +128,7 @@ class Uncertainty:
         return cls(**{name: float(plain[name]) for name in ("sampling", "privacy", "nuisance", "clipping")})
 
 
-Kind = Literal["ate", "difference-in-means"]
+Kind = Literal["ate", "difference-in-means", "att", "atc", "ato"]
 StudyDesign = Literal["observational", "known propensity"]
 FORMAT = "discreet-release"
 # Fields that not every file has.
@@ -140,10 +140,21 @@ SOURCES = {
     "clipping": "clipping",
 }
 """Sources of uncertainty: names of fields, and what people call them."""
-_TITLE = {"ate": "Average treatment effect", "difference-in-means": "Difference in mean outcomes"}
+_TITLE = {
+    "ate": "Average treatment effect",
+    "difference-in-means": "Difference in mean outcomes",
+    "att": "Average effect on the treated",
+    "atc": "Average effect on the untreated",
+    "ato": "Average effect in the overlap",
+}
+_NAME = _TITLE | {"difference-in-means": _TITLE["ate"]}
+_NAME = {kind: title[0].lower() + title[1:] for kind, title in _NAME.items()}
 _METHOD = {
     "ate": "augmented inverse probability weighting",
     "difference-in-means": "the difference in mean outcomes",
+    "att": "augmented inverse probability weighting towards the treated",
+    "atc": "augmented inverse probability weighting towards the untreated",
+    "ato": "augmented overlap weighting",
 }
 
 
@@ -154,7 +165,7 @@ class Release:
     Parameters
     ----------
     kind
-        "ate" or "difference-in-means".
+        "ate" or "difference-in-means"; "att", "atc" or "ato" where some records count for more than others.
     estimate
         The effect, in the outcome's unit.
     uncertainty
@@ -303,9 +314,9 @@ class Release:
 
     def methods(self) -> str:
         """A paragraph for a paper's methods section, numbers filled in."""
-        g, u, names = self.guarantee, self.uncertainty, self.bounds.names if self.kind == "ate" else ()
+        g, u, names = self.guarantee, self.uncertainty, () if self.kind == "difference-in-means" else self.bounds.names
         sentences = [
-            f"The average treatment effect{self._cap_words()} was estimated by {_METHOD[self.kind]} from "
+            f"The {_NAME[self.kind]}{self._cap_words()} was estimated by {_METHOD[self.kind]} from "
             f"{self.records} records under differential privacy with {guarantee_words(g)}",
             f"{clipping_words(self.bounds, names, self.cap)}{self._adjustment_words()}.",
             self._mechanism_words(),
@@ -334,7 +345,7 @@ class Release:
         return "" if self.cap is None else f" on the outcome capped at {self.cap:g}"
 
     def _adjustment_words(self) -> str:
-        if self.kind != "ate" or not self.bounds.p:
+        if self.kind == "difference-in-means" or not self.bounds.p:
             return ""
         low, high = _pair(self.adjustment.get("trim")) or self.bounds.propensity
         known = "known by design and " if self.design == "known propensity" else ""
