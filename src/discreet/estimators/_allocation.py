@@ -366,6 +366,17 @@ TRIM = TrimRule(information=30.0, most=0.1, of_arm=0.3, provenance=_BY_HAND)
 WEIGHTS, _OF_WEIGHTS = "sum of weights", 2.0 * QUESTION
 
 
-def beside(*, weighted: bool) -> dict[str, float]:
+# The level of the outcome, from which and the effect the arms' means follow, and its product with the effect's score,
+# which says how their errors go together. Choice: noise of everything else grows by 3 %, and Laplace noise by 4 %.
+LEVEL, CROSS = "level of the outcome", "effect by level"
+_OF_LEVEL, _OF_LEVEL_PURE = {LEVEL: 0.05, CROSS: 0.01}, {LEVEL: 0.035, CROSS: 0.005}
+
+
+def beside(gate: Gate, *, weighted: bool, level: bool) -> dict[str, float]:
     """Shares of what an average asks for beside effect and models."""
-    return {WEIGHTS: _OF_WEIGHTS} if weighted else {}
+    asked = {WEIGHTS: _OF_WEIGHTS} if weighted else {}
+    if not level:
+        return asked
+    shares = _OF_LEVEL_PURE if gate.pure else _OF_LEVEL
+    # The products of sums over units are no sums over rows.
+    return asked | ({LEVEL: sum(shares.values())} if gate.joins_rows else shares)

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
-from math import sqrt
+from math import hypot, sqrt
 from numbers import Real
 from typing import Any, ClassVar, Self, Unpack, cast
 
@@ -21,6 +21,7 @@ from discreet.data.records import Records
 from discreet.estimators import _allocation
 from discreet.estimators._results import Fitted, ReleaseT
 from discreet.estimators.measurements.coded_features import CodesOf
+from discreet.estimators.measurements.level import Level
 from discreet.estimators.measurements.score import Score
 from discreet.exceptions import InvalidInput, MissingBounds
 from discreet.ledger.charging import Payment, charged_fit
@@ -30,6 +31,7 @@ from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours
 from discreet.privacy.sensitivity.sets import Interval
 from discreet.releases.average import Kind, Release, Uncertainty
+from discreet.releases.parts.arm_means import ArmMeans
 
 ROWS_APART = (
     "Rows are taken as independent where sampling error is estimated: if rows of one {unit} are alike, the interval is "
@@ -329,6 +331,7 @@ def average_release(
     adjustment: dict[str, Any],
     notes: tuple[str, ...],
     reference: dict[str, float],
+    arms: ArmMeans | None = None,
 ) -> Release:
     """What is published of an average effect; everything in it is computed from released numbers and public facts."""
     unit = gate.bounds.outcome_width / 2.0
@@ -347,6 +350,28 @@ def average_release(
         adjustment=adjustment,
         notes=notes,
         reference=reference,
+        arms=arms,
+    )
+
+
+def arms_of(gate: Gate, level: Level, effect: Uncertainty, remainder: float = 0.0) -> ArmMeans:
+    """The level of an outcome in its unit; both arms' means follow from it and the effect.
+
+    What the effect's models leave is taken to be in either mean, ``remainder`` is in the level alone.
+    """
+    unit, q = gate.bounds.outcome_width / 2.0, level.part
+    low, high = (unit**2 * end / gate.n for end in level.covariance)
+    return ArmMeans(
+        level=gate.bounds.outcome[0] + unit * (1.0 + level.mean),
+        part=q,
+        uncertainty=Uncertainty(
+            sampling=unit * sqrt(level.variance / gate.n),
+            privacy=unit * level.noise,
+            # Of one arm it is a mean without models.
+            nuisance=0.0 if q in (0.0, 1.0) else hypot(max(q, 1.0 - q) * effect.nuisance, unit * remainder),
+            clipping=unit * level.hidden,
+        ),
+        covariance=(low, high),
     )
 
 

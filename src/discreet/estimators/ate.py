@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from math import hypot, sqrt
 from numbers import Real
 from typing import Any, ClassVar
@@ -14,7 +15,6 @@ from discreet.data.records import Records
 from discreet.estimators._allocation import (
     LEFT_OUT,
     TRIM,
-    WEIGHTS,
     Allocation,
     average_allocation,
     basis_terms,
@@ -26,6 +26,7 @@ from discreet.estimators._base import (
     ROWS_JOINED,
     Progress,
     TableFits,
+    arms_of,
     average_release,
     clip_note,
     coded_gates,
@@ -47,6 +48,7 @@ from discreet.estimators.measurements.covariates import (
     measure_gram,
 )
 from discreet.estimators.measurements.estimand import EVERYONE, Estimand
+from discreet.estimators.measurements.level import Measured, level_remainder, level_rounds, measure_score
 from discreet.estimators.measurements.location import Location, locate, pilot_effect, public_notes
 from discreet.estimators.measurements.nuisances import (
     Outcome,
@@ -57,12 +59,10 @@ from discreet.estimators.measurements.nuisances import (
     refine_propensity,
 )
 from discreet.estimators.measurements.score import (
-    Score,
     ScoreRounds,
     clips_nothing,
     design_strata,
     prognosis_range,
-    weighted_score,
 )
 from discreet.exceptions import InvalidBudget
 from discreet.postprocessing.kernel_basis import CodedBasis
@@ -114,15 +114,16 @@ class AverageEffect(TableFits[Release], Parameters):
     def _fit(self, records: Records, progress: Progress | None) -> None:
         gate = self._open_gate(records, progress)
         count_first(gate)
-        self.release_ = self._measure(gate) if self.cap is None else measure_capped(gate, self.cap, self._measure)
+        measure = partial(self._measure, level=True)
+        self.release_ = measure(gate) if self.cap is None else measure_capped(gate, self.cap, measure)
 
-    def _measure(self, gate: Gate) -> Release:
-        """All rounds after the count; they fit into what it leaves of the budget."""
+    def _measure(self, gate: Gate, *, level: bool = False) -> Release:
+        """All rounds after the count, with those of the arms' means; they fit into what it leaves of the budget."""
         if self.propensity is not None and not models_pay(gate.n * gate.mu, gate.bounds.p, self.propensity):
-            return measure_means(gate, self.propensity, self.estimand.kind, self.estimand)
-        return self._measure_with_models(gate)[0]
+            return measure_means(gate, self.propensity, self.estimand.kind, self.estimand, level=level)
+        return self._measure_with_models(gate, level=level)[0]
 
-    def _measure_with_models(self, gate: Gate) -> tuple[Release, Location, Outcome]:
+    def _measure_with_models(self, gate: Gate, *, level: bool = False) -> tuple[Release, Location, Outcome]:
         """The same, by models of treatment and outcome in any case; and these, which are public."""
         known, bounds = self.propensity is not None, gate.bounds
         terms = basis_terms(gate.n * gate.mu, gate.n, bounds.columns)
@@ -130,7 +131,7 @@ class AverageEffect(TableFits[Release], Parameters):
         model_gate = open_model_gate(gate, terms)
         information = model_gate.n * gate.mu
         allocation = average_allocation(information, terms, bounds.p, known=known, sampled=model_gate is not gate)
-        allocation = allocation.beside(beside(weighted=self.estimand.weighted)).after_counts(gate)
+        allocation = allocation.beside(beside(gate, weighted=self.estimand.weighted, level=level)).after_counts(gate)
         marginals = coding_questions(bounds.columns, allocation["marginals"]) if bounds.p else ()
         location = locate(model_gate, allocation["location"], *marginals)
         first = pilot_effect(model_gate, allocation["arm means"], location)
@@ -151,11 +152,12 @@ class AverageEffect(TableFits[Release], Parameters):
         remainder, off = 0.0, first.noise
         if not known:
             outcome, remainder, off = self._refine(model_gate, allocation, location.magnitude.scale, outcome)
-        score, allocation = _measure_score(gate, model_gate, allocation, location, outcome, self.propensity)
+        (score, means), allocation = _measure_score(gate, model_gate, allocation, location, outcome, self.propensity)
         off = hypot(off, sqrt(score.variance / gate.n))
         # What the models leave out is taken to be a part of what they took away.
         moved = 0.0 if known else max(abs(score.mean - pilot) - first.noise, 0.0)
         uncertainty = uncertainty_of(gate, score, hypot(remainder, score.lost * off, LEFT_OUT * moved))
+        left = 0.0 if known or self.estimand.one_arm else level_remainder(outcome, location)
         notes = _notes(str(features.basis), bounds, known, trim, uncertainty, gate.budget)
         release = average_release(
             self.estimand.kind,
@@ -172,6 +174,7 @@ class AverageEffect(TableFits[Release], Parameters):
             },
             notes=notes + public_notes(gate.budget, gate.n, location, self.propensity) + sample_note(gate, model_gate),
             reference={"unadjusted": bounds.outcome_width / 2.0 * pilot, "treated_share": location.treated},
+            arms=None if means is None else arms_of(gate, means, uncertainty, left),
         )
         return release, location, outcome
 
@@ -245,10 +248,9 @@ class ATE(AverageResult, AverageEffect):
 
 def _measure_score(
     gate: Gate, model_gate: Gate, allocation: Allocation, location: Location, outcome: Outcome, design: Any
-) -> tuple[Score, Allocation]:
+) -> tuple[Measured, Allocation]:
     """The score of all records, and the shares that this mode of measuring it has."""
-    model = outcome.propensity
-    estimand = outcome.estimand
+    model, estimand = outcome.propensity, outcome.estimand
     overlap = Strata.between(model.low, model.high, estimand.clip_unit, estimand.largest_unit)
     if model.known:
         overlap = design_strata(design, gate.bounds, estimand)
@@ -262,7 +264,7 @@ def _measure_score(
     )
     whole = allocation.joined("residual tails", into="score").joined("clipped excess", into="score")
     h = float(estimand.weigh(np.array([location.treated]))[0])
-    clip = None
+    clip, bias = rounds.no_clip, 1.0
     if model_gate is not gate and clips_nothing(gate, whole["score"], max(rounds.reach) / overlap.least, location, h):
         # Not even the largest possible score needs noise that matters: one pass over all records will do.
         allocation = whole
@@ -271,10 +273,9 @@ def _measure_score(
             gate, allocation["residual tails"], atomic=location.atomic, randomised=outcome.propensity.known
         )
         clip = rounds.choose_clip(gate, allocation["clipped excess"], tails, allocation["score"])
-    score = rounds.measure(gate, allocation["score"], clip)
-    if estimand.weighted:
-        score = weighted_score(gate, allocation[WEIGHTS], rounds, score)
-    return score, allocation
+        bias = tails.bias_of_excess
+    level = level_rounds(allocation, rounds, location, clip, bias)
+    return measure_score(gate, allocation, rounds, clip, level), allocation
 
 
 def _advice(uncertainty: Uncertainty, budget: Budget, bounds: Bounds) -> str:

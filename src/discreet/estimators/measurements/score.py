@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import hypot
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from discreet.estimators.measurements.location import Location
 from discreet.estimators.measurements.nuisances import Answers
 from discreet.postprocessing.tails import SIDES, Clip, Strata, Tails, signed_bins
 from discreet.privacy.gate import Gate
-from discreet.privacy.query import Query
+from discreet.privacy.query import Query, Released
 from discreet.privacy.sensitivity.sets import Ball, Cells, Interval, MeanSquare
 
 # A prognosis is held below this many times the outcome's mean, counted from the nearer end of its range.
@@ -45,6 +45,14 @@ class Score:
     noise: float
     hidden: float
     lost: float
+
+
+class ScoreQuestion(NamedTuple):
+    """The question, what its rows count from, and how many rows may be alike."""
+
+    query: Query
+    middle: float
+    alike: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,10 +145,8 @@ class ScoreRounds:
         unit = self.estimand.clip_unit(answers.e)
         return np.clip(self.residual(c, answers), -clip.low * unit, clip.high * unit)
 
-    def measure(self, gate: Gate, share: float, clip: Clip | None) -> Score:
-        """Mean and free second moment of the score; without a clip, of the whole score."""
-        if clip is None:
-            clip = self.no_clip
+    def question(self, gate: Gate, share: float, clip: Clip) -> ScoreQuestion:
+        """What is asked about the score: its mean and free second moment."""
         bottom, top = (float(end) for end in self.overlap.ends(np.array(clip.low), np.array(clip.high)))
         middle, half, alike = (top + bottom) / 2.0, (top - bottom) / 2.0, gate.most_rows
         of_units = gate.joins_rows
@@ -152,36 +158,60 @@ class ScoreRounds:
             answers = self.look_up(c)
             return self.estimand.weight(c.t, answers.e) * self.clipped(c, answers, clip) - middle
 
-        (sums,) = gate.ask(Query("score", share, MeanSquare(half), rows, of_units))
+        return ScoreQuestion(Query("score", share, MeanSquare(half), rows, of_units), middle, alike)
+
+    def measure(self, gate: Gate, share: float, clip: Clip | None) -> Score:
+        """Mean and free second moment of the score; without a clip, of the whole score."""
+        clip = self.no_clip if clip is None else clip
+        return self.read(gate, self.question(gate, share, clip), clip)
+
+    def read(self, gate: Gate, question: ScoreQuestion, clip: Clip) -> Score:
+        """Ask, and read the answer."""
+        (sums,) = gate.ask(question.query)
         mean, square = sums.value / gate.n
         noise, square_noise = np.asarray(sums.sd) / gate.n
         # What noise may hide of it counts, and rows of one unit may all be alike: docs/proofs/units.md, lemma 4.
-        variance = alike * (max(float(square - mean**2), 0.0) + float(square_noise))
-        return Score(self.effect + middle + float(mean), variance, float(noise), clip.hidden, clip.lost)
+        variance = question.alike * (max(float(square - mean**2), 0.0) + float(square_noise))
+        return Score(self.effect + question.middle + float(mean), variance, float(noise), clip.hidden, clip.lost)
 
 
-def weighted_score(gate: Gate, share: float, rounds: ScoreRounds, score: Score) -> Score:
-    """The score of an average over some of the records: divided by the sum of their weights, which is asked for.
+class Total(NamedTuple):
+    """Mean of the weights that a score is divided by, the variance of one record's, and the noise of the mean."""
+
+    mean: float
+    variance: float
+    noise: float
+
+
+def weights_query(rounds: ScoreRounds, share: float) -> Query:
+    """The sum of the weights of an average over some of the records."""
+    counted, most = rounds.estimand.counted, rounds.estimand.most_counted(rounds.overlap.low, rounds.overlap.high)
+    assert counted is not None
+    return Query("sum of weights", share, Interval(0.0, most), lambda c: counted(c.t, rounds.look_up(c).e))
+
+
+def total_of(gate: Gate, rounds: ScoreRounds, found: Released) -> Total:
+    """What the sum of the weights is."""
+    noise, most = float(found.sd) / gate.n, rounds.estimand.most_counted(rounds.overlap.low, rounds.overlap.high)
+    # No noise makes it smaller than the declared overlap allows, nor so small that it is all noise.
+    least = float(rounds.estimand.weigh(np.array(gate.bounds.propensity)).min())
+    mean = float(np.clip(float(found.value) / gate.n, min(max(least, _CLEAR * noise), most), most))
+    return Total(mean, gate.most_rows * max(mean * (most - mean), 0.0), noise)
+
+
+def weighted_score(rounds: ScoreRounds, score: Score, total: Total) -> Score:
+    """The score of an average over some of the records: divided by the sum of their weights.
 
     An effect that is nearly right makes errors of the sum matter little: only what the score adds to it is divided.
     """
-    counted, most = rounds.estimand.counted, rounds.estimand.most_counted(rounds.overlap.low, rounds.overlap.high)
-    if counted is None:
+    if not rounds.estimand.weighted:
         return score
-    (found,) = gate.ask(
-        Query("sum of weights", share, Interval(0.0, most), lambda c: counted(c.t, rounds.look_up(c).e))
-    )
-    noise = float(found.sd) / gate.n
-    # No noise makes it smaller than the declared overlap allows, nor so small that it is all noise.
-    least = float(rounds.estimand.weigh(np.array(gate.bounds.propensity)).min())
-    total = float(np.clip(float(found.value) / gate.n, max(least, _CLEAR * noise), most))
-    added = (score.mean - rounds.effect) / total
-    varies = gate.most_rows * max(total * (most - total), 0.0)
+    added = (score.mean - rounds.effect) / total.mean
     return Score(
         mean=rounds.effect + added,
-        variance=(score.variance + added**2 * varies) / total**2,
-        noise=hypot(score.noise, added * noise) / total,
-        hidden=score.hidden / total,
+        variance=(score.variance + added**2 * total.variance) / total.mean**2,
+        noise=hypot(score.noise, added * total.noise) / total.mean,
+        hidden=score.hidden / total.mean,
         lost=score.lost,
     )
 
