@@ -359,7 +359,7 @@ MUTANTS = {
         "most * self.clip.high / 4.0",
         (
             lambda _: test_level.test_levels_are_those_of_the_proof_and_none_is_cut_off(
-                EVERYONE, (0.3, 0.6), 0.4, tails.Clip(0.8, 0.8, 0.0, 0.0)
+                EVERYONE, (0.02, 0.2), 0.1, tails.Clip(100.0, 100.0, 0.0, 0.0)
             ),
         ),
     ),

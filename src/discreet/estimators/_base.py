@@ -331,7 +331,6 @@ def average_release(
     adjustment: dict[str, Any],
     notes: tuple[str, ...],
     reference: dict[str, float],
-    arms: ArmMeans | None = None,
 ) -> Release:
     """What is published of an average effect; everything in it is computed from released numbers and public facts."""
     unit = gate.bounds.outcome_width / 2.0
@@ -350,18 +349,20 @@ def average_release(
         adjustment=adjustment,
         notes=notes,
         reference=reference,
-        arms=arms,
     )
 
 
-def arms_of(gate: Gate, level: Level, effect: Uncertainty, remainder: float = 0.0) -> ArmMeans:
-    """The level of an outcome in its unit; both arms' means follow from it and the effect.
+def with_arms(release: Release, gate: Gate, level: Level | None, remainder: float = 0.0) -> Release:
+    """A release with the level of its outcome, from which and the effect the means of both arms follow.
 
     What the effect's models leave is taken to be in either mean, ``remainder`` is in the level alone.
     """
+    if level is None:
+        return release
+    effect = release.uncertainty
     unit, q = gate.bounds.outcome_width / 2.0, level.part
     low, high = (unit**2 * end / gate.n for end in level.covariance)
-    return ArmMeans(
+    arms = ArmMeans(
         level=gate.bounds.outcome[0] + unit * (1.0 + level.mean),
         part=q,
         uncertainty=Uncertainty(
@@ -373,6 +374,7 @@ def arms_of(gate: Gate, level: Level, effect: Uncertainty, remainder: float = 0.
         ),
         covariance=(low, high),
     )
+    return replace(release, arms=arms)
 
 
 def clip_note(uncertainty: Uncertainty) -> tuple[str, ...]:

@@ -26,7 +26,6 @@ from discreet.estimators._base import (
     ROWS_JOINED,
     Progress,
     TableFits,
-    arms_of,
     average_release,
     clip_note,
     coded_gates,
@@ -34,6 +33,7 @@ from discreet.estimators._base import (
     open_model_gate,
     sample_note,
     uncertainty_of,
+    with_arms,
 )
 from discreet.estimators._parameters import Parameters
 from discreet.estimators._results import AverageResult
@@ -174,9 +174,8 @@ class AverageEffect(TableFits[Release], Parameters):
             },
             notes=notes + public_notes(gate.budget, gate.n, location, self.propensity) + sample_note(gate, model_gate),
             reference={"unadjusted": bounds.outcome_width / 2.0 * pilot, "treated_share": location.treated},
-            arms=None if means is None else arms_of(gate, means, uncertainty, left),
         )
-        return release, location, outcome
+        return with_arms(release, gate, means, left), location, outcome
 
     def _design(self, bounds: Bounds) -> tuple[float, float]:
         """Lowest and highest probability of treatment where it is known."""

@@ -13,11 +13,11 @@ from discreet.estimators._base import (
     ROWS_JOINED,
     Progress,
     TableFits,
-    arms_of,
     average_release,
     clip_note,
     count_first,
     uncertainty_of,
+    with_arms,
 )
 from discreet.estimators._parameters import Parameters
 from discreet.estimators._results import AverageResult
@@ -145,7 +145,7 @@ def measure_means(
         "The interval relies on the stated probabilities of treatment; records are too few for covariates to narrow it."
     )
     checks = public_notes(gate.budget, gate.n, location, propensity)
-    return average_release(
+    release = average_release(
         kind,
         gate,
         score,
@@ -160,5 +160,5 @@ def measure_means(
         },
         notes=(randomised if kind == "difference-in-means" else few, *clip_note(uncertainty), *checks),
         reference={"unadjusted": gate.bounds.outcome_width / 2.0 * pilot.effect, "treated_share": treated},
-        arms=None if means is None else arms_of(gate, means, uncertainty),
     )
+    return with_arms(release, gate, means)

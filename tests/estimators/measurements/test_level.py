@@ -29,7 +29,8 @@ def chunk(ends, n=4_000, seed=1):
 def rounds(estimand, ends, part, clip, c, prognosis=(-1.0, 1.0)):
     rng = np.random.default_rng(2)
     answers = Answers(c.e, rng.choice([-3.0, 3.0, *rng.uniform(*prognosis, 5)], len(c.e)), np.full(len(c.e), EFFECT))
-    overlap = Strata.between(*ends, estimand.clip_unit, estimand.largest_unit)
+    low, high = ends
+    overlap = Strata.between(low, high, estimand.clip_unit, estimand.largest_unit)
     score = ScoreRounds(
         look_up=lambda _: answers, effect=EFFECT, overlap=overlap, prognosis=prognosis, estimand=estimand
     )
@@ -57,7 +58,7 @@ def unclipped(level, c):
     return d * (f - CENTRE + (q - 1 + c.e) * EFFECT) + weight * level.score.clipped(c, answers, level.clip)
 
 
-@pytest.mark.parametrize("clip", [Clip(0.3, 0.9, 0.0, 0.0), Clip(1e3, 1e3, 0.0, 0.0), Clip(0.01, 0.02, 0.0, 0.0)])
+@pytest.mark.parametrize("clip", [Clip(0.3, 0.9, 0.0, 0.0), Clip(100.0, 100.0, 0.0, 0.0), Clip(0.01, 0.02, 0.0, 0.0)])
 @pytest.mark.parametrize(("estimand", "ends", "part"), CASES)
 def test_levels_are_those_of_the_proof_and_none_is_cut_off(estimand, ends, part, clip):
     c = chunk(ends)
@@ -72,7 +73,7 @@ def check_rows_fill_their_sets(estimand, ends, part):
     asked, crossed = level.queries(GATE, SHARES)
     rows, half = np.asarray(asked.map(c)), asked.geometry.bound
     assert np.abs(rows).max() <= half * (1 + 1e-12)
-    assert np.abs(rows).max() > 0.6 * half
+    assert np.abs(rows).max() > 0.5 * half
     assert np.abs(crossed.map(c)).max() <= crossed.geometry.high * (1 + 1e-12)
 
 

@@ -74,7 +74,7 @@ class Estimand:
         """Whether the prognosis that matters is that of one arm."""
         return _hardly in self.balance
 
-    def spread(self, e: Float) -> Float:
+    def inflation(self, e: Float) -> Float:
         """What residuals of unit variance add to the variance of the average, at several probabilities."""
         h = self.weigh(e)
         return np.asarray(h * h / (e * (1.0 - e)) / np.mean(h) ** 2)

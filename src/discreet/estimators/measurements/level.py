@@ -83,7 +83,9 @@ class LevelRounds:
         overlap, effect = self.score.overlap, abs(self.score.effect)
         low, high = (end - self.location.centre for end in self.score.prognosis)
         moved = effect * max(abs(self.part - 1.0 + e) for e in (overlap.low, overlap.high))
-        far, most = _FAR * self.location.scale, max(self.part, 1.0 - self.part)
+        # In clip units the weights of an arm are no larger than the score's, times the arm's part of the level.
+        treated, control = (-float(overlap.ends(*np.array(pair))[0]) for pair in ((1.0, 0.0), (0.0, 1.0)))
+        far, most = _FAR * self.location.scale, max(self.part * treated, (1.0 - self.part) * control)
         bottom = max(min(low, 0.0) - moved, -far) - most * self.clip.low
         top = min(max(high, 0.0) + moved, far) + most * self.clip.high
         if self.part in (0.0, 1.0) or overlap.low == overlap.high == self.part:
@@ -133,8 +135,8 @@ class LevelRounds:
         low, high = -most, most
         if len(found) > 1:
             about = alike * (float(found[1].value) / gate.n - float(mean) * (score.mean - self.score.effect))
-            doubt = alike * float(found[1].sd) / gate.n
-            low, high = (float(np.clip(end, -most, most)) for end in (about - doubt, about + doubt))
+            unseen = alike * float(found[1].sd) / gate.n
+            low, high = (float(np.clip(end, -most, most)) for end in (about - unseen, about + unseen))
         added = (middle + float(mean)) / total.mean
         return Level(
             mean=self.location.centre + added,

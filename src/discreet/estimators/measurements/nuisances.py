@@ -329,7 +329,7 @@ def correct_outcome(
         scale = max(scale, sqrt(magnitude.clipped_square(clip)))
     e = model.on_reference
     # Beside the remainder, an error of the prognosis adds to the score's variance.
-    loss_weight = setting.size * np.diag(model.covariance) + float(np.mean(estimand.spread(e))) / n
+    loss_weight = setting.size * np.diag(model.covariance) + float(np.mean(estimand.inflation(e))) / n
     uncertain = freed * outcome.prior_variances[1] if last else np.diag(outcome.covariance)
     selection = FeatureSelection.of(
         allot(loss_weight, setting.size * uncertain, (unit * clip) ** 2), setting.size
