@@ -1,7 +1,6 @@
 """The tables of budget shares: each adds up to one, and a release's rounds have the shares that its table says."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -70,8 +69,8 @@ def counted(allocation, count):
 
 def beside_level(allocation, weighted=False):
     """The same beside the level of the outcome, and the sum of weights."""
-    gate = SimpleNamespace(pure=allocation is MEANS_OF_PURE, joins_rows=False)
-    return allocation.beside(_allocation.beside(gate, weighted=weighted, level=True))
+    pure = allocation is MEANS_OF_PURE
+    return allocation.beside(_allocation.beside(weighted=weighted, level=True, pure=pure))
 
 
 AVERAGES = {

@@ -29,11 +29,13 @@ ANSWERED = [name for name in calls() if name != "DP-CATE function"]
 ESTIMATORS = {
     kind.method_id: kind
     for kind in [
-        *(getattr(discreet, name) for name in ("ATC", "ATE", "ATO", "ATT", "CATE", "DifferenceInMeans", "Uplift")),
+        *(getattr(discreet, name) for name in ("ATE", "CATE", "DifferenceInMeans", "Uplift")),
         *(getattr(papers, name) for name in papers._HOME if hasattr(getattr(papers, name), "get_params")),
         papers.baselines.SubsampledDifference,
     ]
 }
+# Without old names: nobody paid for them before estimators had ids.
+NEWER = {kind.method_id: kind for kind in (discreet.ATC, discreet.ATO, discreet.ATT)}
 
 
 @pytest.fixture
@@ -238,7 +240,7 @@ def test_every_estimator_has_an_id_of_its_own_and_a_frozen_old_name():
     assert ESTIMATORS.keys() == _legacy_keys.ESTIMATORS.keys()
     assert len(ESTIMATORS) == 15
     assert PrivateKMeans.method_id in _legacy_keys.VALUES
-    for name, kind in ESTIMATORS.items():
+    for name, kind in (ESTIMATORS | NEWER).items():
         assert vars(kind)["method_id"] == name
 
 
@@ -250,7 +252,7 @@ def test_defaults_have_not_changed_under_the_same_id():
             for each in inspect.signature(kind).parameters.values()
             if each.default is not inspect.Parameter.empty
         }
-        for name, kind in ESTIMATORS.items()
+        for name, kind in (ESTIMATORS | NEWER).items()
     }
     found[PrivateKMeans.method_id] = {part.name: part.default for part in fields(PrivateKMeans)[1:]}
     for name, defaults in DEFAULTS.items():

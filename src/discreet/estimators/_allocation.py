@@ -372,11 +372,11 @@ LEVEL, CROSS = "level of the outcome", "effect by level"
 _OF_LEVEL, _OF_LEVEL_PURE = {LEVEL: 0.05, CROSS: 0.01}, {LEVEL: 0.035, CROSS: 0.005}
 
 
-def beside(gate: Gate, *, weighted: bool, level: bool) -> dict[str, float]:
+def beside(*, weighted: bool, level: bool, pure: bool = False, joined: bool = False) -> dict[str, float]:
     """Shares of what an average asks for beside effect and models."""
     asked = {WEIGHTS: _OF_WEIGHTS} if weighted else {}
     if not level:
         return asked
-    shares = _OF_LEVEL_PURE if gate.pure else _OF_LEVEL
+    shares = _OF_LEVEL_PURE if pure else _OF_LEVEL
     # The products of sums over units are no sums over rows.
-    return asked | ({LEVEL: sum(shares.values())} if gate.joins_rows else shares)
+    return asked | ({LEVEL: sum(shares.values())} if joined else shares)

@@ -131,7 +131,9 @@ class AverageEffect(TableFits[Release], Parameters):
         model_gate = open_model_gate(gate, terms)
         information = model_gate.n * gate.mu
         allocation = average_allocation(information, terms, bounds.p, known=known, sampled=model_gate is not gate)
-        allocation = allocation.beside(beside(gate, weighted=self.estimand.weighted, level=level)).after_counts(gate)
+        allocation = allocation.beside(
+            beside(weighted=self.estimand.weighted, level=level, joined=gate.joins_rows)
+        ).after_counts(gate)
         marginals = coding_questions(bounds.columns, allocation["marginals"]) if bounds.p else ()
         location = locate(model_gate, allocation["location"], *marginals)
         first = pilot_effect(model_gate, allocation["arm means"], location)

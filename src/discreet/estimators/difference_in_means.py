@@ -119,7 +119,9 @@ def measure_means(
     """The rounds of a difference of means, after the count."""
     known = propensity is not None
     allocation = MEANS_OF_PURE if gate.pure else MEANS
-    allocation = allocation.beside(beside(gate, weighted=estimand.weighted, level=level)).after_counts(gate)
+    allocation = allocation.beside(
+        beside(weighted=estimand.weighted, level=level, pure=gate.pure, joined=gate.joins_rows)
+    ).after_counts(gate)
     location = locate(gate, allocation["location"])
     treated, pilot = location.treated, pilot_effect(gate, allocation["arm means"], location)
     overlap = design_strata(propensity if known else treated, gate.bounds, estimand)
