@@ -8,7 +8,10 @@ __version__ = "0.1.0"
 
 # Public names are imported on first use, so that `import discreet` and `discreet --help` start at once.
 _HOME = {
+    "ATC": "estimators.weighted.atc",
     "ATE": "estimators.ate",
+    "ATO": "estimators.weighted.ato",
+    "ATT": "estimators.weighted.att",
     "CATE": "estimators.cate",
     "Bounds": "data.bounds",
     "Budget": "privacy.budget",
@@ -53,7 +56,10 @@ _HOME = {
 }
 
 __all__ = [
+    "ATC",
     "ATE",
+    "ATO",
+    "ATT",
     "CATE",
     "Bounds",
     "Budget",
@@ -110,6 +116,9 @@ if TYPE_CHECKING:
     from discreet.estimators.planning import Plan, plan
     from discreet.estimators.policies.value import PolicyValue
     from discreet.estimators.uplift import Uplift
+    from discreet.estimators.weighted.atc import ATC
+    from discreet.estimators.weighted.ato import ATO
+    from discreet.estimators.weighted.att import ATT
     from discreet.exceptions import (
         BudgetExceeded,
         DiscreetError,

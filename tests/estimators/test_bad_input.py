@@ -312,7 +312,7 @@ def saved(tmp_path, monkeypatch, **changes):
 
 
 def test_a_release_of_a_newer_version_is_refused(tmp_path, monkeypatch):
-    with pytest.raises(UnsupportedRelease, match="version 99, newer than 1; upgrade discreet"):
+    with pytest.raises(UnsupportedRelease, match="version 99, newer than 2; upgrade discreet"):
         Release.load(saved(tmp_path, monkeypatch, version=99))
 
 

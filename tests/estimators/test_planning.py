@@ -106,10 +106,11 @@ def test_the_plan_is_near_what_a_fit_then_has():
     expected = plan("ate", n=5_000, bounds=study.bounds, epsilon=1.0, delta=1e-6, prevalence=prevalence)
     trial = plan("difference_in_means", n=5_000, bounds=study.bounds, epsilon=1.0, prevalence=prevalence)
     with seeded_noise(0):
-        low, high = ATE(epsilon=1.0, delta=1e-6, bounds=study.bounds).fit(study.Y, study.T, X=study.X).ate_interval()
+        ate = ATE(epsilon=1.0, delta=1e-6, bounds=study.bounds)
+        widths = [np.diff(ate.fit(study.Y, study.T, X=study.X).ate_interval()) for _ in range(5)]
         means = [DifferenceInMeans(epsilon=1.0, bounds=study.bounds).fit(study.Y, study.T, X=study.X) for _ in range(9)]
     # A plan is for choosing a budget: it may be off by a factor of two or so, not by an order of magnitude.
-    assert 0.5 < (high - low) / expected.width < 2.5
+    assert 0.5 < np.median(widths) / expected.width < 2.5
     # Nothing is adjusted for, so that little is left to guess; how far residuals reach depends on a noisy pilot.
     for fitted in means:
         low, high = fitted.ate_interval()

@@ -6,6 +6,7 @@ import sqlite3
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sklearn.base import clone
@@ -34,9 +35,9 @@ ESTIMATORS = {
         papers.baselines.SubsampledDifference,
     ]
 }
-
-# Estimators that no ledger without ids has seen.
-NEWER = {kind.method_id: kind for kind in (discreet.PolicyValue,)}
+# Without old names: nobody paid for them before estimators had ids.
+_NAMES = ("ATC", "ATO", "ATT", "PolicyValue")
+NEWER: dict[str, Any] = {kind.method_id: kind for kind in (getattr(discreet, name) for name in _NAMES)}
 
 
 @pytest.fixture

@@ -19,7 +19,8 @@ from discreet.data import in_memory
 from discreet.data import sampling as samples
 from discreet.data.backends import sql
 from discreet.data.views import capped, coded, within
-from discreet.estimators.measurements import coded_features, effect_function, score
+from discreet.estimators.measurements import coded_features, effect_function, level, score
+from discreet.estimators.measurements.estimand import EVERYONE
 from discreet.ledger import charging as fits
 from discreet.ledger import composition as costs
 from discreet.ledger import state as book
@@ -34,7 +35,7 @@ from discreet.privacy.sensitivity import sets as geometry
 from discreet.privacy.sensitivity.sets import Ball, Interval
 from evidence.planted import _patched
 from tests.data.backends import test_group_by
-from tests.estimators.measurements import test_cap, test_effect_function, test_score
+from tests.estimators.measurements import test_cap, test_effect_function, test_level, test_score
 from tests.ledger import test_costs, test_fits, test_ledger, test_races_and_crashes
 from tests.privacy import (
     test_compiled,
@@ -136,7 +137,7 @@ MUTANTS = {
         (lambda _: test_gate.test_stated_noise_follows_from_diameter_and_share(),),
     ),
     "who is in a region counts as public": Mutant(
-        within.RecordsWithin.unit.fget,
+        within.RecordsWithin.unit.fget,  # type: ignore[attr-defined]
         "each_of(self.source.unit)",
         "self.source.unit",
         (lambda _: test_policy_replay.check_leaving_is_covered(Interval(5.0, 6.0), "replace-one"),),
@@ -354,10 +355,26 @@ MUTANTS = {
         (lambda _: test_score.check_ends_are_attained((0.1, 0.9), 1.0, 5.0), fitting_scores, filling_scores),
     ),
     "half of the score's range is taken for all of it": Mutant(
-        score.ScoreRounds.measure,
+        score.ScoreRounds.question,
         "(top - bottom) / 2.0",
         "(top - bottom) / 4.0",
         (fitting_scores, filling_scores),
+    ),
+    "half of the level's window is taken for all of it": Mutant(
+        level.LevelRounds.queries,
+        "(bottom + top) / 2.0, (top - bottom) / 2.0",
+        "(bottom + top) / 2.0, (top - bottom) / 4.0",
+        (lambda _: test_level.check_rows_fill_their_sets(EVERYONE, (0.1, 0.9), 0.4),),
+    ),
+    "the level's window forgets what residuals add": Mutant(
+        level.LevelRounds.window.fget,  # type: ignore[attr-defined]
+        "most * self.clip.high",
+        "most * self.clip.high / 4.0",
+        (
+            lambda _: test_level.test_levels_are_those_of_the_proof_and_none_is_cut_off(
+                EVERYONE, (0.02, 0.2), 0.1, tails.Clip(100.0, 100.0, 0.0, 0.0)
+            ),
+        ),
     ),
     "half of the excess's ball is taken for all of it": Mutant(
         score.ScoreRounds.choose_clip,

@@ -5,6 +5,7 @@ import json
 import math
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -58,7 +59,7 @@ def function():
 
 def exact(n=N):
     _, t, x = study(n)
-    found = {}
+    found: dict[tuple[str, str | None], Any] = {}
     for name in ("age", "bp"):
         found[name, None] = (x[name][t == 1].mean() - x[name][t == 0].mean()) / x[name].std(ddof=0)
     for name, levels in (("ward", ("north", "south", "east")), ("sex", ("m",))):

@@ -1,6 +1,7 @@
 """Policies: whom they treat, what they expect of it, and that they are read back as they were."""
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -137,7 +138,7 @@ def test_a_policy_is_read_back_and_pickled_as_it_was(kind, cate, uplift, tmp_pat
     }
     policy = made[kind]()
     policy.save(tmp_path / "policy.json")
-    people = np.random.default_rng(0).uniform(0, 1, (40, policy.bounds.p))
+    people: Any = np.random.default_rng(0).uniform(0, 1, (40, policy.bounds.p))
     if kind == "declared":
         people = {"age": 18 + 72 * people[:, 0], "sex": np.where(people[:, 1] < 0.5, "f", "m")}
         import pandas as pd
@@ -178,12 +179,12 @@ def test_the_lower_bound_holds_for_the_policy_that_looks_best():
     # Nobody gains anything; the policy is chosen by errors alone.
     rng = np.random.default_rng(5)
     shares, sd = np.full(10, 0.1), np.linspace(0.5, 2.0, 10)
-    missed = promised = 0
+    missed, promised = 0, 0.0
     for _ in range(2_000):
         own = rng.normal(0, sd)
         chosen = chosen_segments(own, shares, 0.0, 1.0)
         gain = segment_gain(chosen, shares, own, (own, sd), 0.0)
-        missed += gain.lower(0.1) > 0
+        missed += int(gain.lower(0.1) > 0)
         promised += gain.unshrunken + float(ndtri(0.1)) * np.linalg.norm((shares * sd)[chosen]) > 0
     assert missed / 2_000 <= 0.1
     # A bound that forgets the choice is wrong most of the time.

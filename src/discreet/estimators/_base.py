@@ -9,9 +9,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
-from math import sqrt
+from math import hypot, sqrt
 from numbers import Real
-from typing import Any, ClassVar, Literal, Self, Unpack
+from typing import Any, ClassVar, Self, Unpack
 
 from discreet.data.backends import TableSpec, open_table
 from discreet.data.backends.base import Options
@@ -22,6 +22,7 @@ from discreet.estimators import _allocation
 from discreet.estimators._parameters import NO_COLUMNS, TABLE_OPTIONS, FitOptions, Role, TableOptions, payment_of
 from discreet.estimators._results import Fitted, ReleaseT
 from discreet.estimators.measurements.coded_features import CodesOf
+from discreet.estimators.measurements.level import Level
 from discreet.estimators.measurements.score import Score
 from discreet.exceptions import InvalidInput, MissingBounds
 from discreet.ledger.charging import Payment, charged_fit
@@ -30,7 +31,8 @@ from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours
 from discreet.privacy.sensitivity.sets import Interval
-from discreet.releases.average import Release, Uncertainty
+from discreet.releases.average import Kind, Release, Uncertainty
+from discreet.releases.parts.arm_means import ArmMeans
 
 ROWS_APART = (
     "Rows are taken as independent where sampling error is estimated: if rows of one {unit} are alike, the interval is "
@@ -38,6 +40,8 @@ ROWS_APART = (
 )
 ROWS_ALIKE = "Sampling error is counted as if all {rows} rows of one {unit} were alike, the most that it can be."
 ROWS_JOINED = "Sampling error rests on sums over all rows of one {unit}, which may be alike."
+# Where the rounds are listed, if not in ate.md.
+_PROOFS = dict.fromkeys(("att", "atc", "ato"), "att.md")
 # Called with (pass, rows done, rows in all).
 Progress = Callable[[str, int, int], None]
 
@@ -344,7 +348,7 @@ def uncertainty_of(gate: Gate, score: Score, remainder: float) -> Uncertainty:
 
 
 def average_release(
-    kind: Literal["ate", "difference-in-means"],
+    kind: Kind,
     gate: Gate,
     score: Score,
     uncertainty: Uncertainty,
@@ -365,13 +369,38 @@ def average_release(
         estimate=unit * min(max(score.mean, -2.0), 2.0),
         uncertainty=uncertainty,
         n=gate.n,
-        guarantee=gate.guarantee(proof="ate.md", public=tuple(public)),
+        guarantee=gate.guarantee(proof=_PROOFS.get(kind, "ate.md"), public=tuple(public)),
         bounds=gate.bounds,
         design="known propensity" if known else "observational",
         adjustment=adjustment,
         notes=notes,
         reference=reference,
     )
+
+
+def with_arms(release: Release, gate: Gate, level: Level | None, remainder: float = 0.0) -> Release:
+    """A release with the level of its outcome, from which and the effect the means of both arms follow.
+
+    What the effect's models leave is taken to be in either mean, ``remainder`` is in the level alone.
+    """
+    if level is None:
+        return release
+    effect = release.uncertainty
+    unit, q = gate.bounds.outcome_width / 2.0, level.part
+    low, high = (unit**2 * end / gate.n for end in level.covariance)
+    arms = ArmMeans(
+        level=gate.bounds.outcome[0] + unit * (1.0 + level.mean),
+        part=q,
+        uncertainty=Uncertainty(
+            sampling=unit * sqrt(level.variance / gate.n),
+            privacy=unit * level.noise,
+            # Of one arm it is a mean without models.
+            nuisance=0.0 if q in (0.0, 1.0) else hypot(max(q, 1.0 - q) * effect.nuisance, unit * remainder),
+            clipping=unit * level.hidden,
+        ),
+        covariance=(low, high),
+    )
+    return replace(release, arms=arms)
 
 
 def clip_note(uncertainty: Uncertainty) -> tuple[str, ...]:

@@ -178,7 +178,7 @@ def test_an_alpha_that_is_none_is_refused():
 
 def test_what_is_released_is_drawn_with_the_noise_that_it_states(monkeypatch):
     drawn = []
-    sampler = gate_module.discrete_laplace
+    sampler = gate_module.discrete_laplace  # type: ignore[attr-defined]
 
     def recorded(sums, scale):
         noisy = sampler(sums, scale)

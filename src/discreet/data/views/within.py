@@ -56,7 +56,8 @@ class _Within:
 def _rows(chunk: Chunk, which: npt.NDArray[np.bool_] | IntArray) -> Chunk:
     """Some rows of a chunk; one covariate after the other stays in memory."""
     e, k, u = (None if part is None else part[which] for part in (chunk.e, chunk.k, chunk.u))
-    return Chunk(chunk.y[which], chunk.t[which], chunk.x.T[:, which].T, e, k, u)  # type: ignore[arg-type]
+    more = {role: values[which] for role, values in chunk.more.items()}
+    return Chunk(chunk.y[which], chunk.t[which], chunk.x.T[:, which].T, e, k, u, more=more)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,8 +105,10 @@ class RecordsWithin:
         """No engine knows the region: `sum` adds up."""
         return None
 
-    def sample(self, part: float, rows: float, progress: RowProgress | None = None) -> Records | None:
-        """No column chooses one."""
+    def sample(
+        self, part: float, rows: float, progress: RowProgress | None = None, *, by_place: bool = False
+    ) -> Records | None:
+        """No column chooses one, and places say how many records are in the region."""
         return None
 
     def coded(self, codes: CodeMap, progress: RowProgress | None = None) -> Records:

@@ -23,6 +23,7 @@ from discreet.estimators._allocation import (
     Allocation,
     average_allocation,
     basis_terms,
+    beside,
     information_per_covariate,
     models_pay,
 )
@@ -198,6 +199,8 @@ class Expected:
         allocation = MEANS_OF_PURE if pure else MEANS
         if models:
             allocation = average_allocation(self.information, terms, p, known=known)
+        # Those of a function have no level beside them, which makes no difference to a plan.
+        allocation = allocation.beside(beside(weighted=False, level=True, pure=pure))
         location = self.shape.located(noise, allocation["location"], self.treated)
         overlap, e = self._overlap()
         low, high = prognosis_range(location)
