@@ -13,6 +13,7 @@ _HOME = {
     "Bounds": "data.bounds",
     "Budget": "privacy.budget",
     "BudgetExceeded": "exceptions",
+    "CombinedRelease": "releases.combined.release",
     "Curve": "releases.function",
     "DifferenceInMeans": "estimators.difference_in_means",
     "DiscreetError": "exceptions",
@@ -39,6 +40,7 @@ _HOME = {
     "Uplift": "estimators.uplift",
     "UpliftCurve": "releases.segments",
     "UpliftRelease": "releases.segments",
+    "combine": "releases.combined.combining",
     "load": "releases",
     "parallel": "privacy.guarantee",
     "plan": "estimators.planning",
@@ -53,6 +55,7 @@ __all__ = [
     "Bounds",
     "Budget",
     "BudgetExceeded",
+    "CombinedRelease",
     "Curve",
     "DifferenceInMeans",
     "DiscreetError",
@@ -81,6 +84,7 @@ __all__ = [
     "UpliftRelease",
     "__version__",
     "audit",
+    "combine",
     "load",
     "parallel",
     "plan",
@@ -118,6 +122,8 @@ if TYPE_CHECKING:
     from discreet.privacy.guarantee import Guarantee, parallel, sequential
     from discreet.releases import load
     from discreet.releases.average import Release, Uncertainty
+    from discreet.releases.combined.combining import combine
+    from discreet.releases.combined.release import CombinedRelease
     from discreet.releases.function import Curve, EffectRelease
     from discreet.releases.report import render_page, save_page
     from discreet.releases.segments import UpliftCurve, UpliftRelease

@@ -12,6 +12,8 @@ import numpy as np
 
 from discreet.exceptions import UnsupportedRelease
 from discreet.releases.average import SOURCES, Release
+from discreet.releases.combined.page import combined_facts, combined_figures, render_combined
+from discreet.releases.combined.release import CombinedRelease
 from discreet.releases.function import EffectRelease
 from discreet.releases.function_plots import gains_figure, importance_figure
 from discreet.releases.page import bounds_rows, guarantee_facts, guess, inline_figure, page
@@ -344,6 +346,7 @@ KINDS = (
         figures=segment_figures,
         facts=segment_facts,
     ),
+    Kind(release=CombinedRelease, page=render_combined, figures=combined_figures, facts=combined_facts),
 )
 _BY_CLASS = {kind.release: kind for kind in KINDS}
 
@@ -370,7 +373,7 @@ def render_page(release: AnyRelease, *, title: str | None = None) -> str:
     kind = kind_of(release)
     if kind is None:
         raise UnsupportedRelease(
-            "release must be one of ATE, CATE or Uplift to become a page: print its summary instead."
+            "release must be one of ATE, CATE or Uplift, or combined, to become a page: print its summary instead."
         )
     return kind.page(release, title=title)
 
