@@ -12,7 +12,8 @@ from discreet.data.bounds import Bounds
 from discreet.exceptions import InvalidInput
 from discreet.releases.average import Release
 from discreet.releases.combined.guarantees import guarantee_of
-from discreet.releases.combined.release import CombinedRelease, Site
+from discreet.releases.combined.release import CombinedRelease
+from discreet.releases.combined.sites import Site
 from discreet.releases.combined.weighing import Model, People, Weighed, together, weigh
 from discreet.releases.function import EffectRelease
 from discreet.releases.wording import listed
@@ -186,13 +187,13 @@ def _notes(
 ) -> Iterator[str]:
     if combined.people == "disjoint":
         yield (
-            "That no one has records at two sites was stated, and cannot be checked: the guarantee and the interval rest "
-            "on it."
+            "That no one has records at two sites was stated, and cannot be checked: the guarantee and the interval "
+            "rest on it."
         )
     else:
         yield (
-            "People may have records at several sites: budgets add up, errors of sampling and adjustment are added up as "
-            "if they were the same everywhere, and what is said of differences between sites takes sites to be "
+            "People may have records at several sites: budgets add up, errors of sampling and adjustment are added up "
+            "as if they were the same everywhere, and what is said of differences between sites takes sites to be "
             "independent."
         )
     if combined.model == "random":
@@ -205,8 +206,8 @@ def _notes(
         if combined.heterogeneity.p < _DIFFER:
             yield "Sites differ by more than their errors explain: model='random' allows for it."
     yield (
-        "I squared and Q are relative to the errors of the sites, privacy noise included: noise makes them smaller, and "
-        "with few sites a difference may go unseen. The standard deviation between sites is in the outcome's unit."
+        "I squared and Q are relative to the errors of the sites, privacy noise included: noise makes them smaller, "
+        "and with few sites a difference may go unseen. The standard deviation between sites is in the outcome's unit."
     )
     for status, words in (
         ("test", "drawn with seeded noise, so that all of this is a test and not private"),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from scipy.special import chdtrc, stdtrit
 
@@ -15,8 +15,9 @@ from discreet.data.bounds import Bounds
 from discreet.exceptions import InvalidInput
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
-from discreet.releases.average import SOURCES, StudyDesign, Uncertainty
+from discreet.releases.average import SOURCES, Uncertainty
 from discreet.releases.combined.forest import plot_forest
+from discreet.releases.combined.sites import Heterogeneity, Site
 from discreet.releases.combined.weighing import Model, People
 from discreet.releases.function_parts import checked_level
 from discreet.releases.protocol import Display
@@ -40,58 +41,6 @@ _PEOPLE = {
     "disjoint": "no one has records at two sites, as was stated by whoever combined them",
     "overlapping": "people may have records at several sites",
 }
-
-
-class Heterogeneity(NamedTuple):
-    """How far sites differ: the standard deviation between them and its square, I squared, and Cochran's Q."""
-
-    tau: float
-    tau2: float
-    i2: float
-    q: float
-    degrees: int
-    p: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
-    """What one site's own release says, and what weight it has.
-
-    Parameters
-    ----------
-    name
-        What it is called.
-    weight
-        Its part in the estimate; all parts add up to one.
-    estimate, uncertainty, n, design
-        As in its release.
-    """
-
-    name: str
-    weight: float
-    estimate: float
-    uncertainty: Uncertainty
-    n: float
-    design: StudyDesign
-
-    def __post_init__(self) -> None:
-        words: object = (self.name, self.design)
-        if not all(isinstance(word, str) and word for word in words) or self.design not in get_args(StudyDesign):
-            raise InvalidInput("a site needs a name and the design of its study; check the file.")
-        numbers = [self.weight, self.estimate, self.n, *self.uncertainty.to_dict().values()]
-        if not all(map(math.isfinite, numbers)) or min(self.weight, self.n, *numbers[3:]) < 0.0 or self.n == 0.0:
-            raise InvalidInput("numbers of a site must be finite, and only its effect may be negative; check the file.")
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain JSON."""
-        plain = {part.name: getattr(self, part.name) for part in fields(self)}
-        return plain | {"uncertainty": self.uncertainty.to_dict()}
-
-    @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> Site:
-        """Inverse of ``to_dict``."""
-        numbers = {name: float(plain[name]) for name in ("weight", "estimate", "n")}
-        return cls(**(dict(plain) | numbers | {"uncertainty": Uncertainty.from_dict(plain["uncertainty"])}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -305,8 +254,8 @@ class CombinedRelease:
         names, estimand = listed(site.name for site in self.sites), self.estimand[0].lower() + self.estimand[1:]
         sentences = [
             f"The {estimand} was estimated at {len(self.sites)} sites ({names}; {self.records} records in all), each "
-            "time under differential privacy, and the published estimates were combined without going back to the records "
-            f"({_MODELS[self.model]}).",
+            "time under differential privacy, and the published estimates were combined without going back to the "
+            f"records ({_MODELS[self.model]}).",
             f"All releases together have {guarantee_words(self.guarantee)}",
             f"This takes it that {_PEOPLE[self.people]}.",
             f"{clipping_words(self.bounds, (), self.cap)}.",

@@ -1,0 +1,11 @@
+"""Commands that read release files and spend nothing: combine, explain, compare."""
+
+import typer
+
+from discreet.cli._console import command
+from discreet.cli.released.combine import combine
+
+
+def add_released(app: typer.Typer) -> None:
+    """Add the commands."""
+    command(app, "combine")(combine)
