@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from discreet.exceptions import InvalidBudget
-from discreet.privacy.accountant import SLACK, calibrate_mu, profile_of
+from discreet.privacy.accountant import SLACK, calibrate_mu, lattice_delta, profile_of, sets_slack_aside
 from discreet.privacy.budget import Event, GaussianEvent, LaplaceEvent
 from discreet.privacy.guarantee import Guarantee, parallel, sequential
 from discreet.releases.combined.weighing import People
@@ -20,7 +19,7 @@ _SIGMA = 1.0 / math.sqrt(24.0 * SLACK)
 def guarantee_of(guarantees: Sequence[Guarantee], people: People) -> Guarantee:
     """One guarantee of all releases: the largest where no one is at two sites, and all of them added up otherwise."""
     if people == "disjoint":
-        done, more = parallel(*guarantees), "at which site a record is"
+        done, more = _largest(guarantees), "at which site a record is"
     else:
         done, more = _added_up(guarantees), "at which sites someone has records"
         done = replace(done, unit=f"{done.unit} at each site")
@@ -28,10 +27,19 @@ def guarantee_of(guarantees: Sequence[Guarantee], people: People) -> Guarantee:
     return replace(done, proof=proof, public=(*done.public, more))
 
 
+def _largest(guarantees: Sequence[Guarantee]) -> Guarantee:
+    """Parallel composition. Profiles of parts have the largest slack of any, which a claim beside a gate has to state."""
+    aside = lattice_delta(SLACK, max(guarantee.epsilon for guarantee in guarantees))
+    if len({guarantee.status == "claimed" for guarantee in guarantees}) > 1:
+        guarantees = [
+            replace(each, delta=each.delta + aside) if each.status == "claimed" and each.delta else each
+            for each in guarantees
+        ]
+    return parallel(*guarantees)
+
+
 def _added_up(guarantees: Sequence[Guarantee]) -> Guarantee:
     """Sequential composition of what the releases could have spent at most, whatever was released in between."""
-    if math.fsum(guarantee.epsilon for guarantee in guarantees) == math.inf:
-        raise InvalidBudget("the epsilons of the releases add up to infinity, which promises nothing: combine fewer.")
     done = sequential(*guarantees)
     epsilon = math.fsum(guarantee.epsilon for guarantee in guarantees)
     whole = [_whole(guarantee) for guarantee in guarantees]
@@ -50,7 +58,8 @@ def _whole(guarantee: Guarantee) -> Event | None:
     events, epsilon, delta = guarantee.events, guarantee.epsilon, guarantee.delta
     if guarantee.status == "claimed":
         return None
-    if delta and all(isinstance(event, GaussianEvent) for event in events):
+    # Gates that set nothing aside for the lattice promise zCDP alone.
+    if delta and sets_slack_aside(epsilon, delta) and all(isinstance(event, GaussianEvent) for event in events):
         mu = calibrate_mu(epsilon, delta)
         return GaussianEvent(name="a site", diameter=mu * _SIGMA, sigma=_SIGMA, dimension=1)
     if not delta and all(isinstance(event, LaplaceEvent) for event in events):
