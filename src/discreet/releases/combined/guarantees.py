@@ -28,7 +28,7 @@ def guarantee_of(guarantees: Sequence[Guarantee], people: People) -> Guarantee:
 
 
 def _largest(guarantees: Sequence[Guarantee]) -> Guarantee:
-    """Parallel composition. Profiles of parts have the largest slack of any, which a claim beside a gate has to state."""
+    """Parallel composition. Profiles of parts have the largest slack of any, which a claim beside a gate states too."""
     aside = lattice_delta(SLACK, max(guarantee.epsilon for guarantee in guarantees))
     if len({guarantee.status == "claimed" for guarantee in guarantees}) > 1:
         guarantees = [
