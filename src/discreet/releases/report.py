@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _COLOURS = {"sampling": "blue", "privacy": "orange", "nuisance": "green", "clipping": "purple"}
-_EXPLANATIONS = {
+EXPLANATIONS = {
     "sampling": "the study has a limited number of records, and another sample would give another answer. "
     "Only more records can shrink this part.",
     "privacy": "random noise was added to the result itself, so that no single record shows. A larger privacy budget "
@@ -140,7 +140,7 @@ def _sources(release: Release) -> list[dict[str, str]]:
             "share": f"{100 * shares[SOURCES[name]]:.0f} %",
             "words": words,
         }
-        for name, words in _EXPLANATIONS.items()
+        for name, words in EXPLANATIONS.items()
         if SOURCES[name] in shares
     ]
 
