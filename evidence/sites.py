@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import stdtrit
 
 import discreet as dc
 from discreet.datasets import Design, draw
-from discreet.releases.combined.weighing import People
+from discreet.releases.combined.weighing import People, degrees_of
 from evidence.cache import ROOT
 
 SEED = 57_000_000
@@ -112,6 +113,16 @@ POOLED: tuple[tuple[str, Estimator, int, int], ...] = (
     ("private-ci-1", dc.ATE, 50_000, 2),
 )
 EPSILONS = (1.0, 4.0)
+# Standard errors of sites, in units of the smallest.
+ERRORS = {
+    "five alike": (1.0,) * 5,
+    "five, 16 times as large as one": (16.0, 8.0, 4.0, 2.0, 1.0),
+    "one large of five": (5.0,) * 4 + (1.0,),
+    "three, 4 times as large as one": (4.0, 2.0, 1.0),
+    "ten, 23 times as large as one": tuple(2.0 ** (k / 2.0) for k in range(10)),
+    "one large of ten": (5.0,) * 9 + (1.0,),
+}
+TAUS, FORMULA_RUNS = (0.0, 1.0, 2.0, 4.0, 16.0), 4_000
 SHARED, OVERLAP_RUNS = (0.0, 0.5, 1.0), 100
 
 
@@ -128,7 +139,9 @@ def random_effects(world: World, estimator: Estimator, sizes: Sequence[int], tau
     """Five sites whose effects are normal about a mean: how often the interval of random effects holds it."""
     covered, widths = [], []
     for run in range(runs):
-        effects = world.effect + tau * np.random.default_rng(SEED + run).standard_normal(len(sizes))
+        # Cells have effects of their own, so that they are independent evidence.
+        rng = np.random.default_rng([SEED + run, round(1_000 * tau), sum(sizes), len(world.name)])
+        effects = world.effect + tau * rng.standard_normal(len(sizes))
         releases = []
         with dc.testing.seeded_noise(SEED + run):
             for place, (effect, n) in enumerate(zip(effects, sizes, strict=True)):
@@ -140,6 +153,39 @@ def random_effects(world: World, estimator: Estimator, sizes: Sequence[int], tau
     kind = "equal" if len(set(sizes)) == 1 else "unequal"
     sites = f"{len(sizes)}, {kind}"
     return Line("random", world.name, estimator.__name__, sites, 1.0, tau, runs, *_mean(covered, widths))
+
+
+def by_formula(name: str, errors: Sequence[float], tau: float, seed: int, runs: int = FORMULA_RUNS) -> Line:
+    """Sites whose estimates are normal with known errors: how often random effects hold the mean, with two kinds of t.
+
+    Computed here once more, and for all runs at once. The last number is the width over that of one degree of freedom
+    less than there are sites, and ``width`` the coverage of that.
+    """
+    rng, se = np.random.default_rng(seed), np.array(errors)
+    values = tau * rng.standard_normal((runs, len(se))) + se * rng.standard_normal((runs, len(se)))
+
+    def squares(between: Any) -> Any:
+        weights = 1.0 / (se**2 + between[:, None])
+        mean = (weights * values).sum(axis=1) / weights.sum(axis=1)
+        return (weights * (values - mean[:, None]) ** 2).sum(axis=1)
+
+    low = np.zeros(runs)
+    high = values.var(axis=1, ddof=1)
+    none = squares(low) <= len(se) - 1
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        above = squares(middle) > len(se) - 1
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    weights = 1.0 / (se**2 + np.where(none, 0.0, high)[:, None])
+    error = weights.sum(axis=1) ** -0.5
+    weights /= weights.sum(axis=1)[:, None]
+    off = np.abs((weights * values).sum(axis=1))
+    plain = stdtrit(len(se) - 1.0, 1.0 - ALPHA / 2.0) * error
+    ours = stdtrit([degrees_of(row) for row in weights], 1.0 - ALPHA / 2.0) * error
+    covered, before = float(np.mean(off <= ours)), float(np.mean(off <= plain))
+    return Line(
+        "formula", name, "known errors", str(len(se)), 1.0, tau, runs, covered, before, float(np.mean(ours / plain))
+    )
 
 
 def beside_pooled(design: str, estimator: Estimator, n: int, epsilon: float, runs: int) -> Line:
@@ -188,6 +234,9 @@ def lines(part: float = 1.0) -> Iterator[Line]:
     def some(runs: int) -> int:
         return max(round(part * runs), 2)
 
+    for place, (name, errors) in enumerate(ERRORS.items()):
+        for tau in TAUS:
+            yield by_formula(name, errors, tau, SEED + 1_000 * place + round(10 * tau), some(FORMULA_RUNS))
     for world, estimator, taus, runs in RANDOM:
         for sizes in (EQUAL, UNEQUAL):
             yield from (random_effects(world, estimator, sizes, tau, some(runs)) for tau in taus)
@@ -199,11 +248,13 @@ def lines(part: float = 1.0) -> Iterator[Line]:
 
 def page(found: Sequence[Line], command: str) -> str:
     """The page: what was to be reached, and every cell."""
-    random, fixed, overlap = ([line for line in found if line.part == part] for part in ("random", "fixed", "overlap"))
+    kinds = ("random", "fixed", "overlap", "formula")
+    random, fixed, overlap, formula = ([line for line in found if line.part == part] for part in kinds)
     differing = [line for line in random if line.tau > 0.0]
     runs = sum(line.runs for line in differing)
     held = sum(line.covered * line.runs for line in differing) / runs
     reached = [line for line in fixed if line.over_pooled <= WIDER]
+    lowest = min((line.covered for line in formula), default=1.0)
     worst = min(line.covered for line in differing)
     text = [
         "# Several sites",
@@ -219,6 +270,17 @@ def page(found: Sequence[Line], command: str) -> str:
         f"{_word(worst >= COVER)} |",
         f"| fixed effects, three equal sites: width over that of the same records in one place | at most {WIDER:g} | in "
         f"{len(reached)} of {len(fixed)} cells | {_word(len(reached) == len(fixed))} |",
+        "",
+        "## Sites of unequal weight",
+        "",
+        f"Estimates that are normal with known errors: coverage of random effects with degrees of freedom by the weights, which `combine` takes, and with one less than "
+        f"there are sites, which is the textbook's. The lowest of the former is {lowest:.3f}. Errors are in units of the smallest, and so is tau.",
+        "",
+        *_table(
+            formula,
+            ("design", "tau", "runs", "covered", "width", "over_pooled"),
+            {"width": "covered with one less", "over_pooled": "times as wide"},
+        ),
         "",
         "## Effects that differ",
         "",
@@ -250,8 +312,8 @@ def _word(reached: bool) -> str:
     return "reached" if reached else "**not reached**"
 
 
-def _table(found: Sequence[Line], columns: Sequence[str]) -> list[str]:
-    heads = {"over_pooled": "width over one place", "tau": "tau", "epsilon": "ε"}
+def _table(found: Sequence[Line], columns: Sequence[str], called: dict[str, str] | None = None) -> list[str]:
+    heads = {"over_pooled": "width over one place", "epsilon": "ε"} | (called or {})
     rows = [[_cell(line._asdict()[column]) for column in columns] for line in found]
     head = [heads.get(column, column) for column in columns]
     return [f"| {' | '.join(row)} |" for row in [head, ["---"] * len(columns), *rows]]

@@ -26,7 +26,7 @@ _DIFFER = 0.1
 def combine(
     releases: Sequence[Any], *, model: Model, people: People = "overlapping", names: Sequence[str] | None = None
 ) -> CombinedRelease:
-    """One estimate and interval from the releases of several sites: post-processing, which costs no privacy.
+    """One estimate and interval from several sites' releases: post-processing, which costs no privacy.
 
     Parameters
     ----------
@@ -71,17 +71,7 @@ def combine(
     found = weigh(estimates, parts, model)
     weights = found.weights.tolist()
     first = averages[0]
-    sites = tuple(
-        Site(
-            name=name,
-            weight=weight,
-            estimate=float(each.estimate),
-            uncertainty=each.uncertainty,
-            n=each.n,
-            design=each.design,
-        )
-        for name, weight, each in zip(called, weights, averages, strict=True)
-    )
+    sites = _sites(called, weights, averages)
     combined = CombinedRelease(
         kind=first.kind,
         estimand=first.title,
@@ -97,6 +87,21 @@ def combine(
         cap=first.cap,
     )
     return replace(combined, notes=tuple(_notes(combined, found, called, averages)))
+
+
+def _sites(called: Sequence[str], weights: Sequence[float], averages: Sequence[Release]) -> tuple[Site, ...]:
+    """What each release says, under its site's name and with its weight."""
+    return tuple(
+        Site(
+            name=name,
+            weight=weight,
+            estimate=float(each.estimate),
+            uncertainty=each.uncertainty,
+            n=each.n,
+            design=each.design,
+        )
+        for name, weight, each in zip(called, weights, averages, strict=True)
+    )
 
 
 def _itself(release: Release) -> Release:
@@ -198,8 +203,8 @@ def _notes(
         )
     if combined.model == "random":
         yield (
-            f"The interval is for the mean effect over sites like these, and with {len(called)} of them rests on "
-            f"{len(called) - 1} degree{'s' if len(called) > 2 else ''} of freedom."
+            f"The interval is for the mean effect over sites like these. {len(called)} of them with these weights leave "
+            f"{combined.degrees:.2g} degree{'s' if combined.degrees > 1.0 else ''} of freedom."
         )
     else:
         yield "The interval is for the one effect of all sites, or else for the mean of these sites by their weights."

@@ -18,7 +18,7 @@ from discreet.releases import io
 from discreet.releases.average import SOURCES, Uncertainty
 from discreet.releases.combined.forest import plot_forest
 from discreet.releases.combined.sites import Heterogeneity, Site
-from discreet.releases.combined.weighing import Model, People
+from discreet.releases.combined.weighing import Model, People, degrees_of
 from discreet.releases.function_parts import checked_level
 from discreet.releases.protocol import Display
 from discreet.releases.wording import clipping_words, columns, guarantee_words, listed, with_decimals
@@ -34,8 +34,8 @@ _OPTIONAL = frozenset({"cap"})
 _DIGITS = 1e-9
 _MODELS = {
     "fixed": "fixed effects: inverse-variance weights, as estimates of one effect that all sites have",
-    "random": "random effects: variance between sites by Paule and Mandel's method, and Student's t with one degree of "
-    "freedom less than there are sites (Hartung and Knapp)",
+    "random": "random effects: variance between sites by Paule and Mandel's method, and Student's t (Hartung and "
+    "Knapp) with one degree of freedom less than as many sites of equal weight would be worth",
 }
 _PEOPLE = {
     "disjoint": "no one has records at two sites, as was stated by whoever combined them",
@@ -132,6 +132,11 @@ class CombinedRelease:
         return self.tau * math.hypot(*(site.weight for site in self.sites))
 
     @property
+    def degrees(self) -> float:
+        """Degrees of freedom of random effects: one less than there are sites, and fewer where weights are unequal."""
+        return degrees_of([site.weight for site in self.sites])
+
+    @property
     def se(self) -> float:
         """Standard error: that of the sites' estimates, and what differs between sites."""
         return math.hypot(self.uncertainty.se, self.between)
@@ -151,13 +156,13 @@ class CombinedRelease:
         """Interval that covers the effect with probability ``1 - alpha``: the one effect, or the mean over sites."""
         if self.model == "fixed":
             return self._within(*self.uncertainty.interval(self.estimate, checked_level(alpha)))
-        return self._student(len(self.sites) - 1, self.se, alpha)
+        return self._student(self.degrees, self.se, alpha)
 
     def prediction_interval(self, alpha: float = 0.05) -> tuple[float, float]:
         """Where the effect at one more site of the same kind lies with probability ``1 - alpha``."""
         if self.model == "fixed" or len(self.sites) < 3:
             raise InvalidInput("a prediction needs model='random' and three sites or more: combine them so.")
-        return self._student(len(self.sites) - 2, math.hypot(self.se, self.tau), alpha)
+        return self._student(max(self.degrees - 1.0, 1.0), math.hypot(self.se, self.tau), alpha)
 
     def site_interval(self, site: Site, alpha: float = 0.05) -> tuple[float, float]:
         """Interval of one site, as its own release has it."""
@@ -323,7 +328,7 @@ class CombinedRelease:
     def _within(self, low: float, high: float) -> tuple[float, float]:
         return min(max(low, -self._most), self.estimate), max(min(high, self._most), self.estimate)
 
-    def _student(self, degrees: int, se: float, alpha: float) -> tuple[float, float]:
+    def _student(self, degrees: float, se: float, alpha: float) -> tuple[float, float]:
         half = float(stdtrit(degrees, 1.0 - checked_level(alpha) / 2.0)) * se + self.uncertainty.clipping
         return self._within(self.estimate - half, self.estimate + half)
 

@@ -54,8 +54,9 @@ def compare(releases: Sequence[Published], names: Sequence[str] | None = None, a
     >>> import discreet as dc
     >>> from discreet.datasets import private_ci_rct
     >>> trial = private_ci_rct(n=1_000, seed=1)
+    >>> data = trial.Y, trial.T
     >>> with dc.testing.seeded_noise(0):
-    ...     fits = [dc.DifferenceInMeans(epsilon=e, bounds=trial.bounds).fit(trial.Y, trial.T) for e in (0.5, 1.0)]
+    ...     fits = [dc.DifferenceInMeans(epsilon=e, bounds=trial.bounds).fit(*data, X=trial.X) for e in (0.5, 1.0)]
     >>> table = compare([fit.release_ for fit in fits], names=["small", "large"])
     >>> [line[0] for line in table.lines][:3]
     ['estimated', 'effect', '95 % interval']
