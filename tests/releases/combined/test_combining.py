@@ -219,3 +219,11 @@ def test_intervals_at_any_level_hold_the_estimate_and_levels_are_checked():
         three.interval(1.5)
     assert replace(three, notes=()).summary().count("Notes") == 0
     assert BOUNDS.outcome_width == 10.0
+
+
+def test_sites_of_unequal_weight_count_as_fewer():
+    alike = combine([site(value) for value in (1.0, 2.0, 3.0, 4.0, 5.0)], model="random")
+    assert alike.degrees == pytest.approx(4.0)
+    large = [site(1.0, sampling=0.01, privacy=0.01), *(site(value) for value in (1.1, 1.2, 0.9, 0.8))]
+    assert combine(large, model="random").degrees == 2.0
+    assert combine([site(1.0), site(2.0, sampling=3.0)], model="random").degrees == 1.0

@@ -62,10 +62,7 @@ def combine(
     >>> low < 1.0 < high, trio.guarantee.epsilon
     (True, 1.0)
     """
-    if model not in get_args(Model):
-        raise InvalidInput("model must be 'fixed' (one effect at all sites) or 'random' (effects that differ): choose.")
-    if people not in get_args(People):
-        raise InvalidInput("people must be 'disjoint' (no one is at two sites) or 'overlapping': state what holds.")
+    _check_choices(model, people)
     called, averages = _checked(releases, names)
     estimates, parts = [each.estimate for each in averages], [each.uncertainty for each in averages]
     found = weigh(estimates, parts, model)
@@ -87,6 +84,13 @@ def combine(
         cap=first.cap,
     )
     return replace(combined, notes=tuple(_notes(combined, found, called, averages)))
+
+
+def _check_choices(model: object, people: object) -> None:
+    if model not in get_args(Model):
+        raise InvalidInput("model must be 'fixed' (one effect at all sites) or 'random' (effects that differ): choose.")
+    if people not in get_args(People):
+        raise InvalidInput("people must be 'disjoint' (no one is at two sites) or 'overlapping': state what holds.")
 
 
 def _sites(called: Sequence[str], weights: Sequence[float], averages: Sequence[Release]) -> tuple[Site, ...]:
@@ -203,7 +207,7 @@ def _notes(
         )
     if combined.model == "random":
         yield (
-            f"The interval is for the mean effect over sites like these. {len(called)} of them with these weights leave "
+            f"The interval is for the mean effect over sites like these. {len(called)} of them, so weighed, leave "
             f"{combined.degrees:.2g} degree{'s' if combined.degrees > 1.0 else ''} of freedom."
         )
     else:
