@@ -64,10 +64,9 @@ def combine(
     """
     _check_choices(model, people)
     called, averages = _checked(releases, names)
-    estimates, parts = [each.estimate for each in averages], [each.uncertainty for each in averages]
-    found = weigh(estimates, parts, model)
-    weights = found.weights.tolist()
-    first = averages[0]
+    parts = [each.uncertainty for each in averages]
+    found = weigh([each.estimate for each in averages], parts, model)
+    weights, first = found.weights.tolist(), averages[0]
     sites = _sites(called, weights, averages)
     combined = CombinedRelease(
         kind=first.kind,
