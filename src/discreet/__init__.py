@@ -16,6 +16,7 @@ _HOME = {
     "Bounds": "data.bounds",
     "Budget": "privacy.budget",
     "BudgetExceeded": "exceptions",
+    "CombinedRelease": "releases.combined.release",
     "Curve": "releases.function",
     "DifferenceInMeans": "estimators.difference_in_means",
     "DiscreetError": "exceptions",
@@ -47,6 +48,7 @@ _HOME = {
     "Uplift": "estimators.uplift",
     "UpliftCurve": "releases.segments",
     "UpliftRelease": "releases.segments",
+    "combine": "releases.combined.combining",
     "load": "releases",
     "parallel": "privacy.guarantee",
     "plan": "estimators.planning",
@@ -64,6 +66,7 @@ __all__ = [
     "Bounds",
     "Budget",
     "BudgetExceeded",
+    "CombinedRelease",
     "Curve",
     "DifferenceInMeans",
     "DiscreetError",
@@ -97,6 +100,7 @@ __all__ = [
     "UpliftRelease",
     "__version__",
     "audit",
+    "combine",
     "load",
     "parallel",
     "plan",
@@ -138,6 +142,8 @@ if TYPE_CHECKING:
     from discreet.privacy.guarantee import Guarantee, parallel, sequential
     from discreet.releases import load
     from discreet.releases.average import Release, Uncertainty
+    from discreet.releases.combined.combining import combine
+    from discreet.releases.combined.release import CombinedRelease
     from discreet.releases.diagnostics.released import Overlap
     from discreet.releases.diagnostics.sensitivity import Sensitivity
     from discreet.releases.function import Curve, EffectRelease

@@ -54,6 +54,8 @@ def numbers(release):
     if kind == "discreet-policy-value":
         found = {"headline": release.estimate, "interval": release.interval(), "lower": release.lower()}
         return found | {"assigned": release.policy.assign(ROWS)}
+    if kind == "discreet-combined-release":
+        return {"headline": release.estimate, "interval": release.interval(), "tau": release.tau}
     if kind == "discreet-paper-release":
         return {"headline": release.estimate}
     effects = release.effect() if kind == "discreet-paper-answers" else release.effect(POINTS)
@@ -100,7 +102,14 @@ def test_every_kind_has_a_file_of_every_version():
 
 
 @pytest.mark.parametrize(
-    "name", ["discreet-release.v2", "discreet-effect-release.v3", "discreet-uplift.v2", "discreet-policy.v1"]
+    "name",
+    [
+        "discreet-release.v2",
+        "discreet-effect-release.v3",
+        "discreet-uplift.v2",
+        "discreet-policy.v1",
+        "discreet-combined-release.v1",
+    ],
 )
 def test_a_file_has_its_fields_in_the_order_of_the_class(name):
     # An order that came from a set would change with the seed of Python's hashes, and with it every digest of a file.

@@ -14,6 +14,7 @@ from discreet.cli.estimate import add_estimators
 from discreet.cli.ledger import add_ledger
 from discreet.cli.plan import add_plans
 from discreet.cli.query import add_query
+from discreet.cli.released import add_released
 from discreet.cli.report import add_report
 from discreet.cli.reproduce import add_reproduce
 from discreet.cli.serve import add_serve
@@ -48,6 +49,7 @@ def main(
 # In the order in which help names them; groups come last.
 add_estimators(app)
 add_query(app)
+add_released(app)
 add_audit(app)
 add_serve(app)
 add_report(app)

@@ -170,10 +170,7 @@ class Release(Diagnosed, Ratios):
 
     def text(self, value: float) -> str:
         """A number in the outcome's unit, with as many decimals as the standard error gives meaning to."""
-        scale = self.uncertainty.se or abs(value)
-        decimals = 1 - math.floor(math.log10(scale)) if scale else 0
-        text = f"{value:.3g}" if decimals > 9 else f"{value:,.{max(decimals, 0)}f}"
-        return text.removeprefix("-") if not text.strip("-0.") else text
+        return wording.with_decimals(value, self.uncertainty.se)
 
     def interval_text(self, alpha: float = 0.05) -> str:
         """An interval in words."""

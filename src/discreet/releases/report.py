@@ -12,6 +12,8 @@ import numpy as np
 
 from discreet.exceptions import UnsupportedRelease
 from discreet.releases.average import SOURCES, Release
+from discreet.releases.combined.page import combined_facts, combined_figures, render_combined
+from discreet.releases.combined.release import CombinedRelease
 from discreet.releases.diagnostics.figures import diagnostic_figures
 from discreet.releases.function import EffectRelease
 from discreet.releases.function_plots import gains_figure, importance_figure
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _COLOURS = {"sampling": "blue", "privacy": "orange", "nuisance": "green", "clipping": "purple"}
-_EXPLANATIONS = {
+EXPLANATIONS = {
     "sampling": "the study has a limited number of records, and another sample would give another answer. "
     "Only more records can shrink this part.",
     "privacy": "random noise was added to the result itself, so that no single record shows. A larger privacy budget "
@@ -147,7 +149,7 @@ def _sources(release: Release) -> list[dict[str, str]]:
             "share": f"{100 * shares[SOURCES[name]]:.0f} %",
             "words": words,
         }
-        for name, words in _EXPLANATIONS.items()
+        for name, words in EXPLANATIONS.items()
         if SOURCES[name] in shares
     ]
 
@@ -358,6 +360,7 @@ KINDS = (
         facts=segment_facts,
     ),
     Kind(release=PolicyValueRelease, page=render_policy_value, figures=policy_figures, facts=policy_facts),
+    Kind(release=CombinedRelease, page=render_combined, figures=combined_figures, facts=combined_facts),
 )
 _BY_CLASS = {kind.release: kind for kind in KINDS}
 
@@ -384,7 +387,8 @@ def render_page(release: AnyRelease, *, title: str | None = None) -> str:
     kind = kind_of(release)
     if kind is None:
         raise UnsupportedRelease(
-            "release must be one of ATE, CATE, Uplift or PolicyValue to become a page: print its summary instead."
+            "release must be one that has a page, as those of averages, functions, segments and policies and combined ones "
+            "have: print its summary instead."
         )
     return kind.page(release, title=title)
 

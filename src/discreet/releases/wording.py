@@ -104,6 +104,14 @@ def _round_words(name: str, count: int, share: float | None) -> str:
     return f"{name} ({', '.join(details)})" if details else name
 
 
+def with_decimals(value: float, scale: float) -> str:
+    """A number with as many decimals as a standard error gives meaning to."""
+    scale = scale or abs(value)
+    decimals = 1 - math.floor(math.log10(scale)) if scale else 0
+    text = f"{value:.3g}" if decimals > 9 else f"{value:,.{max(decimals, 0)}f}"
+    return text.removeprefix("-") if not text.strip("-0.") else text
+
+
 def listed(parts: Any) -> str:
     *first, last = list(parts)
     return f"{', '.join(first)} and {last}" if first else last
