@@ -387,8 +387,7 @@ def render_page(release: AnyRelease, *, title: str | None = None) -> str:
     kind = kind_of(release)
     if kind is None:
         raise UnsupportedRelease(
-            "release must be one that has a page, as those of averages, functions, segments and policies and combined ones "
-            "have: print its summary instead."
+            "release must be of an estimator of the library, or combined, to become a page: print its summary instead."
         )
     return kind.page(release, title=title)
 
