@@ -127,6 +127,8 @@ QUESTION = 0.02
 # Shares that go to the private number of records, under add-remove, before everything else; and to the histogram by
 # which a cap of the outcome is chosen, where it is chosen by the records.
 COUNT, CAP = QUESTION, 2.0 * QUESTION
+# Share of the count of missing outcomes by arm, where they are adjusted for.
+MISSING = QUESTION
 
 
 def _evenly(*events: str) -> Mapping[str, float]:

@@ -147,12 +147,17 @@ class ArrayFits(Checked, Chargeable, Fitted[ReleaseT]):
     ) -> Self:
         self.check()
         self._warn()
-        records = ArrayRecords.of(Y, T, X, bounds=self.bounds, propensity=self.propensity)
+        bounds, further = self._read(further, Y)
+        records = ArrayRecords.of(Y, T, X, bounds=bounds, propensity=self.propensity)
         if further:
-            columns = {role.column(self.bounds): values for role, values in further.items()}
+            columns = {role.column(bounds): values for role, values in further.items()}
             records = records.beside(columns, {role.name: role.argument for role in further})
         self._fit(records, progress)
         return self
+
+    def _read(self, further: Mapping[Role, Any], outcome: Any) -> tuple[Bounds, Mapping[Role, Any]]:
+        """Bounds by which records are read, and further columns; ``outcome`` is the outcome's."""
+        return self.bounds, further
 
     def _warn(self) -> None:
         """Warn of what is claimed and not proved; once parameters are checked and before records are read."""
@@ -263,19 +268,19 @@ class TableFits(ArrayFits[ReleaseT]):
                 f"sample_by belongs to ATE and CATE: {type(self).__name__} fits no models that a sample would do for, "
                 "so leave it out."
             )
-        further = self._further("fit_table", options)
+        bounds, further = self._read(self._further("fit_table", options), outcome)
         source = Options(relation=options.get("relation"), query=options.get("query"), workers=options.get("workers"))
         spec = TableSpec(
             outcome=outcome,
             treatment=treatment,
             covariates=covariates,
-            bounds=self.bounds,
+            bounds=bounds,
             propensity=self.propensity,
             where=options.get("where"),
             unit=options.get("unit"),
             max_rows=options.get("max_rows"),
             sample_by=options.get("sample_by"),
-            further=tuple((role.column(self.bounds), name) for role, name in further.items()),
+            further=tuple((role.column(bounds), name) for role, name in further.items()),
         )
         with open_table(table, spec, source) as records:
             self._fit(records, progress)

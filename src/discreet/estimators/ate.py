@@ -48,7 +48,7 @@ from discreet.estimators.measurements.covariates import (
     measure_gram,
 )
 from discreet.estimators.measurements.diagnostics import diagnostics_of
-from discreet.estimators.measurements.estimand import EVERYONE, Estimand
+from discreet.estimators.measurements.estimand import CONTROLS, EVERYONE, Estimand
 from discreet.estimators.measurements.level import Measured, level_remainder, level_rounds, measure_score
 from discreet.estimators.measurements.location import Location, locate, pilot_effect, public_notes
 from discreet.estimators.measurements.nuisances import (
@@ -65,6 +65,8 @@ from discreet.estimators.measurements.score import (
     design_strata,
     prognosis_range,
 )
+from discreet.estimators.missing.measure import Models, measure_observed
+from discreet.estimators.missing.reading import AdjustsMissing, MissingOutcome, check_observed
 from discreet.exceptions import InvalidBudget
 from discreet.postprocessing.kernel_basis import CodedBasis
 from discreet.postprocessing.tails import Strata
@@ -202,7 +204,7 @@ class AverageEffect(TableFits[Release], Parameters):
         return outcome, remainder, off
 
 
-class ATE(AverageResult, AverageEffect):
+class ATE(AdjustsMissing, AverageResult, AverageEffect):
     """Average treatment effect, doubly robust, from observational records or a known design.
 
     Three kinds of rounds through the gate: where the outcome and the covariates are; public models of treatment and
@@ -222,6 +224,10 @@ class ATE(AverageResult, AverageEffect):
         Larger outcomes count as this number, and the effect is that on the capped outcome: noise is made for what lies
         below it. With "auto" it is chosen by a noisy histogram, so that about one in a hundred of the outcomes above
         the lower end of their range exceeds it.
+    missing_outcome : {"refuse", "adjust"}
+        What to do about outcomes that are missing (NaN or NULL). With "adjust" they are taken to be missing at random
+        given treatment and covariates, and how many of either arm are missing is released: docs/proofs/missing.md. A
+        known propensity is then not used, as it says nothing about whose outcomes are observed.
 
     Attributes
     ----------
@@ -249,6 +255,51 @@ class ATE(AverageResult, AverageEffect):
 
     method_id: ClassVar[str] = "discreet/ate"
     estimand: ClassVar[Estimand] = EVERYONE
+
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        bounds: Bounds,
+        delta: float | None = None,
+        propensity: Any = None,
+        neighbours: Neighbours = "replace-one",
+        cap: Cap = None,
+        missing_outcome: MissingOutcome = "refuse",
+    ) -> None:
+        super().__init__(
+            epsilon=epsilon, bounds=bounds, delta=delta, propensity=propensity, neighbours=neighbours, cap=cap
+        )
+        self.missing_outcome = missing_outcome
+
+    def _check_budget(self, budget: Budget) -> None:
+        super()._check_budget(budget)
+        self._check_missing()
+
+    def _fit(self, records: Records, progress: Progress | None) -> None:
+        if self._adjusts:
+            check_observed(records)
+        super()._fit(records, progress)
+
+    def _measure(self, gate: Gate, *, level: bool = False) -> Release:
+        if self._adjusts:
+            return measure_observed(gate, self._fit_observed, self._fit_missing)
+        return super()._measure(gate, level=level)
+
+    def _fit_observed(self, gate: Gate) -> tuple[Release, Models]:
+        """All rounds by models, without a design: that of everyone is not that of the observed."""
+        kept = {name: value for name, value in self.get_params(deep=False).items() if name != "missing_outcome"}
+        release, *models = ATE(**kept | {"propensity": None})._measure_with_models(gate)
+        return release, Models(*models)
+
+    def _fit_missing(self, gate: Gate) -> Release:
+        return _OverMissing(epsilon=self.epsilon, bounds=gate.bounds, delta=self.delta)._measure_with_models(gate)[0]
+
+
+class _OverMissing(AverageEffect):
+    """The mean of what the observed add to an effect, over people like those whose outcomes are missing."""
+
+    estimand: ClassVar[Estimand] = CONTROLS
 
 
 def _measure_score(

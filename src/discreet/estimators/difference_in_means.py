@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import hypot, sqrt
+from numbers import Real
 from typing import Any, ClassVar
 
 from discreet.data.bounds import Bounds
@@ -27,13 +28,16 @@ from discreet.estimators.measurements.level import level_rounds, measure_score
 from discreet.estimators.measurements.location import locate, pilot_effect, public_notes
 from discreet.estimators.measurements.nuisances import mean_model
 from discreet.estimators.measurements.score import ScoreRounds, design_strata, prognosis_range
+from discreet.estimators.missing.measure import measure_observed
+from discreet.estimators.missing.reading import AdjustsMissing, MissingOutcome, check_observed
+from discreet.exceptions import InvalidInput
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours
 from discreet.releases.average import Kind, Release
 
 
-class DifferenceInMeans(TableFits[Release], AverageResult, Parameters):
+class DifferenceInMeans(AdjustsMissing, TableFits[Release], AverageResult, Parameters):
     """Difference of the arms' means, for randomised trials; pure epsilon (no delta) or (epsilon, delta).
 
     Covariates are ignored. In an observational study the difference of means is confounded: use `ATE`.
@@ -52,6 +56,10 @@ class DifferenceInMeans(TableFits[Release], AverageResult, Parameters):
         Larger outcomes count as this number, and the effect is that on the capped outcome: noise is made for what lies
         below it. With "auto" it is chosen by a noisy histogram, so that about one in a hundred of the outcomes above
         the lower end of their range exceeds it.
+    missing_outcome : {"refuse", "adjust"}
+        What to do about outcomes that are missing (NaN or NULL). With "adjust" they are taken to be missing at random
+        within each arm, and how many of either arm are missing is released; where covariates say who is missing, use
+        `ATE`. A known propensity is then not used.
 
     Attributes
     ----------
@@ -91,6 +99,7 @@ class DifferenceInMeans(TableFits[Release], AverageResult, Parameters):
         propensity: Any = None,
         neighbours: Neighbours = "replace-one",
         cap: Cap = None,
+        missing_outcome: MissingOutcome = "refuse",
     ) -> None:
         self.epsilon = epsilon
         self.bounds = bounds
@@ -98,19 +107,35 @@ class DifferenceInMeans(TableFits[Release], AverageResult, Parameters):
         self.propensity = propensity
         self.neighbours = neighbours
         self.cap = cap
+        self.missing_outcome = missing_outcome
 
     def _check_budget(self, budget: Budget) -> None:
         """Any budget will do: without a delta the gate draws Laplace noise."""
         if self.cap is not None:
             check_cap(self.cap, self.bounds)
+        self._check_missing()
+        if self._adjusts and not isinstance(self.propensity, Real | None):
+            raise InvalidInput(
+                "propensity must be one number, or left out, where missing_outcome='adjust': with probabilities that "
+                "differ between records use ATE."
+            )
 
     def _fit(self, records: Records, progress: Progress | None) -> None:
+        if self._adjusts:
+            check_observed(records)
         gate = self._open_gate(records, progress)
         count_first(gate)
         self.release_ = self._measure(gate) if self.cap is None else measure_capped(gate, self.cap, self._measure)
 
     def _measure(self, gate: Gate) -> Release:
+        if self._adjusts:
+            return measure_observed(gate, _fit_observed, None)
         return measure_means(gate, self.propensity, "difference-in-means", level=True)
+
+
+def _fit_observed(gate: Gate) -> tuple[Release, None]:
+    """The difference of the observed outcomes: the share of treated among them is not that of a design."""
+    return measure_means(gate, None, "difference-in-means", level=True), None
 
 
 def measure_means(

@@ -19,6 +19,7 @@ COVERED = frozenset(
             for proof, noises in {
                 "ate.md": ("gaussian", "laplace"),
                 "att.md": ("gaussian",),
+                "missing.md": ("gaussian", "laplace"),
                 "cate.md": ("gaussian",),
                 "uplift.md": ("gaussian", "laplace"),
                 "policy.md": ("gaussian", "laplace"),
