@@ -38,6 +38,7 @@ from discreet.estimators._base import (
 from discreet.estimators._parameters import Parameters
 from discreet.estimators._results import AverageResult
 from discreet.estimators.difference_in_means import measure_means
+from discreet.estimators.measurements.average_models import AverageModels
 from discreet.estimators.measurements.cap import Cap, check_cap, measure_capped
 from discreet.estimators.measurements.coded_features import CodedFeatures
 from discreet.estimators.measurements.covariates import (
@@ -48,24 +49,26 @@ from discreet.estimators.measurements.covariates import (
     measure_gram,
 )
 from discreet.estimators.measurements.diagnostics import diagnostics_of
-from discreet.estimators.measurements.estimand import CONTROLS, EVERYONE, Estimand
+from discreet.estimators.measurements.estimand import EVERYONE, Estimand
 from discreet.estimators.measurements.level import Measured, level_remainder, level_rounds, measure_score
 from discreet.estimators.measurements.location import Location, locate, pilot_effect, public_notes
 from discreet.estimators.measurements.nuisances import (
     Outcome,
+    Propensity,
     correct_outcome,
     fit_nuisances,
     nuisance_questions,
     refine_effect,
     refine_propensity,
 )
+from discreet.estimators.measurements.record_weights import RecordWeights
 from discreet.estimators.measurements.score import (
     ScoreRounds,
     clips_nothing,
     design_strata,
     prognosis_range,
 )
-from discreet.estimators.missing.measure import Models, measure_observed
+from discreet.estimators.missing.measure import measure_observed
 from discreet.estimators.missing.reading import AdjustsMissing, MissingOutcome, check_observed
 from discreet.exceptions import InvalidBudget
 from discreet.postprocessing.kernel_basis import CodedBasis
@@ -87,6 +90,8 @@ class AverageEffect(TableFits[Release], Parameters):
     samples: ClassVar[bool] = True
     # Subclasses whose constructors are older than the parameter do not set it.
     cap: Cap = None
+    # How much single records count for, where not all count alike.
+    _weights: RecordWeights | None = None
 
     def __init__(
         self,
@@ -126,8 +131,8 @@ class AverageEffect(TableFits[Release], Parameters):
             return measure_means(gate, self.propensity, self.estimand.kind, self.estimand, level=level)
         return self._measure_with_models(gate, level=level)[0]
 
-    def _measure_with_models(self, gate: Gate, *, level: bool = False) -> tuple[Release, Location, Outcome]:
-        """The same, by models of treatment and outcome in any case; and these, which are public."""
+    def _fit_models(self, gate: Gate, *, level: bool = False) -> AverageModels:
+        """The rounds before the score: public models of treatment and outcome, and what is known of their errors."""
         known, bounds = self.propensity is not None, gate.bounds
         terms = basis_terms(gate.n * gate.mu, gate.n, bounds.columns)
         # Models are fitted through this one: on all records, or on a sample of very many.
@@ -154,17 +159,27 @@ class AverageEffect(TableFits[Release], Parameters):
         trim = self._design(bounds) if known else TRIM.interval(bounds, location.treated, information)
         trim = trim if known else self.estimand.held(trim, bounds.propensity)
         outcome = fit_nuisances(model_gate, asked, setting, location, pilot, trim, known)
-        outcome = replace(outcome, estimand=self.estimand)
+        outcome = replace(outcome, estimand=self.estimand, weights=self._weights)
         remainder, off = 0.0, first.noise
         if not known:
             outcome, remainder, off = self._refine(model_gate, allocation, location.magnitude.scale, outcome)
+        basis = str(features.basis) if bounds.p else "none"
+        return AverageModels(
+            gate, model_gate, allocation, location, first, outcome, remainder, off, trim, basis, terms, screening
+        )
+
+    def _measure_with_models(self, gate: Gate, *, level: bool = False) -> tuple[Release, Location, Outcome]:
+        """All rounds by models of treatment and outcome in any case; and these, which are public."""
+        known, bounds, models = self.propensity is not None, gate.bounds, self._fit_models(gate, level=level)
+        gate, model_gate, allocation, location, first, outcome, remainder, off, trim, basis, terms, screening = models
+        pilot = first.effect
         (score, means), allocation = _measure_score(gate, model_gate, allocation, location, outcome, self.propensity)
         off = hypot(off, sqrt(score.variance / gate.n))
         # What the models leave out is taken to be a part of what they took away.
         moved = 0.0 if known else max(abs(score.mean - pilot) - first.noise, 0.0)
         uncertainty = uncertainty_of(gate, score, hypot(remainder, score.lost * off, LEFT_OUT * moved))
         left = 0.0 if known or self.estimand.one_arm else level_remainder(outcome, location)
-        notes = _notes(str(features.basis), bounds, known, trim, uncertainty, gate.budget)
+        notes = _notes(basis, bounds, known, trim, uncertainty, gate.budget)
         release = average_release(
             self.estimand.kind,
             gate,
@@ -173,7 +188,7 @@ class AverageEffect(TableFits[Release], Parameters):
             known=known,
             adjustment={
                 "covariates": list(bounds.names),
-                "basis": str(features.basis) if bounds.p else "none",
+                "basis": basis,
                 "terms": terms,
                 "trim": list(trim),
                 "shares": allocation.shares,
@@ -286,20 +301,16 @@ class ATE(AdjustsMissing, AverageResult, AverageEffect):
             return measure_observed(gate, self._fit_observed, self._fit_missing)
         return super()._measure(gate, level=level)
 
-    def _fit_observed(self, gate: Gate) -> tuple[Release, Models]:
+    def _fit_observed(self, gate: Gate, weights: RecordWeights | None) -> tuple[Release, Location]:
         """All rounds by models, without a design: that of everyone is not that of the observed."""
         kept = {name: value for name, value in self.get_params(deep=False).items() if name != "missing_outcome"}
-        release, *models = ATE(**kept | {"propensity": None})._measure_with_models(gate)
-        return release, Models(*models)
+        observed = ATE(**kept | {"propensity": None})
+        observed._weights = weights
+        return observed._measure_with_models(gate)[:2]
 
-    def _fit_missing(self, gate: Gate) -> Release:
-        return _OverMissing(epsilon=self.epsilon, bounds=gate.bounds, delta=self.delta)._measure_with_models(gate)[0]
-
-
-class _OverMissing(AverageEffect):
-    """The mean of what the observed add to an effect, over people like those whose outcomes are missing."""
-
-    estimand: ClassVar[Estimand] = CONTROLS
+    def _fit_missing(self, gate: Gate) -> Propensity:
+        """The probability that an outcome is observed."""
+        return ATE(epsilon=self.epsilon, bounds=gate.bounds, delta=self.delta)._fit_models(gate).outcome.propensity
 
 
 def _measure_score(
@@ -310,6 +321,8 @@ def _measure_score(
     overlap = Strata.between(model.low, model.high, estimand.clip_unit, estimand.largest_unit)
     if model.known:
         overlap = design_strata(design, gate.bounds, estimand)
+    if outcome.weights is not None:
+        overlap = overlap.divided(outcome.weights.least, outcome.weights.most)
     rounds = ScoreRounds(
         look_up=outcome.answers,
         effect=outcome.effect,
@@ -317,6 +330,7 @@ def _measure_score(
         prognosis=prognosis_range(location),
         estimand=estimand,
         treated=location.treated,
+        weights=outcome.weights,
     )
     whole = allocation.joined("residual tails", into="score").joined("clipped excess", into="score")
     h = float(estimand.weigh(np.array([location.treated]))[0])

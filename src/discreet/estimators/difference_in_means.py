@@ -28,7 +28,7 @@ from discreet.estimators.measurements.level import level_rounds, measure_score
 from discreet.estimators.measurements.location import locate, pilot_effect, public_notes
 from discreet.estimators.measurements.nuisances import mean_model
 from discreet.estimators.measurements.score import ScoreRounds, design_strata, prognosis_range
-from discreet.estimators.missing.measure import measure_observed
+from discreet.estimators.missing.measure import measure_by_arm
 from discreet.estimators.missing.reading import AdjustsMissing, MissingOutcome, check_observed
 from discreet.exceptions import InvalidInput
 from discreet.privacy.budget import Budget
@@ -129,13 +129,13 @@ class DifferenceInMeans(AdjustsMissing, TableFits[Release], AverageResult, Param
 
     def _measure(self, gate: Gate) -> Release:
         if self._adjusts:
-            return measure_observed(gate, _fit_observed, None)
+            return measure_by_arm(gate, _fit_observed)
         return measure_means(gate, self.propensity, "difference-in-means", level=True)
 
 
-def _fit_observed(gate: Gate) -> tuple[Release, None]:
+def _fit_observed(gate: Gate) -> Release:
     """The difference of the observed outcomes: the share of treated among them is not that of a design."""
-    return measure_means(gate, None, "difference-in-means", level=True), None
+    return measure_means(gate, None, "difference-in-means", level=True)
 
 
 def measure_means(

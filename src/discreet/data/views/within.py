@@ -42,15 +42,6 @@ class Observed:
 
 
 @dataclass(frozen=True, slots=True)
-class Everyone:
-    """All records, where covariates have to stay as they are for a view that looks at them."""
-
-    def among(self, chunk: Chunk) -> npt.NDArray[np.bool_]:
-        """Every record counts."""
-        return np.ones(len(chunk.t), dtype=np.bool_)
-
-
-@dataclass(frozen=True, slots=True)
 class Region:
     """The records that count: a rule, and the places of its covariates among those that are declared."""
 
@@ -142,7 +133,7 @@ class RecordsWithin:
         return None
 
     def coded(self, codes: CodeMap, progress: RowProgress | None = None) -> Records:
-        """As they are: the region, or a view of its records, is a function of covariates."""
+        """As they are: the region is a function of covariates."""
         return self
 
     def by_unit(self) -> Records | None:

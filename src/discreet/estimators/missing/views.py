@@ -9,12 +9,9 @@ import numpy as np
 from discreet.data.bounds import Bounds
 from discreet.data.presence import PRESENT
 from discreet.data.records import Chunk
-from discreet.estimators.measurements.location import Location
-from discreet.estimators.measurements.nuisances import Outcome
-from discreet.estimators.measurements.score import prognosis_range
 
-# Public: an outcome is taken to be observed with at least this probability, and at most that one.
-_OVERLAP = (0.02, 0.999)
+# Choice: an outcome is taken to be observed with at least this probability, and at most that one. By hand.
+_OVERLAP = (0.05, 0.999)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,26 +32,13 @@ class WithoutDesign:
         return chunk._replace(e=None)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EffectOfObserved:
-    """Observed records against missing ones: the outcome is what an observed one adds to the effect, else zero.
+@dataclass(frozen=True, slots=True)
+class WhetherObserved:
+    """Records with an outcome in one arm, and those without one in the other, whatever their treatment.
 
-    What it adds is w r: a residual, clipped, times its inverse weight. Given covariates its mean among the observed is
-    the effect there less a public one, if either of the two models is right: docs/proofs/missing.md.
-
-    Parameters
-    ----------
-    models
-        Public models of treatment and outcome among the observed.
-    location
-        Where their outcomes are.
-    reach
-        The most that a record counts for, on the scale of [-1, 1].
+    Outcomes that are missing count as the middle of their range. Models of treatment are then of whether an outcome is
+    observed, with the covariates that matter to it and to the outcome.
     """
-
-    models: Outcome
-    location: Location
-    reach: float
 
     @property
     def keeps_arms(self) -> bool:
@@ -62,15 +46,10 @@ class EffectOfObserved:
         return False
 
     def bounds(self, declared: Bounds) -> Bounds:
-        """What a record can add, and the probability that an outcome is there."""
-        half = self.reach * declared.outcome_width / 2.0
-        return replace(declared, outcome=(-half, half), outcome_fill=None, treatment=None, propensity=_OVERLAP)
+        """The same outcome, and how likely it is to be observed."""
+        return replace(declared, treatment=None, propensity=_OVERLAP)
 
     def __call__(self, chunk: Chunk) -> Chunk:
         """The records of a chunk."""
-        there, answers = chunk.more[PRESENT], self.models.answers(chunk)
-        prognosis = np.clip(answers.prognosis, *prognosis_range(self.location))
-        residual = chunk.y - prognosis - (chunk.t - 1.0 + answers.e) * answers.effect
-        weight = np.where(chunk.t > 0.0, 1.0 / answers.e, -1.0 / (1.0 - answers.e))
-        added = np.clip(weight * residual / self.reach, -1.0, 1.0)
-        return chunk._replace(y=np.where(there > 0.0, added, 0.0), t=there)
+        there = chunk.more[PRESENT]
+        return chunk._replace(y=np.where(there > 0.0, chunk.y, 0.0), t=there, e=None)
