@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from math import hypot, sqrt
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -38,7 +38,6 @@ from discreet.estimators._base import (
 from discreet.estimators._parameters import Parameters
 from discreet.estimators._results import AverageResult
 from discreet.estimators.difference_in_means import measure_means
-from discreet.estimators.measurements.average_models import AverageModels
 from discreet.estimators.measurements.cap import Cap, check_cap, measure_capped
 from discreet.estimators.measurements.coded_features import CodedFeatures
 from discreet.estimators.measurements.covariates import (
@@ -49,9 +48,9 @@ from discreet.estimators.measurements.covariates import (
     measure_gram,
 )
 from discreet.estimators.measurements.diagnostics import diagnostics_of
-from discreet.estimators.measurements.estimand import EVERYONE, Estimand
+from discreet.estimators.measurements.estimand import EVERYONE, Estimand, RecordWeights
 from discreet.estimators.measurements.level import Measured, level_remainder, level_rounds, measure_score
-from discreet.estimators.measurements.location import Location, locate, pilot_effect, public_notes
+from discreet.estimators.measurements.location import Location, Pilot, locate, pilot_effect, public_notes
 from discreet.estimators.measurements.nuisances import (
     Outcome,
     Propensity,
@@ -61,7 +60,6 @@ from discreet.estimators.measurements.nuisances import (
     refine_effect,
     refine_propensity,
 )
-from discreet.estimators.measurements.record_weights import RecordWeights
 from discreet.estimators.measurements.score import (
     ScoreRounds,
     clips_nothing,
@@ -69,8 +67,9 @@ from discreet.estimators.measurements.score import (
     prognosis_range,
 )
 from discreet.estimators.missing.measure import measure_observed
-from discreet.estimators.missing.reading import AdjustsMissing, MissingOutcome, check_observed
+from discreet.estimators.missing.reading import AdjustsMissing, MissingOutcome
 from discreet.exceptions import InvalidBudget
+from discreet.postprocessing.diagnostics.moments import TreatmentMoments
 from discreet.postprocessing.kernel_basis import CodedBasis
 from discreet.postprocessing.tails import Strata
 from discreet.privacy.accountant import calibrate_mu
@@ -78,6 +77,23 @@ from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours
 from discreet.releases.average import Release, Uncertainty
+
+
+class AverageModels(NamedTuple):
+    """What the rounds before the score leave behind: public models, and what is known of their errors."""
+
+    gate: Gate
+    model_gate: Gate
+    allocation: Allocation
+    location: Location
+    first: Pilot
+    outcome: Outcome
+    remainder: float
+    off: float
+    trim: tuple[float, float]
+    basis: str
+    terms: int
+    screening: TreatmentMoments | None
 
 
 class AverageEffect(TableFits[Release], Parameters):
@@ -290,11 +306,6 @@ class ATE(AdjustsMissing, AverageResult, AverageEffect):
     def _check_budget(self, budget: Budget) -> None:
         super()._check_budget(budget)
         self._check_missing()
-
-    def _fit(self, records: Records, progress: Progress | None) -> None:
-        if self._adjusts:
-            check_observed(records)
-        super()._fit(records, progress)
 
     def _measure(self, gate: Gate, *, level: bool = False) -> Release:
         if self._adjusts:

@@ -13,7 +13,6 @@ from discreet.estimators._base import (
     ROWS_ALIKE,
     ROWS_JOINED,
     Progress,
-    TableFits,
     average_release,
     clip_note,
     count_first,
@@ -29,7 +28,7 @@ from discreet.estimators.measurements.location import locate, pilot_effect, publ
 from discreet.estimators.measurements.nuisances import mean_model
 from discreet.estimators.measurements.score import ScoreRounds, design_strata, prognosis_range
 from discreet.estimators.missing.measure import measure_by_arm
-from discreet.estimators.missing.reading import AdjustsMissing, MissingOutcome, check_observed
+from discreet.estimators.missing.reading import AdjustsMissing, MissingOutcome
 from discreet.exceptions import InvalidInput
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
@@ -37,7 +36,7 @@ from discreet.privacy.guarantee import Neighbours
 from discreet.releases.average import Kind, Release
 
 
-class DifferenceInMeans(AdjustsMissing, TableFits[Release], AverageResult, Parameters):
+class DifferenceInMeans(AdjustsMissing, AverageResult, Parameters):
     """Difference of the arms' means, for randomised trials; pure epsilon (no delta) or (epsilon, delta).
 
     Covariates are ignored. In an observational study the difference of means is confounded: use `ATE`.
@@ -121,8 +120,6 @@ class DifferenceInMeans(AdjustsMissing, TableFits[Release], AverageResult, Param
             )
 
     def _fit(self, records: Records, progress: Progress | None) -> None:
-        if self._adjusts:
-            check_observed(records)
         gate = self._open_gate(records, progress)
         count_first(gate)
         self.release_ = self._measure(gate) if self.cap is None else measure_capped(gate, self.cap, self._measure)

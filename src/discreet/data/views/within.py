@@ -13,9 +13,9 @@ from discreet.data._arrays import Float, IntArray
 from discreet.data.bounds import Bounds
 from discreet.data.expressions import Formula
 from discreet.data.partition import Partition
-from discreet.data.presence import PRESENT
 from discreet.data.records import Chunk, CodeMap, Kernel, Records, RowProgress, Unit
 from discreet.data.sampling import each_of
+from discreet.data.views.presence import PRESENT
 
 
 class Chooses(Protocol):
@@ -34,7 +34,7 @@ class Part(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """The records whose outcome is there: see `discreet.data.presence`."""
+    """The records whose outcome is there: see `discreet.data.views.presence`."""
 
     def among(self, chunk: Chunk) -> npt.NDArray[np.bool_]:
         """Whether each outcome is there."""

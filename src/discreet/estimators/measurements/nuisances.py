@@ -19,9 +19,8 @@ from discreet.data.records import Chunk
 from discreet.estimators._allocation import MODELS, MODELS_OF_KNOWN_DESIGN
 from discreet.estimators.measurements.coded_features import CodedFeatures
 from discreet.estimators.measurements.covariates import Setting
-from discreet.estimators.measurements.estimand import EVERYONE, Estimand
+from discreet.estimators.measurements.estimand import EVERYONE, Estimand, RecordWeights
 from discreet.estimators.measurements.location import Location, measure_magnitude
-from discreet.estimators.measurements.record_weights import RecordWeights
 from discreet.postprocessing.diagnostics.moments import Calibration, TreatmentMoments
 from discreet.postprocessing.feature_selection import (
     Belief,

@@ -17,10 +17,9 @@ from discreet.data._arrays import Float, IntArray
 from discreet.data.bounds import Bounds
 from discreet.data.records import Chunk
 from discreet.estimators._allocation import COUNT
-from discreet.estimators.measurements.estimand import EVERYONE, Estimand
+from discreet.estimators.measurements.estimand import EVERYONE, Estimand, RecordWeights
 from discreet.estimators.measurements.location import Location
 from discreet.estimators.measurements.nuisances import Answers
-from discreet.estimators.measurements.record_weights import RecordWeights
 from discreet.postprocessing.tails import SIDES, Clip, Strata, Tails, signed_bins
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query, Released

@@ -13,13 +13,13 @@ from typing import TypeAlias
 import numpy as np
 
 from discreet.data._arrays import Float
-from discreet.data.presence import PRESENT
+from discreet.data.views.presence import PRESENT
 from discreet.data.views.within import Observed
 from discreet.estimators._allocation import MISSING
+from discreet.estimators.measurements.estimand import RecordWeights
 from discreet.estimators.measurements.location import Location
 from discreet.estimators.measurements.nuisances import Propensity
-from discreet.estimators.measurements.record_weights import RecordWeights
-from discreet.estimators.missing.views import WhetherObserved, WithoutDesign
+from discreet.estimators.missing.views import WhetherObserved
 from discreet.postprocessing.effect_shrinkage import guessed_variance
 from discreet.privacy.gate import Gate
 from discreet.privacy.gate_part import GatePart
@@ -69,13 +69,12 @@ class Missing:
     @property
     def part(self) -> float:
         """Part of the budget that goes to who is observed."""
-        odds = (self.share / (1.0 - self.share)) ** _POWER
+        odds = float((self.share / (1.0 - self.share)) ** _POWER)
         return min(odds / (1.0 + odds), _MOST)
 
 
 def measure_observed(gate: Gate, fit: FitObserved, fit_missing: Callable[[Gate], Propensity]) -> Release:
     """The effect on everyone, from the observed, who count by how likely people like them are to be observed."""
-    gate = gate.viewed(WithoutDesign())
     missing = count_missing(gate)
     seen = gate_within(gate, Observed(), MISSING, counted=missing.observed)
     half = gate.bounds.outcome_width / 2.0
@@ -90,7 +89,6 @@ def measure_observed(gate: Gate, fit: FitObserved, fit_missing: Callable[[Gate],
 
 def measure_by_arm(gate: Gate, fit: Callable[[Gate], Release]) -> Release:
     """The same where outcomes are missing at random within each arm: the observed count alike."""
-    gate = gate.viewed(WithoutDesign())
     missing = count_missing(gate)
     seen = gate_within(gate, Observed(), MISSING, counted=missing.observed)
     return _published(gate, fit(GatePart(seen, gate.left)), missing, 0.0)
@@ -154,7 +152,7 @@ def _published(gate: Gate, release: Release, missing: Missing, remainder: float)
         uncertainty=replace(own, nuisance=hypot(own.nuisance, remainder)),
         n=gate.n,
         guarantee=gate.guarantee(proof="missing.md, ate.md", public=public),
-        bounds=replace(gate.bounds, outcome_fill=None),
+        bounds=gate.bounds,
         adjustment=release.adjustment | {"shares": gate.spent_on},
         notes=(*notes, *release.notes),
         reference=release.reference | {"missing_share_control": control, "missing_share_treated": treated},

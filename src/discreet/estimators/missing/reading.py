@@ -10,10 +10,15 @@ import numpy as np
 
 from discreet.data._arrays import IntArray
 from discreet.data.bounds import Bounds
-from discreet.data.presence import PRESENT, WHETHER_PRESENT
 from discreet.data.records import Chunk, Records
+from discreet.data.views.presence import PRESENT, WHETHER_PRESENT
+from discreet.data.views.viewed import ViewedRecords
+from discreet.estimators._base import Progress, TableFits
 from discreet.estimators._parameters import Role
+from discreet.estimators.missing.views import Incomplete
 from discreet.exceptions import InvalidInput
+from discreet.privacy.gate import Gate
+from discreet.releases.average import Release
 
 MissingOutcome: TypeAlias = Literal["refuse", "adjust"]
 # The outcome's column once more: whether it holds something.
@@ -22,11 +27,9 @@ _PRESENT = Role(
 )
 
 
-class AdjustsMissing:
+class AdjustsMissing(TableFits[Release]):
     """An estimator that takes missing outcomes where ``missing_outcome="adjust"`` says so."""
 
-    bounds: Bounds
-    propensity: Any
     missing_outcome: MissingOutcome = "refuse"
 
     @property
@@ -54,6 +57,13 @@ class AdjustsMissing:
         levels = self.bounds.outcome_levels
         fill = self.bounds.outcome[0] if levels is None else levels.levels[0]
         return replace(self.bounds, outcome_fill=fill), {**further, _PRESENT: outcome}
+
+    def _open_gate(self, records: Records, progress: Progress | None) -> Gate:
+        """A gate on the records with the estimator's budget and relation."""
+        if self._adjusts:
+            check_observed(records)
+            records = ViewedRecords(records, Incomplete())
+        return super()._open_gate(records, progress)
 
 
 def check_observed(records: Records) -> None:

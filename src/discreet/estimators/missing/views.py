@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from discreet.data.bounds import Bounds
-from discreet.data.presence import PRESENT
 from discreet.data.records import Chunk
+from discreet.data.views.presence import PRESENT
 
 # Choice: an outcome is taken to be observed with at least this probability, and at most that one. By hand.
 _OVERLAP = (0.05, 0.999)
 
 
 @dataclass(frozen=True, slots=True)
-class WithoutDesign:
-    """Records without their known probabilities of treatment, which say nothing of those who are observed."""
+class Incomplete:
+    """Records as declared: what missing outcomes were read as is nobody's, and a design is not that of the observed."""
 
     @property
     def keeps_arms(self) -> bool:
@@ -24,8 +24,8 @@ class WithoutDesign:
         return True
 
     def bounds(self, declared: Bounds) -> Bounds:
-        """As declared."""
-        return declared
+        """Those that were declared."""
+        return replace(declared, outcome_fill=None)
 
     def __call__(self, chunk: Chunk) -> Chunk:
         """The records of a chunk."""
