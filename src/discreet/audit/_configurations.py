@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+import numpy as np
+
 from discreet.audit._neighbours import KINDS, STEEP
 from discreet.audit._replay import ReplaySettings
 from discreet.audit.mechanism import RELATIONS
@@ -97,7 +99,25 @@ def _averages() -> list[Configuration]:
                 binary=outcome == "binary",
             )
         )
-    return [*found, *_weighted()]
+    return [*found, *_weighted(), *_missing()]
+
+
+def _missing() -> list[Configuration]:
+    from discreet.estimators.ate import ATE
+    from discreet.estimators.difference_in_means import DifferenceInMeans
+
+    found = []
+    for number, (outcome, relation) in enumerate(product(OUTCOMES, RELATIONS)):
+        given: dict[str, Any] = {"neighbours": relation, "missing_outcome": "adjust"}
+        binary, words = outcome == "binary", f"missing outcomes, {outcome}, {relation}"
+        p, epsilon = ((3, 20.0), (1, 5.0))[number // 2 % 2]
+        made = _made(_losing(ATE), epsilon, public_facts(p, OUTCOMES[outcome]), given | {"delta": DELTA})
+        found.append(Configuration("ATE", words, made, kind=KINDS[number % 3], n=400, binary=binary))
+        for delta in (None, DELTA):
+            means = _made(_losing(DifferenceInMeans), 5.0, public_facts(1, OUTCOMES[outcome]), given | {"delta": delta})
+            pure = "pure" if delta is None else "approximate"
+            found.append(Configuration("DifferenceInMeans", f"{pure}, {words}", means, n=1_000, binary=binary))
+    return found
 
 
 def _weighted() -> list[Configuration]:
@@ -116,6 +136,18 @@ def _weighted() -> list[Configuration]:
         kind = KINDS[number // 2 % len(KINDS)]
         found.append(Configuration(method.__name__, words, made, kind=kind, n=400, binary=outcome == "binary"))
     return found
+
+
+def _losing(method: Any) -> Any:
+    """The same, where records whose first covariate is above one lose their outcome: neighbours come and go."""
+
+    class Losing(method):  # type: ignore[misc]
+        def fit(self, Y: Any, T: Any, *, X: Any = None, **options: Any) -> Any:
+            first = np.asarray(X, dtype=object)[:, 0].astype(np.float64)
+            return super().fit(np.where(first > 1.0, np.nan, np.asarray(Y, dtype=np.float64)), T, X=X, **options)
+
+    Losing.__name__ = Losing.__qualname__ = method.__name__
+    return Losing
 
 
 def _functions() -> list[Configuration]:

@@ -127,6 +127,12 @@ CAP = Option(
     type=str | None,
     help="Count larger outcomes as this number, which narrows the noise: a number, or auto to have one chosen.",
 )
+MISSING = Option(
+    name="missing_outcome",
+    type=Literal["refuse", "adjust"],
+    help="What to do about missing outcomes: refuse them, or take them to be missing at random.",
+    default="refuse",
+)
 CORRECTION = Option(
     name="correction",
     type=Literal["R", "DR"],
@@ -172,7 +178,7 @@ _ENTRIES = (
         name="ate",
         path="discreet.estimators.ate:ATE",
         help="Estimate an average treatment effect and publish it.",
-        options=(DELTA, COVARIATES, PROPENSITY, RELATION, CAP),
+        options=(DELTA, COVARIATES, PROPENSITY, RELATION, CAP, MISSING),
         command=True,
         samples=True,
         title="Average effect",
@@ -225,7 +231,7 @@ _ENTRIES = (
         name="difference-in-means",
         path="discreet.estimators.difference_in_means:DifferenceInMeans",
         help="Compare the mean outcomes of a trial and publish their difference.",
-        options=(replace(DELTA, help="Leave it out for pure epsilon."), PROPENSITY, RELATION, CAP),
+        options=(replace(DELTA, help="Leave it out for pure epsilon."), PROPENSITY, RELATION, CAP, MISSING),
         title="Difference of means",
         planned_as="difference-in-means",
         one_gate=True,
