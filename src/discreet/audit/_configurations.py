@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -99,7 +99,7 @@ def _averages() -> list[Configuration]:
                 binary=outcome == "binary",
             )
         )
-    return [*found, *_weighted(), *_missing()]
+    return [*found, *_weighted(), *_missing(), *_surveyed()]
 
 
 def _missing() -> list[Configuration]:
@@ -136,6 +136,38 @@ def _weighted() -> list[Configuration]:
         kind = KINDS[number // 2 % len(KINDS)]
         found.append(Configuration(method.__name__, words, made, kind=kind, n=400, binary=outcome == "binary"))
     return found
+
+
+def _surveyed() -> list[Configuration]:
+    from discreet.estimators.ate import ATE
+    from discreet.estimators.difference_in_means import DifferenceInMeans
+
+    found = []
+    for number, (outcome, relation) in enumerate(product(OUTCOMES, RELATIONS)):
+        given: dict[str, Any] = {"neighbours": relation}
+        binary, words = outcome == "binary", f"survey weights, {outcome}, {relation}"
+        bounds = replace(public_facts(3, OUTCOMES[outcome]), weight=(0.0, 5.0))
+        made = _made(_surveying(ATE), 20.0, bounds, given | {"delta": DELTA})
+        found.append(Configuration("ATE", words, made, kind=KINDS[number % 3], n=400, binary=binary))
+        bounds = replace(public_facts(1, OUTCOMES[outcome]), weight=(0.0, 5.0))
+        for delta in (None, DELTA):
+            means = _made(_surveying(DifferenceInMeans), 5.0, bounds, given | {"delta": delta})
+            pure = "pure" if delta is None else "approximate"
+            found.append(Configuration("DifferenceInMeans", f"{pure}, {words}", means, n=1_000, binary=binary))
+    return found
+
+
+def _surveying(method: Any) -> Any:
+    """The same, where records have weights by their first covariate: neighbours come with weights of their own."""
+
+    class Surveying(method):  # type: ignore[misc]
+        def fit(self, Y: Any, T: Any, *, X: Any = None, **options: Any) -> Any:
+            first = np.asarray(X, dtype=object)[:, 0].astype(np.float64)
+            weight = np.clip(2.5 + np.nan_to_num(first), 0.0, 5.0)
+            return super().fit(Y, T, X=X, sample_weight=weight, **options)
+
+    Surveying.__name__ = Surveying.__qualname__ = method.__name__
+    return Surveying
 
 
 def _losing(method: Any) -> Any:

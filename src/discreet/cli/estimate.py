@@ -115,6 +115,8 @@ def _estimate(entry: Entry, asked: dict[str, Any]) -> None:
     estimator = _made(entry, asked)
     rows = of_rows(asked["where"], asked["unit"], asked["max_rows"], asked["workers"], asked.get("sample_by"))
     rows |= {name: asked[name] for name in ("outcome", "treatment")}
+    if asked.get("sample_weight") is not None:
+        rows["weight"] = asked["sample_weight"]
     place = reading(asked["source"], estimator, rows, **{name: asked[name] for name in _PLACE})
     paying = charging(**{name: asked[name] for name in _PAID})
     with paying as paid, place as (records, options), progress("checking the records", rows=True) as show_progress:
@@ -141,6 +143,8 @@ def _made(entry: Entry, asked: dict[str, Any]) -> Any:
 
     chosen = {option.name: asked[option.name] for option in entry.options}
     covariates = chosen.pop("covariates", None)
+    # A column is no parameter.
+    chosen.pop("sample_weight", None)
     for name in ("propensity", "cap"):
         if name in chosen:
             chosen[name] = number_or_name(chosen[name])

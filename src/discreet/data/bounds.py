@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from discreet.data._arrays import Level
 from discreet.data.binary import BinaryRange, binary_levels
 from discreet.data.columns import Levels, Range, finite, is_data
+from discreet.data.views.weight import weight_range
 from discreet.exceptions import InvalidInput, MissingBounds
 
 __all__ = ["Bounds", "Level", "Levels", "Range"]
@@ -60,6 +61,8 @@ class Bounds:
         The two labels of the treatment column, if they are not 0 and 1 or booleans.
     outcome_fill : float, or a label, optional
         What a missing outcome counts as. Without it, missing outcomes are refused.
+    weight : (0, most), optional
+        Range of the survey weights, where there are some: a record with a weight beyond it is refused.
 
     Privacy
     -------
@@ -97,6 +100,7 @@ class Bounds:
     propensity: tuple[float, float] = (0.05, 0.95)
     treatment: tuple[Level, Level] | None = None
     outcome_fill: Level | None = None
+    weight: tuple[float, float] | None = None
     # Follows from the outcome. It is a field so that [0, 1] and (0, 1), whose numbers are the same, are not equal.
     outcome_levels: Levels | None = field(default=None, init=False, repr=False)
 
@@ -110,6 +114,7 @@ class Bounds:
             propensity: tuple[float, float] = (0.05, 0.95),
             treatment: tuple[Level, Level] | None = None,
             outcome_fill: Level | None = None,
+            weight: tuple[float, float] | None = None,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -126,6 +131,9 @@ class Bounds:
                 raise InvalidInput(
                     "It needs 0 < low < high < 1, a millionth from either end: use (0.05, 0.95) if you are not sure."
                 )
+        if self.weight is not None:
+            with _naming("weight"):
+                object.__setattr__(self, "weight", weight_range(_pair(self.weight)))
         treatment = self.treatment
         if treatment is not None:
             if is_data(treatment) or not isinstance(treatment, tuple | list) or len(treatment) != 2:
@@ -211,6 +219,8 @@ class Bounds:
         }
         if self.treatment is not None:
             out["treatment"] = {"control": self.treatment[0], "treated": self.treatment[1]}
+        if self.weight is not None:
+            out["weight"] = {"low": self.weight[0], "high": self.weight[1]}
         if not self.named:
             out["covariates"] = [_spec_to_dict(spec) for spec in self.columns]
         elif self.p:
@@ -220,11 +230,12 @@ class Bounds:
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> "Bounds":
         """Bounds from what ``to_dict`` wrote; keys that it does not know are refused by name."""
-        facts = _table("The bounds", facts, {"outcome", "propensity", "treatment", "covariates"})
+        facts = _table("The bounds", facts, {"outcome", "propensity", "treatment", "covariates", "weight"})
         given: dict[str, Any] = {}
         if "outcome" in facts:
             given |= _outcome_from_dict(facts["outcome"])
-        for key, first, second in (("propensity", "low", "high"), ("treatment", "control", "treated")):
+        pairs = {"propensity": ("low", "high"), "treatment": ("control", "treated"), "weight": ("low", "high")}
+        for key, (first, second) in pairs.items():
             if key in facts:
                 pair = _table(key, facts[key], {first, second}, {first, second})
                 given[key] = (pair[first], pair[second])

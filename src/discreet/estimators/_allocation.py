@@ -129,6 +129,8 @@ QUESTION = 0.02
 COUNT, CAP = QUESTION, 2.0 * QUESTION
 # Share of the count of missing outcomes by arm, where they are adjusted for.
 MISSING = QUESTION
+# Share of the mean survey weight, where records have one.
+MEAN_WEIGHT = QUESTION
 
 
 def _evenly(*events: str) -> Mapping[str, float]:

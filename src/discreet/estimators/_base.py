@@ -18,6 +18,7 @@ from discreet.data.backends.base import Options
 from discreet.data.bounds import Bounds
 from discreet.data.in_memory import ArrayRecords
 from discreet.data.records import Records
+from discreet.data.views.weight import WEIGHT
 from discreet.estimators import _allocation
 from discreet.estimators._parameters import NO_COLUMNS, TABLE_OPTIONS, FitOptions, Role, TableOptions, payment_of
 from discreet.estimators._results import Fitted, ReleaseT
@@ -61,6 +62,11 @@ class Checked(ABC):
             raise MissingBounds(
                 f"{type(self).__name__} needs bounds=Bounds(outcome=(low, high), ...). "
                 "Declare them; do not compute them from the data."
+            )
+        if self.bounds.weight is not None and not any(role.name == WEIGHT for role in self.roles):
+            raise InvalidInput(
+                f"{type(self).__name__} takes no survey weights, and Bounds(weight=...) declares some: declare bounds "
+                "without them, or use ATE or DifferenceInMeans."
             )
         self._check_budget(Budget(epsilon=self.epsilon, delta=self.delta))
         if self.neighbours == "add-remove" and not isinstance(self.propensity, str | Real | None):

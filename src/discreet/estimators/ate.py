@@ -68,6 +68,7 @@ from discreet.estimators.measurements.score import (
 )
 from discreet.estimators.missing.measure import measure_observed
 from discreet.estimators.missing.reading import AdjustsMissing, MissingOutcome
+from discreet.estimators.missing.survey import centred, measure_weighted
 from discreet.exceptions import InvalidBudget
 from discreet.postprocessing.diagnostics.moments import TreatmentMoments
 from discreet.postprocessing.kernel_basis import CodedBasis
@@ -309,15 +310,18 @@ class ATE(AdjustsMissing, AverageResult, AverageEffect):
 
     def _measure(self, gate: Gate, *, level: bool = False) -> Release:
         if self._adjusts:
-            return measure_observed(gate, self._fit_observed, self._fit_missing)
+            return measure_observed(gate, partial(self._fit_counting, propensity=None), self._fit_missing)
+        if self._weighs:
+            return measure_weighted(gate, lambda weights: centred(*self._fit_counting(gate, weights)))
         return super()._measure(gate, level=level)
 
-    def _fit_observed(self, gate: Gate, weights: RecordWeights | None) -> tuple[Release, Location]:
-        """All rounds by models, without a design: that of everyone is not that of the observed."""
-        kept = {name: value for name, value in self.get_params(deep=False).items() if name != "missing_outcome"}
-        observed = ATE(**kept | {"propensity": None})
-        observed._weights = weights
-        return observed._measure_with_models(gate)[:2]
+    def _fit_counting(
+        self, gate: Gate, weights: RecordWeights | None, **given: Any
+    ) -> tuple[Release, Location, Outcome]:
+        """All rounds by models, where records count by weights."""
+        other = ATE(**self.get_params(deep=False) | {"missing_outcome": "refuse"} | given)
+        other._weights = weights
+        return other._measure_with_models(gate)
 
     def _fit_missing(self, gate: Gate) -> Propensity:
         """The probability that an outcome is observed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import hypot, sqrt
 from numbers import Real
 from typing import Any, ClassVar
@@ -22,13 +23,14 @@ from discreet.estimators._base import (
 from discreet.estimators._parameters import Parameters
 from discreet.estimators._results import AverageResult
 from discreet.estimators.measurements.cap import Cap, check_cap, measure_capped
-from discreet.estimators.measurements.estimand import EVERYONE, Estimand
+from discreet.estimators.measurements.estimand import EVERYONE, Estimand, RecordWeights
 from discreet.estimators.measurements.level import level_rounds, measure_score
 from discreet.estimators.measurements.location import locate, pilot_effect, public_notes
 from discreet.estimators.measurements.nuisances import mean_model
 from discreet.estimators.measurements.score import ScoreRounds, design_strata, prognosis_range
 from discreet.estimators.missing.measure import measure_by_arm
 from discreet.estimators.missing.reading import AdjustsMissing, MissingOutcome
+from discreet.estimators.missing.survey import measure_weighted
 from discreet.exceptions import InvalidInput
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
@@ -127,6 +129,8 @@ class DifferenceInMeans(AdjustsMissing, AverageResult, Parameters):
     def _measure(self, gate: Gate) -> Release:
         if self._adjusts:
             return measure_by_arm(gate, _fit_observed)
+        if self._weighs:
+            return measure_weighted(gate, partial(_fit_weighted, gate, self.propensity))
         return measure_means(gate, self.propensity, "difference-in-means", level=True)
 
 
@@ -135,8 +139,20 @@ def _fit_observed(gate: Gate) -> Release:
     return measure_means(gate, None, "difference-in-means", level=True)
 
 
+def _fit_weighted(gate: Gate, propensity: Any, weights: RecordWeights) -> tuple[Release, float]:
+    """The difference of weighted means, and that of the arms as they are, from which its score counts."""
+    release = measure_means(gate, propensity, "difference-in-means", weights=weights)
+    return release, release.reference["unadjusted"]
+
+
 def measure_means(
-    gate: Gate, propensity: Any, kind: Kind, estimand: Estimand = EVERYONE, *, level: bool = False
+    gate: Gate,
+    propensity: Any,
+    kind: Kind,
+    estimand: Estimand = EVERYONE,
+    *,
+    level: bool = False,
+    weights: RecordWeights | None = None,
 ) -> Release:
     """The rounds of a difference of means, after the count."""
     known = propensity is not None
@@ -147,6 +163,7 @@ def measure_means(
     location = locate(gate, allocation["location"])
     treated, pilot = location.treated, pilot_effect(gate, allocation["arm means"], location)
     overlap = design_strata(propensity if known else treated, gate.bounds, estimand)
+    overlap = overlap if weights is None else overlap.divided(weights.least, weights.most)
     rounds = ScoreRounds(
         look_up=mean_model(location, pilot.effect),
         effect=pilot.effect,
@@ -154,6 +171,7 @@ def measure_means(
         prognosis=prognosis_range(location),
         estimand=estimand,
         treated=treated,
+        weights=weights,
     )
     tails = rounds.measure_tails(gate, allocation["residual tails"], atomic=location.atomic, randomised=True)
     clip = rounds.choose_clip(gate, allocation["clipped excess"], tails, allocation["score"])

@@ -133,6 +133,9 @@ MISSING = Option(
     help="What to do about missing outcomes: refuse them, or take them to be missing at random.",
     default="refuse",
 )
+SAMPLE_WEIGHT = Option(
+    name="sample_weight", type=str | None, help="Column of survey weights, where the bounds declare weight = (0, most)."
+)
 CORRECTION = Option(
     name="correction",
     type=Literal["R", "DR"],
@@ -178,7 +181,7 @@ _ENTRIES = (
         name="ate",
         path="discreet.estimators.ate:ATE",
         help="Estimate an average treatment effect and publish it.",
-        options=(DELTA, COVARIATES, PROPENSITY, RELATION, CAP, MISSING),
+        options=(DELTA, COVARIATES, PROPENSITY, RELATION, CAP, MISSING, SAMPLE_WEIGHT),
         command=True,
         samples=True,
         title="Average effect",
@@ -231,7 +234,14 @@ _ENTRIES = (
         name="difference-in-means",
         path="discreet.estimators.difference_in_means:DifferenceInMeans",
         help="Compare the mean outcomes of a trial and publish their difference.",
-        options=(replace(DELTA, help="Leave it out for pure epsilon."), PROPENSITY, RELATION, CAP, MISSING),
+        options=(
+            replace(DELTA, help="Leave it out for pure epsilon."),
+            PROPENSITY,
+            RELATION,
+            CAP,
+            MISSING,
+            SAMPLE_WEIGHT,
+        ),
         title="Difference of means",
         planned_as="difference-in-means",
         one_gate=True,

@@ -20,6 +20,7 @@ COVERED = frozenset(
                 "ate.md": ("gaussian", "laplace"),
                 "att.md": ("gaussian",),
                 "missing.md": ("gaussian", "laplace"),
+                "weights.md": ("gaussian", "laplace"),
                 "cate.md": ("gaussian",),
                 "uplift.md": ("gaussian", "laplace"),
                 "policy.md": ("gaussian", "laplace"),

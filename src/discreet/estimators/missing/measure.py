@@ -18,7 +18,7 @@ from discreet.data.views.within import Observed
 from discreet.estimators._allocation import MISSING
 from discreet.estimators.measurements.estimand import RecordWeights
 from discreet.estimators.measurements.location import Location
-from discreet.estimators.measurements.nuisances import Propensity
+from discreet.estimators.measurements.nuisances import Outcome, Propensity
 from discreet.estimators.missing.views import WhetherObserved
 from discreet.postprocessing.effect_shrinkage import guessed_variance
 from discreet.privacy.gate import Gate
@@ -38,7 +38,7 @@ _POWER, _MOST = 2.0 / 3.0, 0.4
 WHO_IS_OBSERVED = "observed: "
 """What comes before the names of the rounds about who is observed."""
 
-FitObserved: TypeAlias = Callable[[Gate, RecordWeights | None], tuple[Release, Location]]
+FitObserved: TypeAlias = Callable[[Gate, RecordWeights | None], tuple[Release, Location, Outcome]]
 """The rounds of an average effect on some of the records, of which some count for more than others."""
 
 
@@ -79,11 +79,11 @@ def measure_observed(gate: Gate, fit: FitObserved, fit_missing: Callable[[Gate],
     seen = gate_within(gate, Observed(), MISSING, counted=missing.observed)
     half = gate.bounds.outcome_width / 2.0
     if missing.few or not gate.bounds.p:
-        release, location = fit(GatePart(seen, gate.left), None)
+        release, location, _ = fit(GatePart(seen, gate.left), None)
         left = _UNLIKE * location.scale * missing.share if gate.bounds.p else 0.0
         return _published(gate, release, missing, half * left)
     model = fit_missing(GatePart(gate.viewed(WhetherObserved()), missing.part * gate.left, WHO_IS_OBSERVED))
-    release, location = fit(GatePart(seen, gate.left), _weights(model, missing))
+    release, location, _ = fit(GatePart(seen, gate.left), _weights(model, missing))
     return _published(gate, release, missing, half * _remainder(model, location))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from discreet.data.views.presence import PRESENT, WHETHER_PRESENT
 from discreet.data.views.viewed import ViewedRecords
 from discreet.estimators._base import Progress, TableFits
 from discreet.estimators._parameters import Role
+from discreet.estimators.missing.survey import SAMPLE_WEIGHT, check_weighed, check_weights
 from discreet.estimators.missing.views import Incomplete
 from discreet.exceptions import InvalidInput
 from discreet.privacy.gate import Gate
@@ -30,7 +31,12 @@ _PRESENT = Role(
 class AdjustsMissing(TableFits[Release]):
     """An estimator that takes missing outcomes where ``missing_outcome="adjust"`` says so."""
 
+    roles: ClassVar[tuple[Role, ...]] = (SAMPLE_WEIGHT,)
     missing_outcome: MissingOutcome = "refuse"
+
+    @property
+    def _weighs(self) -> bool:
+        return self.bounds.weight is not None
 
     @property
     def _adjusts(self) -> bool:
@@ -52,6 +58,7 @@ class AdjustsMissing(TableFits[Release]):
 
     def _read(self, further: Mapping[Role, Any], outcome: Any) -> tuple[Bounds, Mapping[Role, Any]]:
         """Missing outcomes count as the lower end of their range wherever nothing asks whether they are there."""
+        check_weights(self.bounds, further, adjusts=self._adjusts)
         if not self._adjusts:
             return self.bounds, further
         levels = self.bounds.outcome_levels
@@ -63,6 +70,8 @@ class AdjustsMissing(TableFits[Release]):
         if self._adjusts:
             check_observed(records)
             records = ViewedRecords(records, Incomplete())
+        if self._weighs:
+            check_weighed(records)
         return super()._open_gate(records, progress)
 
 
