@@ -135,7 +135,8 @@ class Tape:
 def _as_they_came(source: Any, table: Table) -> bool:
     """Whether a source holds records, all or some, encoded by their bounds and nothing else."""
     if isinstance(source, ArrayRecords):
-        return True
+        # Candidates have no further columns.
+        return not source.held.more
     if not isinstance(source, Part):
         return False
     x = table.x if table.x.shape[1] else None
