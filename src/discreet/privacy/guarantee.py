@@ -19,6 +19,8 @@ COVERED = frozenset(
             for proof, noises in {
                 "ate.md": ("gaussian", "laplace"),
                 "cate.md": ("gaussian",),
+                "did.md": ("gaussian",),
+                "late.md": ("gaussian",),
                 "uplift.md": ("gaussian", "laplace"),
                 "adum.md": ("laplace",),
             }.items()
