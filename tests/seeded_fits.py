@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from discreet import ATE, CATE, Bounds, DifferenceInDifferences, DifferenceInMeans, Uplift
+from discreet import ATE, ATO, ATT, CATE, Bounds, DifferenceInDifferences, DifferenceInMeans, Uplift
 from discreet.papers import ADUM
 from discreet.testing import record_sums, seeded_noise
 
@@ -32,6 +32,8 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "ate": lambda: ATE(epsilon=1, delta=1e-6, bounds=BOUNDS),
     "ate, add-remove": lambda: ATE(epsilon=1, delta=1e-6, bounds=BOUNDS, neighbours="add-remove"),
     "ate, known": lambda: ATE(epsilon=1, delta=1e-6, bounds=BOUNDS, propensity="e"),
+    "att": lambda: ATT(epsilon=1, delta=1e-6, bounds=BOUNDS),
+    "ato": lambda: ATO(epsilon=1, delta=1e-6, bounds=BOUNDS),
     "means": lambda: DifferenceInMeans(epsilon=1, bounds=BOUNDS),
     "did": lambda: DifferenceInDifferences(epsilon=1, delta=1e-6, bounds=BOUNDS),
     "cate": lambda: CATE(epsilon=2, delta=1e-6, bounds=BOUNDS),

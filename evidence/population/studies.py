@@ -69,12 +69,18 @@ class RandomStudy:
         Probability of treatment where it is known by design: a number, or one for each record.
     efficiency
         Standard error of the doubly robust score with the true models: no regular estimator has a smaller one.
+    averages
+        The same two numbers, effect and smallest standard error, of averages over some of the population, by name.
+    means
+        Mean outcome of everybody without and with treatment.
     """
 
     facts: Facts
     study: Study
     known: Any
     efficiency: float
+    averages: dict[str, tuple[float, float]]
+    means: tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,4 +205,29 @@ def _drawn(rng: Generator, facts: Facts, world: _World) -> RandomStudy:
     )
     known = None if facts.design == "observational" else float(e[0]) if facts.design == "trial" else e[of]
     efficiency = float(np.sqrt(variance / facts.n))
-    return RandomStudy(facts=facts, study=study, known=known, efficiency=efficiency)
+    return RandomStudy(
+        facts=facts,
+        study=study,
+        known=known,
+        efficiency=efficiency,
+        averages=_averages(e, effects, var0, var1, facts.n),
+        means=(float(mean0.mean()), float(mean1.mean())),
+    )
+
+
+def _averages(e: Float, effects: Float, var0: Float, var1: Float, n: int) -> dict[str, tuple[float, float]]:
+    """Effects on the treated, on the untreated and in the overlap, with their efficiency bounds.
+
+    The bounds are those of unknown probabilities of treatment: weights, and the mean square of what counts a record.
+    """
+    weights = {
+        "ATT": (e, e),
+        "ATC": (1.0 - e, 1.0 - e),
+        "ATO": (e * (1.0 - e), e * (1.0 - e) * ((1.0 - e) ** 3 + e**3)),
+    }
+    found = {}
+    for name, (h, square) in weights.items():
+        average = float(h @ effects / h.sum())
+        variance = (h**2 * (var1 / e + var0 / (1.0 - e)) + square * (effects - average) ** 2).mean() / h.mean() ** 2
+        found[name] = average, float(np.sqrt(variance / n))
+    return found

@@ -1,8 +1,8 @@
 """Whether estimates and intervals can be believed: ``python -m evidence.trust`` writes docs/evidence/trust.md.
 
-Parts: population (random studies), trials, shapes, acic, effects, plan; all of them unless some are named. A part is
-written onto the page in its place, and the others stay. An interrupted run continues where it stopped; code that has
-changed since is run again. Methods without privacy are kept apart, and survive changes of the library.
+Parts: population (random studies), trials, shapes, acic, effects, estimands, plan; all of them unless some are named.
+A part is written onto the page in its place, and the others stay. An interrupted run continues where it stopped; code
+that has changed since is run again. Methods without privacy are kept apart, and survive changes of the library.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from evidence.population import REPORTING, available
-from evidence.trust import cells, designs, effects, plans, sections
+from evidence.trust import cells, designs, effects, estimands, plans, sections
 from evidence.trust.acic import RESPONSES, is_there
 from evidence.trust.runs import ACIC_SEED, SHAPE_SEED, TRIAL_SEED
 from evidence.trust.sections import Found, Section
@@ -119,6 +119,13 @@ PARTS: dict[str, Part] = {
         studies=2_000,
         jobs=_on_random_studies("random", "learner"),
         section=effects.effects,
+        seeds="",
+    ),
+    "estimands": Part(
+        title="Other averages and ratios",
+        studies=2_000,
+        jobs=_on_random_studies("estimands"),
+        section=estimands.section,
         seeds="",
     ),
     "plan": Part(title="Plans", studies=2_000, jobs=_on_random_studies("random", "plan"), section=plans.plan, seeds=""),

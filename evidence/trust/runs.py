@@ -12,7 +12,7 @@ from discreet import Bounds
 from discreet.datasets import Study
 from evidence.average.nonprivate import boosted_aipw
 from evidence.population import RandomStudy, random_study
-from evidence.trust import designs, rivals
+from evidence.trust import averages, designs, rivals
 from evidence.trust.acic import acic
 from evidence.trust.fits import Row, average, function, function_errors, means, mu_of
 
@@ -46,6 +46,11 @@ def truth(made: RandomStudy) -> Row:
     varies = facts.p > 0 and float(study.effects.std()) > _CONSTANT * float(study.Y.std())
     mu = mu_of(facts.epsilon, facts.delta)
     return asdict(facts) | {"truth": study.ate, "efficiency": made.efficiency, "mu": mu, "varies": bool(varies)}
+
+
+def several(largest: int, number: int) -> Row:
+    """Every average, means of the arms and ratios on a random study."""
+    return truth(random_study(number, largest=largest)) | averages.measured(largest, number)
 
 
 def boosted(largest: int, number: int) -> Row:
@@ -159,6 +164,7 @@ def response_boosted(which: int, replication: int) -> Row:
 
 RUNS: dict[str, Callable[..., Row]] = {
     "random": random,
+    "estimands": several,
     "boosted": boosted,
     "learner": learner,
     "plan": plan,

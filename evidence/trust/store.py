@@ -82,7 +82,7 @@ def code(kind: str) -> str:
     if kind in NOT_PRIVATE:
         facts = [SOURCE / "data" / name for name in ("bounds.py", "columns.py")]
         return fingerprint("trust", [*own, *facts, *(SOURCE / "datasets").glob("*.py")])
-    own += [ROOT / "evidence" / "trust" / name for name in ("fits.py", "runs.py")]
+    own += [ROOT / "evidence" / "trust" / name for name in ("averages.py", "fits.py", "runs.py")]
     names = ("plan.py", "expected.py") if kind == "plan" else ()
     planning = [SOURCE / "estimators" / "planning" / name for name in names]
     return fingerprint("trust", [*own, *planning, *package_files(_NO_PART)])

@@ -19,6 +19,8 @@ WIDTHS = (2.5, 1.5, 1.2, 1.1)
 TOO_NARROW, TOO_NARROW_SHARE = 0.8, 0.005
 # Median width of CATE's average over ATE's.
 FUNCTION_WIDTH = 1.25
+# The same of averages over some of the records, of the arms' means and of ratios.
+ESTIMAND_COVERAGE, ESTIMAND_GROUP = 0.94, 0.91
 # By which studies are counted.
 FACTORS = ("outcome", "n", "p", "epsilon", "n mu", "surface", "design", "dependence", "covariates")
 

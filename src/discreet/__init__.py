@@ -8,7 +8,10 @@ __version__ = "0.1.0"
 
 # Public names are imported on first use, so that `import discreet` and `discreet --help` start at once.
 _HOME = {
+    "ATC": "estimators.weighted.atc",
     "ATE": "estimators.ate",
+    "ATO": "estimators.weighted.ato",
+    "ATT": "estimators.weighted.att",
     "CATE": "estimators.cate",
     "LATE": "estimators.natural_experiments.late",
     "Bounds": "data.bounds",
@@ -51,7 +54,10 @@ _HOME = {
 }
 
 __all__ = [
+    "ATC",
     "ATE",
+    "ATO",
+    "ATT",
     "CATE",
     "LATE",
     "Bounds",
@@ -107,6 +113,9 @@ if TYPE_CHECKING:
     from discreet.estimators.natural_experiments.late import LATE
     from discreet.estimators.planning import Plan, plan
     from discreet.estimators.uplift import Uplift
+    from discreet.estimators.weighted.atc import ATC
+    from discreet.estimators.weighted.ato import ATO
+    from discreet.estimators.weighted.att import ATT
     from discreet.exceptions import (
         BudgetExceeded,
         DiscreetError,

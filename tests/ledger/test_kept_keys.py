@@ -29,7 +29,7 @@ ANSWERED = [name for name in calls() if name != "DP-CATE function"]
 ESTIMATORS = {
     kind.method_id: kind
     for kind in [
-        *(getattr(discreet, name) for name in ("ATE", "CATE", "DifferenceInMeans", "Uplift")),
+        *(getattr(discreet, name) for name in ("ATC", "ATE", "ATO", "ATT", "CATE", "DifferenceInMeans", "Uplift")),
         *(getattr(papers, name) for name in papers._HOME if hasattr(getattr(papers, name), "get_params")),
         papers.baselines.SubsampledDifference,
     ]

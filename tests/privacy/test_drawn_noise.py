@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from discreet import ATE, CATE, DifferenceInMeans
+from discreet import ATE, ATO, CATE, DifferenceInMeans
 from discreet.datasets import draw
 from discreet.privacy import gate as gate_module
 
 
-@pytest.mark.parametrize("estimator", [ATE, CATE, DifferenceInMeans])
+@pytest.mark.parametrize("estimator", [ATE, ATO, CATE, DifferenceInMeans])
 def test_every_round_draws_the_noise_that_its_event_states(estimator, monkeypatch) -> None:
     """Real noise, recorded beside the exact sums as it is drawn, has unit variance in units of the event's sigma."""
     study = draw("correlated", 600, 5)

@@ -19,7 +19,8 @@ from discreet.data import in_memory
 from discreet.data import sampling as samples
 from discreet.data.backends import base, scan, sql
 from discreet.data.views import capped, coded, viewed
-from discreet.estimators.measurements import coded_features, effect_function, score
+from discreet.estimators.measurements import coded_features, effect_function, level, score
+from discreet.estimators.measurements.estimand import EVERYONE
 from discreet.estimators.natural_experiments import views
 from discreet.ledger import charging as fits
 from discreet.ledger import composition as costs
@@ -36,7 +37,7 @@ from discreet.privacy.sensitivity.sets import Ball, Interval
 from evidence.planted import _patched
 from tests.data import test_further, test_views
 from tests.data.backends import test_group_by
-from tests.estimators.measurements import test_cap, test_effect_function, test_score
+from tests.estimators.measurements import test_cap, test_effect_function, test_level, test_score
 from tests.estimators.natural_experiments import test_late
 from tests.ledger import test_costs, test_fits, test_ledger, test_races_and_crashes
 from tests.privacy import (
@@ -374,10 +375,26 @@ MUTANTS = {
         (lambda _: test_score.check_ends_are_attained((0.1, 0.9), 1.0, 5.0), fitting_scores, filling_scores),
     ),
     "half of the score's range is taken for all of it": Mutant(
-        score.ScoreRounds.measure,
+        score.ScoreRounds.question,
         "(top - bottom) / 2.0",
         "(top - bottom) / 4.0",
         (fitting_scores, filling_scores),
+    ),
+    "half of the level's window is taken for all of it": Mutant(
+        level.LevelRounds.queries,
+        "(bottom + top) / 2.0, (top - bottom) / 2.0",
+        "(bottom + top) / 2.0, (top - bottom) / 4.0",
+        (lambda _: test_level.check_rows_fill_their_sets(EVERYONE, (0.1, 0.9), 0.4),),
+    ),
+    "the level's window forgets what residuals add": Mutant(
+        level.LevelRounds.window.fget,
+        "most * self.clip.high",
+        "most * self.clip.high / 4.0",
+        (
+            lambda _: test_level.test_levels_are_those_of_the_proof_and_none_is_cut_off(
+                EVERYONE, (0.02, 0.2), 0.1, tails.Clip(100.0, 100.0, 0.0, 0.0)
+            ),
+        ),
     ),
     "half of the excess's ball is taken for all of it": Mutant(
         score.ScoreRounds.choose_clip,

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet import ATE, CATE, Bounds, DifferenceInMeans
+from discreet import ATC, ATE, ATO, ATT, CATE, Bounds, DifferenceInMeans
 from discreet.audit._tape import Tape, Unlike
 from discreet.postprocessing import reference_population as moments
 from discreet.privacy.sensitivity.fixed_point import plan_noise
@@ -110,6 +110,9 @@ def estimators(relation, epsilon):
     return {
         "observational": lambda data: ATE(delta=1e-6, **given),
         "known": lambda data: ATE(delta=1e-6, propensity=known(data, relation), **given),
+        "treated": lambda data: ATT(delta=1e-6, **given),
+        "controls, known": lambda data: ATC(delta=1e-6, propensity=known(data, relation), **given),
+        "overlap": lambda data: ATO(delta=1e-6, **given),
         "means": lambda data: DifferenceInMeans(delta=1e-6, **given),
         "known means": lambda data: DifferenceInMeans(delta=1e-6, propensity=known(data, relation), **given),
         "pure means": lambda data: DifferenceInMeans(**given),

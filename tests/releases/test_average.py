@@ -60,7 +60,7 @@ def test_any_finite_numbers_and_any_text_survive_json(estimate, sampling, note):
 def test_the_file_says_what_it_is_and_holds_no_pickle(tmp_path):
     a_release().save(tmp_path / "ate.json")
     plain = json.loads((tmp_path / "ate.json").read_text())
-    assert (plain["format"], plain["version"]) == ("discreet-release", 1)
+    assert (plain["format"], plain["version"]) == ("discreet-release", 2)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_the_file_says_what_it_is_and_holds_no_pickle(tmp_path):
         (b'{"format": "something else"}', "not a release of discreet"),
         (b'{"format": "discreet-release"}', "no valid version"),
         (b'{"format": "discreet-release", "version": "1"}', "no valid version"),
-        (b'{"format": "discreet-release", "version": 2}', "version 2, newer than 1; upgrade"),
+        (b'{"format": "discreet-release", "version": 3}', "version 3, newer than 2; upgrade"),
     ],
 )
 def test_files_that_are_no_readable_release_are_refused(tmp_path, content, sentence):

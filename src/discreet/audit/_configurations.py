@@ -98,6 +98,24 @@ def _averages() -> list[Configuration]:
                 binary=outcome == "binary",
             )
         )
+    return [*found, *_weighted()]
+
+
+def _weighted() -> list[Configuration]:
+    from discreet.estimators.weighted.atc import ATC
+    from discreet.estimators.weighted.ato import ATO
+    from discreet.estimators.weighted.att import ATT
+
+    found = []
+    cases = enumerate(product((ATT, ATC, ATO), DESIGNS, OUTCOMES, RELATIONS))
+    for number, (method, design, outcome, relation) in cases:
+        given: dict[str, Any] = {"propensity": DESIGNS[design], "neighbours": relation, "delta": DELTA}
+        # Rich models and poor ones in turn.
+        p, epsilon = ((3, 20.0), (1, 1.0))[number // 2 % 2]
+        made = _made(method, epsilon, public_facts(p, OUTCOMES[outcome]), given)
+        words = f"{design}, {outcome}, p = {p}, {relation}, ε = {epsilon:g}"
+        kind = KINDS[number // 2 % len(KINDS)]
+        found.append(Configuration(method.__name__, words, made, kind=kind, n=400, binary=outcome == "binary"))
     return found
 
 

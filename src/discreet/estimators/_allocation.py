@@ -91,6 +91,12 @@ class Allocation:
         measurements = gate.spent_on | {name: left * share for name, share in self.measurements.items()}
         return replace(self, measurements=measurements, unspent=left * self.unspent)
 
+    def beside(self, questions: Mapping[str, float]) -> Allocation:
+        """The same beside questions that everything else pays for evenly."""
+        left = 1.0 - fsum(questions.values())
+        kept = {name: left * share for name, share in self.measurements.items()}
+        return replace(self, measurements={**kept, **questions}, unspent=left * self.unspent)
+
     def without(self, name: str) -> Allocation:
         """The same where a measurement has nothing to ask."""
         rest = {other: share for other, share in self.measurements.items() if other != name}
@@ -354,6 +360,26 @@ class TrimRule:
 
 
 TRIM = TrimRule(information=30.0, most=0.1, of_arm=0.3, provenance=_BY_HAND)
+
+# The sum that an average over some of the records is divided by. Choice: as much as a histogram of tails has: errors of
+# this sum matter only as far as the effect is off before. By hand.
+WEIGHTS, _OF_WEIGHTS = "sum of weights", 2.0 * QUESTION
+
+
+# The level of the outcome, from which and the effect the arms' means follow, and its product with the effect's score,
+# which says how their errors go together. Choice: noise of everything else grows by 3 %, and Laplace noise by 4 %.
+LEVEL, CROSS = "level of the outcome", "effect by level"
+_OF_LEVEL, _OF_LEVEL_PURE = {LEVEL: 0.05, CROSS: 0.01}, {LEVEL: 0.035, CROSS: 0.005}
+
+
+def beside(gate: Gate, *, weighted: bool, level: bool) -> dict[str, float]:
+    """Shares of what an average asks for beside effect and models."""
+    asked = {WEIGHTS: _OF_WEIGHTS} if weighted else {}
+    if not level:
+        return asked
+    shares = _OF_LEVEL_PURE if gate.pure else _OF_LEVEL
+    # The products of sums over units are no sums over rows.
+    return asked | ({LEVEL: sum(shares.values())} if gate.joins_rows else shares)
 
 
 # Choice: parts of the budget behind an effect on compliers. How many comply matters in second order beside what the

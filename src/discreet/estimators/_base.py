@@ -6,12 +6,12 @@ An estimator inherits from the mixins that fit it and from `Parameters`, in this
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from math import sqrt
+from math import hypot, sqrt
 from numbers import Real
-from typing import Any, ClassVar, Literal, Self, Unpack
+from typing import Any, ClassVar, Self, Unpack
 
 from discreet.data.backends import TableSpec, open_table
 from discreet.data.backends.base import Options
@@ -19,9 +19,19 @@ from discreet.data.bounds import Bounds
 from discreet.data.in_memory import ArrayRecords
 from discreet.data.records import Records
 from discreet.estimators import _allocation
-from discreet.estimators._parameters import NO_COLUMNS, TABLE_OPTIONS, FitOptions, Role, TableOptions, payment_of
+from discreet.estimators._parameters import (
+    NO_COLUMNS,
+    TABLE_OPTIONS,
+    FitOptions,
+    Role,
+    TableOptions,
+    further_columns,
+    payment_of,
+    refuse_unknown,
+)
 from discreet.estimators._results import Fitted, ReleaseT
 from discreet.estimators.measurements.coded_features import CodesOf
+from discreet.estimators.measurements.level import Level
 from discreet.estimators.measurements.score import Score
 from discreet.exceptions import InvalidInput, MissingBounds
 from discreet.ledger.charging import Payment, charged_fit
@@ -30,7 +40,8 @@ from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours
 from discreet.privacy.sensitivity.sets import Interval
-from discreet.releases.average import Release, Uncertainty
+from discreet.releases.average import Kind, Release, Uncertainty
+from discreet.releases.parts.arm_means import ArmMeans
 
 ROWS_APART = (
     "Rows are taken as independent where sampling error is estimated: if rows of one {unit} are alike, the interval is "
@@ -38,6 +49,8 @@ ROWS_APART = (
 )
 ROWS_ALIKE = "Sampling error is counted as if all {rows} rows of one {unit} were alike, the most that it can be."
 ROWS_JOINED = "Sampling error rests on sums over all rows of one {unit}, which may be alike."
+# Where the rounds are listed, if not in ate.md.
+_PROOFS = dict.fromkeys(("att", "atc", "ato"), "att.md")
 # Called with (pass, rows done, rows in all).
 Progress = Callable[[str, int, int], None]
 
@@ -73,17 +86,6 @@ class Checked(ABC):
 
     # Columns that it takes besides outcome, treatment and covariates.
     roles: ClassVar[tuple[Role, ...]] = ()
-
-    def _further(self, method: str, given: Mapping[str, Any]) -> dict[Role, Any]:
-        """What was given for each role; a column that is needed and missing is refused."""
-        found = {role: given.get(role.named_in(method)) for role in self.roles}
-        for role, value in found.items():
-            if value is None and role.needed:
-                raise InvalidInput(
-                    f"{type(self).__name__} needs {role.named_in(method)}=, {role.help}: {method} takes it beside the "
-                    "outcome and the treatment."
-                )
-        return {role: value for role, value in found.items() if value is not None}
 
 
 class Chargeable:
@@ -130,7 +132,7 @@ class ArrayFits(Checked, Chargeable, Fitted[ReleaseT]):
         """
         known = {role.argument for role in self.roles}
         refuse_unknown("fit", options, Payment.__optional_keys__ | known)
-        further = self._further("fit", options)
+        further = further_columns(self, self.roles, "fit", options)
         run = partial(self._fit_arrays, Y, T, X, progress, further)
         payment = payment_of(options)
         if not payment:
@@ -234,7 +236,7 @@ class TableFits(ArrayFits[ReleaseT]):
         """
         known = {role.name for role in self.roles}
         refuse_unknown("fit_table", options, TABLE_OPTIONS | known)
-        further = self._further("fit_table", options)
+        further = further_columns(self, self.roles, "fit_table", options)
         run = partial(self._fit_table, table, outcome, treatment, covariates, progress, options)
         payment = payment_of(options)
         if not payment:
@@ -259,7 +261,7 @@ class TableFits(ArrayFits[ReleaseT]):
                 f"sample_by belongs to ATE and CATE: {type(self).__name__} fits no models that a sample would do for, "
                 "so leave it out."
             )
-        further = self._further("fit_table", options)
+        further = further_columns(self, self.roles, "fit_table", options)
         source = Options(relation=options.get("relation"), query=options.get("query"), workers=options.get("workers"))
         spec = TableSpec(
             outcome=outcome,
@@ -280,14 +282,6 @@ class TableFits(ArrayFits[ReleaseT]):
                 note = note.format(unit=records.unit.column, rows=records.unit.max_rows)
                 self.release_ = replace(self.release_, notes=(*self.release_.notes, note))
         return self
-
-
-def refuse_unknown(method: str, given: Mapping[str, object], known: Collection[str]) -> None:
-    """Refuse keyword arguments that a method does not take."""
-    for name in given:
-        if name not in known:
-            allowed = ", ".join(sorted(known))
-            raise InvalidInput(f"{method} does not take {name}=: besides its own arguments it takes {allowed}.")
 
 
 def count_first(gate: Gate) -> None:
@@ -342,7 +336,7 @@ def uncertainty_of(gate: Gate, score: Score, remainder: float) -> Uncertainty:
 
 
 def average_release(
-    kind: Literal["ate", "difference-in-means"],
+    kind: Kind,
     gate: Gate,
     score: Score,
     uncertainty: Uncertainty,
@@ -363,13 +357,38 @@ def average_release(
         estimate=unit * min(max(score.mean, -2.0), 2.0),
         uncertainty=uncertainty,
         n=gate.n,
-        guarantee=gate.guarantee(proof="ate.md", public=tuple(public)),
+        guarantee=gate.guarantee(proof=_PROOFS.get(kind, "ate.md"), public=tuple(public)),
         bounds=gate.bounds,
         design="known propensity" if known else "observational",
         adjustment=adjustment,
         notes=notes,
         reference=reference,
     )
+
+
+def with_arms(release: Release, gate: Gate, level: Level | None, remainder: float = 0.0) -> Release:
+    """A release with the level of its outcome, from which and the effect the means of both arms follow.
+
+    What the effect's models leave is taken to be in either mean, ``remainder`` is in the level alone.
+    """
+    if level is None:
+        return release
+    effect = release.uncertainty
+    unit, q = gate.bounds.outcome_width / 2.0, level.part
+    low, high = (unit**2 * end / gate.n for end in level.covariance)
+    arms = ArmMeans(
+        level=gate.bounds.outcome[0] + unit * (1.0 + level.mean),
+        part=q,
+        uncertainty=Uncertainty(
+            sampling=unit * sqrt(level.variance / gate.n),
+            privacy=unit * level.noise,
+            # Of one arm it is a mean without models.
+            nuisance=0.0 if q in (0.0, 1.0) else hypot(max(q, 1.0 - q) * effect.nuisance, unit * remainder),
+            clipping=unit * level.hidden,
+        ),
+        covariance=(low, high),
+    )
+    return replace(release, arms=arms)
 
 
 def clip_note(uncertainty: Uncertainty) -> tuple[str, ...]:

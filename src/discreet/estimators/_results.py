@@ -72,8 +72,18 @@ class EffectResult(Fitted[EstimatedT]):
         return self._released().interval(alpha)
 
 
-class AverageResult(Fitted[Release]):
-    """What a fitted estimator of an average effect answers."""
+class WeightedResult(EffectResult[Release]):
+    """What a fitted estimator of an average over all records, or over some, answers."""
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the estimate, its interval and where the uncertainty comes from (needs matplotlib)."""
+        from discreet.releases.plots import plot_release
+
+        return plot_release(self._released(), ax=ax)
+
+
+class AverageResult(WeightedResult):
+    """What a fitted estimator of the average effect over all records answers."""
 
     @property
     def ate_(self) -> float:
@@ -83,9 +93,3 @@ class AverageResult(Fitted[Release]):
     def ate_interval(self, alpha: float = 0.05) -> tuple[float, float]:
         """Confidence interval at level ``1 - alpha``: sampling error and privacy noise together. Costs nothing."""
         return self._released().interval(alpha)
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the estimate, its interval and where the uncertainty comes from (needs matplotlib)."""
-        from discreet.releases.plots import plot_release
-
-        return plot_release(self._released(), ax=ax)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from math import hypot, sqrt
 from numbers import Real
 from typing import Any, ClassVar
@@ -16,6 +18,7 @@ from discreet.estimators._allocation import (
     Allocation,
     average_allocation,
     basis_terms,
+    beside,
     models_pay,
 )
 from discreet.estimators._base import (
@@ -30,6 +33,7 @@ from discreet.estimators._base import (
     open_model_gate,
     sample_note,
     uncertainty_of,
+    with_arms,
 )
 from discreet.estimators._parameters import Parameters
 from discreet.estimators._results import AverageResult
@@ -43,6 +47,8 @@ from discreet.estimators.measurements.covariates import (
     measure_curves,
     measure_gram,
 )
+from discreet.estimators.measurements.estimand import EVERYONE, Estimand
+from discreet.estimators.measurements.level import Measured, level_remainder, level_rounds, measure_score
 from discreet.estimators.measurements.location import Location, locate, pilot_effect, public_notes
 from discreet.estimators.measurements.nuisances import (
     Outcome,
@@ -52,7 +58,12 @@ from discreet.estimators.measurements.nuisances import (
     refine_effect,
     refine_propensity,
 )
-from discreet.estimators.measurements.score import Score, ScoreRounds, clips_nothing, design_strata, prognosis_range
+from discreet.estimators.measurements.score import (
+    ScoreRounds,
+    clips_nothing,
+    design_strata,
+    prognosis_range,
+)
 from discreet.exceptions import InvalidBudget
 from discreet.postprocessing.kernel_basis import CodedBasis
 from discreet.postprocessing.tails import Strata
@@ -66,7 +77,129 @@ from discreet.releases.average import Release, Uncertainty
 AS_GOOD_AS_RANDOM = "treatment is as good as random among people with the same declared covariates"
 
 
-class ATE(TableFits[Release], AverageResult, Parameters):
+class AverageEffect(TableFits[Release], Parameters):
+    """What estimators of an average over all records, or over some of them, share: `estimand` says over whom."""
+
+    estimand: ClassVar[Estimand]
+    release_types: ClassVar = (Release,)
+    one_gate: ClassVar[bool] = True
+    unit_notes: ClassVar[tuple[str, str]] = (ROWS_ALIKE, ROWS_JOINED)
+    samples: ClassVar[bool] = True
+    # Subclasses whose constructors are older than the parameter do not set it.
+    cap: Cap = None
+
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        bounds: Bounds,
+        delta: float | None = None,
+        propensity: Any = None,
+        neighbours: Neighbours = "replace-one",
+        cap: Cap = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.delta = delta
+        self.propensity = propensity
+        self.neighbours = neighbours
+        self.cap = cap
+
+    def _check_budget(self, budget: Budget) -> None:
+        if budget.pure:
+            raise InvalidBudget(
+                f"{type(self).__name__} needs delta, e.g. delta=1e-6: its rounds add Gaussian noise. "
+                "For pure epsilon in a randomised trial, use DifferenceInMeans."
+            )
+        if self.cap is not None:
+            check_cap(self.cap, self.bounds)
+
+    def _fit(self, records: Records, progress: Progress | None) -> None:
+        gate = self._open_gate(records, progress)
+        count_first(gate)
+        measure = partial(self._measure, level=True)
+        self.release_ = measure(gate) if self.cap is None else measure_capped(gate, self.cap, measure)
+
+    def _measure(self, gate: Gate, *, level: bool = False) -> Release:
+        """All rounds after the count, with those of the arms' means; they fit into what it leaves of the budget."""
+        if self.propensity is not None and not models_pay(gate.n * gate.mu, gate.bounds.p, self.propensity):
+            return measure_means(gate, self.propensity, self.estimand.kind, self.estimand, level=level)
+        return self._measure_with_models(gate, level=level)[0]
+
+    def _measure_with_models(self, gate: Gate, *, level: bool = False) -> tuple[Release, Location, Outcome]:
+        """The same, by models of treatment and outcome in any case; and these, which are public."""
+        known, bounds = self.propensity is not None, gate.bounds
+        terms = basis_terms(gate.n * gate.mu, gate.n, bounds.columns)
+        # Models are fitted through this one: on all records, or on a sample of very many.
+        model_gate = open_model_gate(gate, terms)
+        information = model_gate.n * gate.mu
+        allocation = average_allocation(information, terms, bounds.p, known=known, sampled=model_gate is not gate)
+        allocation = allocation.beside(beside(gate, weighted=self.estimand.weighted, level=level)).after_counts(gate)
+        marginals = coding_questions(bounds.columns, allocation["marginals"]) if bounds.p else ()
+        location = locate(model_gate, allocation["location"], *marginals)
+        first = pilot_effect(model_gate, allocation["arm means"], location)
+        pilot = first.effect
+        codings = measure_codings(model_gate, marginals, allocation["marginals"]) if bounds.p else ()
+        gate, model_gate = coded_gates(gate, model_gate, codings)
+        correlation, importance, curves = np.eye(bounds.p), np.ones(bounds.p), None
+        if bounds.p > 1:
+            correlation = measure_correlation(model_gate, allocation["correlations"], codings)
+            importance, curves = measure_curves(model_gate, allocation["screening moments"], codings, location)
+        features = CodedFeatures(CodedBasis.build(codings, importance, terms, curves), model_gate.n)
+        asked = nuisance_questions(model_gate, allocation["models"], features, location, pilot, known)
+        setting = measure_gram(model_gate, allocation["second moments"], features, correlation, *asked.queries)
+        trim = self._design(bounds) if known else TRIM.interval(bounds, location.treated, information)
+        trim = trim if known else self.estimand.held(trim, bounds.propensity)
+        outcome = fit_nuisances(model_gate, asked, setting, location, pilot, trim, known)
+        outcome = replace(outcome, estimand=self.estimand)
+        remainder, off = 0.0, first.noise
+        if not known:
+            outcome, remainder, off = self._refine(model_gate, allocation, location.magnitude.scale, outcome)
+        (score, means), allocation = _measure_score(gate, model_gate, allocation, location, outcome, self.propensity)
+        off = hypot(off, sqrt(score.variance / gate.n))
+        # What the models leave out is taken to be a part of what they took away.
+        moved = 0.0 if known else max(abs(score.mean - pilot) - first.noise, 0.0)
+        uncertainty = uncertainty_of(gate, score, hypot(remainder, score.lost * off, LEFT_OUT * moved))
+        left = 0.0 if known or self.estimand.one_arm else level_remainder(outcome, location)
+        notes = _notes(str(features.basis), bounds, known, trim, uncertainty, gate.budget)
+        release = average_release(
+            self.estimand.kind,
+            gate,
+            score,
+            uncertainty,
+            known=known,
+            adjustment={
+                "covariates": list(bounds.names),
+                "basis": str(features.basis) if bounds.p else "none",
+                "terms": terms,
+                "trim": list(trim),
+                "shares": allocation.shares,
+            },
+            notes=notes + public_notes(gate.budget, gate.n, location, self.propensity) + sample_note(gate, model_gate),
+            reference={"unadjusted": bounds.outcome_width / 2.0 * pilot, "treated_share": location.treated},
+        )
+        return with_arms(release, gate, means, left), location, outcome
+
+    def _design(self, bounds: Bounds) -> tuple[float, float]:
+        """Lowest and highest probability of treatment where it is known."""
+        return (float(self.propensity),) * 2 if isinstance(self.propensity, Real) else bounds.propensity
+
+    def _refine(
+        self, gate: Gate, allocation: Allocation, scale: float, outcome: Outcome
+    ) -> tuple[Outcome, float, float]:
+        """Correct both models on the records themselves; returns what they leave, and the noise of the effect."""
+        off, remainder = 0.0, 0.0
+        cycles = allocation.events("propensity")
+        for number, name in enumerate(cycles, 1):
+            outcome = refine_propensity(gate, name, allocation[name], outcome)
+            if number == len(cycles):
+                outcome, off = refine_effect(gate, allocation["effect moment"], scale, outcome)
+            shares = allocation[f"residual moments {number}"], allocation[f"residual magnitude {number}"]
+            outcome, remainder = correct_outcome(gate, number, *shares, outcome, last=number == len(cycles))
+        return outcome, remainder, off
+
+
+class ATE(AverageResult, AverageEffect):
     """Average treatment effect, doubly robust, from observational records or a known design.
 
     Three kinds of rounds through the gate: where the outcome and the covariates are; public models of treatment and
@@ -112,138 +245,39 @@ class ATE(TableFits[Release], AverageResult, Parameters):
     """
 
     method_id: ClassVar[str] = "discreet/ate"
-    release_types: ClassVar = (Release,)
-    one_gate: ClassVar[bool] = True
-    unit_notes: ClassVar[tuple[str, str]] = (ROWS_ALIKE, ROWS_JOINED)
-    samples: ClassVar[bool] = True
-    # Subclasses whose constructors are older than the parameter do not set it.
-    cap: Cap = None
-
-    def __init__(
-        self,
-        *,
-        epsilon: float,
-        bounds: Bounds,
-        delta: float | None = None,
-        propensity: Any = None,
-        neighbours: Neighbours = "replace-one",
-        cap: Cap = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.bounds = bounds
-        self.delta = delta
-        self.propensity = propensity
-        self.neighbours = neighbours
-        self.cap = cap
-
-    def _check_budget(self, budget: Budget) -> None:
-        if budget.pure:
-            raise InvalidBudget(
-                "ATE needs delta, e.g. delta=1e-6: its rounds add Gaussian noise. "
-                "For pure epsilon in a randomised trial, use DifferenceInMeans."
-            )
-        if self.cap is not None:
-            check_cap(self.cap, self.bounds)
-
-    def _fit(self, records: Records, progress: Progress | None) -> None:
-        gate = self._open_gate(records, progress)
-        count_first(gate)
-        self.release_ = self._measure(gate) if self.cap is None else measure_capped(gate, self.cap, self._measure)
-
-    def _measure(self, gate: Gate) -> Release:
-        """All rounds after the count; they fit into what it leaves of the budget."""
-        if self.propensity is not None and not models_pay(gate.n * gate.mu, gate.bounds.p, self.propensity):
-            return measure_means(gate, self.propensity, "ate")
-        return self._measure_with_models(gate)[0]
-
-    def _measure_with_models(self, gate: Gate) -> tuple[Release, Location, Outcome]:
-        """The same, by models of treatment and outcome in any case; and these, which are public."""
-        known, bounds = self.propensity is not None, gate.bounds
-        terms = basis_terms(gate.n * gate.mu, gate.n, bounds.columns)
-        # Models are fitted through this one: on all records, or on a sample of very many.
-        model_gate = open_model_gate(gate, terms)
-        information = model_gate.n * gate.mu
-        allocation = average_allocation(information, terms, bounds.p, known=known, sampled=model_gate is not gate)
-        allocation = allocation.after_counts(gate)
-        marginals = coding_questions(bounds.columns, allocation["marginals"]) if bounds.p else ()
-        location = locate(model_gate, allocation["location"], *marginals)
-        first = pilot_effect(model_gate, allocation["arm means"], location)
-        pilot = first.effect
-        codings = measure_codings(model_gate, marginals, allocation["marginals"]) if bounds.p else ()
-        gate, model_gate = coded_gates(gate, model_gate, codings)
-        correlation, importance, curves = np.eye(bounds.p), np.ones(bounds.p), None
-        if bounds.p > 1:
-            correlation = measure_correlation(model_gate, allocation["correlations"], codings)
-            importance, curves = measure_curves(model_gate, allocation["screening moments"], codings, location)
-        features = CodedFeatures(CodedBasis.build(codings, importance, terms, curves), model_gate.n)
-        asked = nuisance_questions(model_gate, allocation["models"], features, location, pilot, known)
-        setting = measure_gram(model_gate, allocation["second moments"], features, correlation, *asked.queries)
-        trim = self._design(bounds) if known else TRIM.interval(bounds, location.treated, information)
-        outcome = fit_nuisances(model_gate, asked, setting, location, pilot, trim, known)
-        remainder, off = 0.0, first.noise
-        if not known:
-            outcome, remainder, off = self._refine(model_gate, allocation, location.magnitude.scale, outcome)
-        score, allocation = _measure_score(gate, model_gate, allocation, location, outcome, self.propensity)
-        off = hypot(off, sqrt(score.variance / gate.n))
-        # What the models leave out is taken to be a part of what they took away.
-        moved = 0.0 if known else max(abs(score.mean - pilot) - first.noise, 0.0)
-        uncertainty = uncertainty_of(gate, score, hypot(remainder, score.lost * off, LEFT_OUT * moved))
-        notes = _notes(str(features.basis), bounds, known, trim, uncertainty, gate.budget)
-        release = average_release(
-            "ate",
-            gate,
-            score,
-            uncertainty,
-            known=known,
-            adjustment={
-                "covariates": list(bounds.names),
-                "basis": str(features.basis) if bounds.p else "none",
-                "terms": terms,
-                "trim": list(trim),
-                "shares": allocation.shares,
-            },
-            notes=notes + public_notes(gate.budget, gate.n, location, self.propensity) + sample_note(gate, model_gate),
-            reference={"unadjusted": bounds.outcome_width / 2.0 * pilot, "treated_share": location.treated},
-        )
-        return release, location, outcome
-
-    def _design(self, bounds: Bounds) -> tuple[float, float]:
-        """Lowest and highest probability of treatment where it is known."""
-        return (float(self.propensity),) * 2 if isinstance(self.propensity, Real) else bounds.propensity
-
-    def _refine(
-        self, gate: Gate, allocation: Allocation, scale: float, outcome: Outcome
-    ) -> tuple[Outcome, float, float]:
-        """Correct both models on the records themselves; returns what they leave, and the noise of the effect."""
-        off, remainder = 0.0, 0.0
-        cycles = allocation.events("propensity")
-        for number, name in enumerate(cycles, 1):
-            outcome = refine_propensity(gate, name, allocation[name], outcome)
-            if number == len(cycles):
-                outcome, off = refine_effect(gate, allocation["effect moment"], scale, outcome)
-            shares = allocation[f"residual moments {number}"], allocation[f"residual magnitude {number}"]
-            outcome, remainder = correct_outcome(gate, number, *shares, outcome, last=number == len(cycles))
-        return outcome, remainder, off
+    estimand: ClassVar[Estimand] = EVERYONE
 
 
 def _measure_score(
     gate: Gate, model_gate: Gate, allocation: Allocation, location: Location, outcome: Outcome, design: Any
-) -> tuple[Score, Allocation]:
+) -> tuple[Measured, Allocation]:
     """The score of all records, and the shares that this mode of measuring it has."""
-    model = outcome.propensity
-    overlap = design_strata(design, gate.bounds) if model.known else Strata.between(model.low, model.high)
+    model, estimand = outcome.propensity, outcome.estimand
+    overlap = Strata.between(model.low, model.high, estimand.clip_unit, estimand.largest_unit)
+    if model.known:
+        overlap = design_strata(design, gate.bounds, estimand)
     rounds = ScoreRounds(
-        look_up=outcome.answers, effect=outcome.effect, overlap=overlap, prognosis=prognosis_range(location)
+        look_up=outcome.answers,
+        effect=outcome.effect,
+        overlap=overlap,
+        prognosis=prognosis_range(location),
+        estimand=estimand,
+        treated=location.treated,
     )
     whole = allocation.joined("residual tails", into="score").joined("clipped excess", into="score")
-    if model_gate is not gate and clips_nothing(gate, whole["score"], max(rounds.reach) / overlap.least, location):
+    h = float(estimand.weigh(np.array([location.treated]))[0])
+    clip, bias = rounds.no_clip, 1.0
+    if model_gate is not gate and clips_nothing(gate, whole["score"], max(rounds.reach) / overlap.least, location, h):
         # Not even the largest possible score needs noise that matters: one pass over all records will do.
-        return rounds.measure(gate, whole["score"], None), whole
-    tails = rounds.measure_tails(
-        gate, allocation["residual tails"], atomic=location.atomic, randomised=outcome.propensity.known
-    )
-    clip = rounds.choose_clip(gate, allocation["clipped excess"], tails, allocation["score"])
-    return rounds.measure(gate, allocation["score"], clip), allocation
+        allocation = whole
+    else:
+        tails = rounds.measure_tails(
+            gate, allocation["residual tails"], atomic=location.atomic, randomised=outcome.propensity.known
+        )
+        clip = rounds.choose_clip(gate, allocation["clipped excess"], tails, allocation["score"])
+        bias = tails.bias_of_excess
+    level = level_rounds(allocation, rounds, location, clip, bias)
+    return measure_score(gate, allocation, rounds, clip, level), allocation
 
 
 def _advice(uncertainty: Uncertainty, budget: Budget, bounds: Bounds) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from math import hypot, sqrt
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from discreet.data.bounds import Bounds
 from discreet.data.records import Records
-from discreet.estimators._allocation import MEANS, MEANS_OF_PURE
+from discreet.estimators._allocation import MEANS, MEANS_OF_PURE, beside
 from discreet.estimators._base import (
     ROWS_ALIKE,
     ROWS_JOINED,
@@ -17,17 +17,20 @@ from discreet.estimators._base import (
     clip_note,
     count_first,
     uncertainty_of,
+    with_arms,
 )
 from discreet.estimators._parameters import Parameters
 from discreet.estimators._results import AverageResult
 from discreet.estimators.measurements.cap import Cap, check_cap, measure_capped
+from discreet.estimators.measurements.estimand import EVERYONE, Estimand
+from discreet.estimators.measurements.level import level_rounds, measure_score
 from discreet.estimators.measurements.location import locate, pilot_effect, public_notes
 from discreet.estimators.measurements.nuisances import mean_model
 from discreet.estimators.measurements.score import ScoreRounds, design_strata, prognosis_range
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours
-from discreet.releases.average import Release
+from discreet.releases.average import Kind, Release
 
 
 class DifferenceInMeans(TableFits[Release], AverageResult, Parameters):
@@ -107,25 +110,31 @@ class DifferenceInMeans(TableFits[Release], AverageResult, Parameters):
         self.release_ = self._measure(gate) if self.cap is None else measure_capped(gate, self.cap, self._measure)
 
     def _measure(self, gate: Gate) -> Release:
-        return measure_means(gate, self.propensity, "difference-in-means")
+        return measure_means(gate, self.propensity, "difference-in-means", level=True)
 
 
-def measure_means(gate: Gate, propensity: Any, kind: Literal["ate", "difference-in-means"]) -> Release:
+def measure_means(
+    gate: Gate, propensity: Any, kind: Kind, estimand: Estimand = EVERYONE, *, level: bool = False
+) -> Release:
     """The rounds of a difference of means, after the count."""
     known = propensity is not None
-    allocation = (MEANS_OF_PURE if gate.pure else MEANS).after_counts(gate)
+    allocation = MEANS_OF_PURE if gate.pure else MEANS
+    allocation = allocation.beside(beside(gate, weighted=estimand.weighted, level=level)).after_counts(gate)
     location = locate(gate, allocation["location"])
     treated, pilot = location.treated, pilot_effect(gate, allocation["arm means"], location)
-    overlap = design_strata(propensity if known else treated, gate.bounds)
+    overlap = design_strata(propensity if known else treated, gate.bounds, estimand)
     rounds = ScoreRounds(
         look_up=mean_model(location, pilot.effect),
         effect=pilot.effect,
         overlap=overlap,
         prognosis=prognosis_range(location),
+        estimand=estimand,
+        treated=treated,
     )
     tails = rounds.measure_tails(gate, allocation["residual tails"], atomic=location.atomic, randomised=True)
     clip = rounds.choose_clip(gate, allocation["clipped excess"], tails, allocation["score"])
-    score = rounds.measure(gate, allocation["score"], clip)
+    asked = level_rounds(allocation, rounds, location, clip, tails.bias_of_excess)
+    score, means = measure_score(gate, allocation, rounds, clip, asked)
     # The released share of treated misses the true one by its noise, which matters as far as the prognosis is off.
     off = location.noise / min(treated, 1.0 - treated)
     remainder = 0.0 if known else location.treated_noise * off / (treated * (1.0 - treated))
@@ -136,7 +145,7 @@ def measure_means(gate: Gate, propensity: Any, kind: Literal["ate", "difference-
         "The interval relies on the stated probabilities of treatment; records are too few for covariates to narrow it."
     )
     checks = public_notes(gate.budget, gate.n, location, propensity)
-    return average_release(
+    release = average_release(
         kind,
         gate,
         score,
@@ -149,6 +158,7 @@ def measure_means(gate: Gate, propensity: Any, kind: Literal["ate", "difference-
             "trim": [overlap.low, overlap.high],
             "shares": allocation.shares,
         },
-        notes=(few if kind == "ate" else randomised, *clip_note(uncertainty), *checks),
+        notes=(randomised if kind == "difference-in-means" else few, *clip_note(uncertainty), *checks),
         reference={"unadjusted": gate.bounds.outcome_width / 2.0 * pilot.effect, "treated_share": treated},
     )
+    return with_arms(release, gate, means)

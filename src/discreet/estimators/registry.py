@@ -171,6 +171,26 @@ _ENTRIES = (
         one_gate=True,
         audited=_GAUSSIAN,
     ),
+    *(
+        Entry(
+            name=name,
+            path=f"discreet.estimators.weighted.{name}:{name.upper()}",
+            help=f"Estimate the average effect {of_whom} and publish it.",
+            options=(DELTA, COVARIATES, PROPENSITY, RELATION, CAP),
+            command=True,
+            samples=True,
+            title=f"Average effect {of_whom}",
+            planned_as="ate",
+            plan_note=f"The width is that of the average over everyone. Of the effect {of_whom} it {may}.",
+            one_gate=True,
+            audited=_GAUSSIAN,
+        )
+        for name, of_whom, may in (
+            ("att", "on the treated", "is wider where few are treated"),
+            ("atc", "on the untreated", "is wider where most are treated"),
+            ("ato", "in the overlap", "is narrower where overlap is poor"),
+        )
+    ),
     Entry(
         name="cate",
         path="discreet.estimators.cate:CATE",

@@ -5,6 +5,7 @@ Post-processing: everything here is computed from released counts and public num
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -33,6 +34,10 @@ _LADDER = 4
 _TRIES = 48
 
 
+def _rarer(e: Float) -> Float:
+    return np.minimum(e, 1.0 - e)
+
+
 def signed_bins(values: Float, ceiling: float) -> IntArray:
     """Bin of each value: magnitudes of half octaves below the ceiling, first those of one sign and then the other's."""
     return bin_numbers(values, ceiling) + BINS * (values > 0.0)
@@ -49,32 +54,37 @@ class Clip(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Strata:
-    """Records by how likely they are to be in the arm that is less likely for them: the smaller of e and 1 - e.
+    """Records by the unit m in which their residuals are clipped: for an average of all, the smaller of e and 1 - e.
 
-    Residuals are clipped to [-low m, high m], where m is that probability, and then weighted by the inverse probability
-    of the arm that a record is in: in the less likely arm the score reaches from -low to high, in the other one less
-    far.
+    Residuals are clipped to [-low m, high m], and then weighted by h(e) and the inverse probability of the arm that a
+    record is in, where m is min(e, 1 - e)/h(e): in the less likely arm the score reaches from -low to high, in the
+    other one less far.
 
     Parameters
     ----------
     low, high
         Lowest and highest probability of treatment.
+    least, most
+        Smallest and largest unit.
     edges
         Where one stratum ends and the next begins.
     """
 
     low: float
     high: float
+    least: float
+    most: float
     edges: Float
 
     @classmethod
-    def between(cls, low: float, high: float) -> Strata:
-        """For probabilities of treatment from ``low`` to ``high``."""
-        least, most = (
-            min(low, 1.0 - high),
-            0.5 if low <= 0.5 <= high else max(min(low, 1.0 - low), min(high, 1.0 - high)),
-        )
-        return cls(low, high, _STRATA[(1.2 * least < _STRATA) & (most / 1.2 > _STRATA)])
+    def between(cls, low: float, high: float, unit: Callable[[Float], Float] = _rarer, largest: float = 0.5) -> Strata:
+        """For probabilities of treatment from ``low`` to ``high``, and units that rise or fall on either side of 1/2.
+
+        ``largest`` is the unit's largest value at any probability.
+        """
+        units = unit(np.array([low, high, 0.5] if low <= 0.5 <= high else [low, high]))
+        least, most, edges = float(units.min()), float(units.max()), 2.0 * largest * _STRATA
+        return cls(low, high, least, most, edges[(1.2 * least < edges) & (most / 1.2 > edges)])
 
     @property
     def count(self) -> int:
@@ -82,22 +92,14 @@ class Strata:
         return len(self.edges) + 1
 
     @property
-    def least(self) -> float:
-        """The lowest probability of either arm."""
-        return min(self.low, 1.0 - self.high)
-
-    @property
     def middles(self) -> Float:
-        """A probability for every stratum."""
-        most = (
-            0.5 if self.low <= 0.5 <= self.high else max(min(self.low, 1.0 - self.low), min(self.high, 1.0 - self.high))
-        )
-        ends = np.concatenate([[self.least], self.edges, [most]])
+        """A unit for every stratum."""
+        ends = np.concatenate([[self.least], self.edges, [self.most]])
         return np.asarray(np.sqrt(ends[:-1] * ends[1:]))
 
-    def numbers(self, smaller: Float) -> IntArray:
+    def numbers(self, units: Float) -> IntArray:
         """Stratum of each record."""
-        return np.searchsorted(self.edges, smaller, side="right")
+        return np.searchsorted(self.edges, units, side="right")
 
     def ends(self, low: Float, high: Float) -> tuple[Float, Float]:
         """Lowest and highest score for residuals clipped to [-low m, high m]. Proof: docs/proofs/ate.md, equation 2."""
@@ -124,6 +126,8 @@ class Tails:
         Mass that noise may hide in a bin.
     bias_of_excess
         Bias that clipping is taken to cause, in mean excesses of all records.
+    weight
+        Mean of the weights h that excesses count with: those of large and of small ones are taken to be alike.
     """
 
     strata: Strata
@@ -132,10 +136,19 @@ class Tails:
     above: tuple[Float, ...]
     unseen: float
     bias_of_excess: float
+    weight: float = 1.0
 
     @classmethod
     def fit(
-        cls, fractions: Float, sd: float, ceiling: float, strata: Strata, *, atomic: bool, randomised: bool
+        cls,
+        fractions: Float,
+        sd: float,
+        ceiling: float,
+        strata: Strata,
+        *,
+        atomic: bool,
+        randomised: bool,
+        weight: float = 1.0,
     ) -> Tails:
         """From fractions by stratum and signed bin, each with noise ``sd``; ``atomic`` where most have one value."""
         table = fractions.reshape(strata.count, SIDES)
@@ -156,6 +169,7 @@ class Tails:
             tuple(above for _, above in own),
             (_UNSEEN_ATOM if atomic else _UNSEEN_SHAPE) * sd,
             _BIAS_OF_EXCESS if randomised and not atomic else 1.0,
+            weight,
         )
 
     @property
@@ -206,7 +220,7 @@ class Tails:
             excess, beyond = _beyond(np.minimum(magnitude._points.ravel(), far), mass, levels * m)
             # All that is hidden may be records of the less likely arm.
             unseen = self.unseen * np.maximum(far - levels * m, 0.0) / mean
-            hidden += share * (self.bias_of_excess * excess + unseen)
+            hidden += share * (self.weight * self.bias_of_excess * excess + unseen)
             lost += share * beyond
         return hidden, lost
 

@@ -18,6 +18,7 @@ COVERED = frozenset(
             (proof, relation, noise)
             for proof, noises in {
                 "ate.md": ("gaussian", "laplace"),
+                "att.md": ("gaussian",),
                 "cate.md": ("gaussian",),
                 "did.md": ("gaussian",),
                 "late.md": ("gaussian",),

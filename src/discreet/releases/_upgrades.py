@@ -13,6 +13,13 @@ from typing import Any
 _BITS = 40
 
 
+def average_1(plain: dict[str, Any]) -> dict[str, Any]:
+    """Averages of version 1, which had no means of the arms: nothing takes their place."""
+    if "arms" in plain:
+        raise ValueError("files of version 1 have no arms")
+    return dict(plain)
+
+
 def effect_function_1(plain: dict[str, Any]) -> dict[str, Any]:
     """Effect functions of version 1, in its three shapes.
 

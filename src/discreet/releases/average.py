@@ -4,134 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from html import escape
-from math import hypot
-from numbers import Real
 from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
-
-from scipy.special import ndtr, ndtri
 
 from discreet.data.bounds import Bounds
 from discreet.exceptions import InvalidInput
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
+from discreet.releases.parts.arm_means import ArmMeans, Ratios, check_alpha
+from discreet.releases.parts.uncertainty import Uncertainty as Uncertainty
+from discreet.releases.parts.uncertainty import folded_critical as folded_critical
 from discreet.releases.protocol import Display
 from discreet.releases.wording import SUMS, clipping_words, columns, guarantee_words, listed, mechanism_words, rounds
 
-# When a root counts as found: the last of Newton's steps at least squares what is left.
-_CLOSE, _MOST_STEPS = 1e-9, 200
-
-
-def folded_critical(bias: float, alpha: float) -> float:
-    """Critical value of |Z + b| for the least favourable |b| <= ``bias``, Z standard normal.
-
-    An interval ``estimate +- critical * se`` covers with probability ``1 - alpha`` whatever the bias is, as long as it
-    stays below ``bias`` standard errors.
-    """
-    if bias <= 0.0:
-        return -float(ndtri(alpha / 2.0))
-    # Newton's steps, by halves where they leave the bracket: importing scipy.optimize takes longer than a plan. The
-    # bracket starts at zero: beside a tiny bias the value without bias is the root, and may round to either side.
-    low, high = 0.0, bias - float(ndtri(alpha / 2.0)) + 1.0
-    critical = high - 1.0
-    for _ in range(_MOST_STEPS):
-        above, below = critical - bias, -critical - bias
-        excess = alpha - float(ndtr(-above) + ndtr(below))
-        low, high = (critical, high) if excess < 0.0 else (low, critical)
-        slope = (math.exp(-above * above / 2.0) + math.exp(-below * below / 2.0)) / math.sqrt(math.tau)
-        before, critical = critical, critical - excess / slope if slope > 0.0 else low
-        if not low <= critical <= high:
-            critical = (low + high) / 2.0
-        if abs(critical - before) <= _CLOSE * min(critical, 1.0):
-            break
-    return float(critical)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Uncertainty:
-    """Where the uncertainty of a released estimate comes from; all in the outcome's unit, all public.
-
-    Parameters
-    ----------
-    sampling : float
-        Standard error from the finite sample.
-    privacy : float
-        Standard deviation of the noise that was added to the estimate itself.
-    nuisance : float
-        Standard deviation of the second-order remainder: the noise in the adjustment models.
-    clipping : float
-        Bias that clipping of extreme scores is taken to have caused; the interval allows for it in either direction.
-
-    Examples
-    --------
-    >>> parts = Uncertainty(sampling=0.3, privacy=0.4)
-    >>> parts.se
-    0.5
-    >>> [round(end, 2) for end in parts.interval(2.0, alpha=0.05)]
-    [1.02, 2.98]
-    """
-
-    sampling: float
-    privacy: float
-    nuisance: float = 0.0
-    clipping: float = 0.0
-
-    @property
-    def se(self) -> float:
-        """Standard error: sampling, noise and remainder together."""
-        return hypot(self.sampling, self.privacy, self.nuisance)
-
-    def interval(self, estimate: float, alpha: float = 0.05) -> tuple[float, float]:
-        """Interval around ``estimate`` that covers with probability ``1 - alpha``."""
-        if self.se == 0.0:
-            return estimate - self.clipping, estimate + self.clipping
-        half = folded_critical(self.clipping / self.se, alpha) * self.se
-        return estimate - half, estimate + half
-
-    def scaled(self, *, records: float = 1.0, mu: float = 1.0, covariates: float = 1.0) -> Uncertainty:
-        """What to expect with so many times the records, the budget's Gaussian parameter mu and the covariates.
-
-        Noise and clipping fall with n mu and sampling with the root of n; what adjustment leaves falls with the root of
-        n mu over covariates, as it does in the middle of random studies that are fitted again (docs/evidence/trust.md).
-        """
-        times: dict[str, object] = {"records": records, "mu": mu, "covariates": covariates}
-        for name, value in times.items():
-            if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < float(value) < math.inf:
-                raise InvalidInput(f"{name} must be a positive number: 2 stands for twice as many.")
-        information = records * mu
-        return Uncertainty(
-            sampling=self.sampling / math.sqrt(records),
-            privacy=self.privacy / information,
-            nuisance=self.nuisance * math.sqrt(covariates / information),
-            clipping=self.clipping / information,
-        )
-
-    def share(self) -> dict[str, float]:
-        """Share of each source in the variance (the squared clipping allowance counted with them)."""
-        # Relative to the largest, so that no declared range is too wide to be squared.
-        plain = self.to_dict()
-        most = max(plain.values()) or 1.0
-        parts = {name: (value / most) ** 2 for name, value in plain.items()}
-        total = sum(parts.values()) or 1.0
-        return {name: value / total for name, value in parts.items()}
-
-    def to_dict(self) -> dict[str, float]:
-        """The four numbers by name."""
-        return {name: float(value) for name, value in asdict(self).items()}
-
-    @classmethod
-    def from_dict(cls, plain: dict[str, Any]) -> Uncertainty:
-        """Inverse of ``to_dict``."""
-        return cls(**{name: float(plain[name]) for name in ("sampling", "privacy", "nuisance", "clipping")})
-
-
-Kind = Literal["ate", "difference-in-means", "difference-in-differences"]
+Kind = Literal["ate", "difference-in-means", "att", "atc", "ato", "difference-in-differences"]
 StudyDesign = Literal["observational", "known propensity"]
 FORMAT = "discreet-release"
 # Fields that not every file has.
-_OPTIONAL = frozenset({"cap"})
+_OPTIONAL = frozenset({"arms", "cap"})
 SOURCES = {
     "sampling": "sampling",
     "privacy": "privacy noise",
@@ -142,23 +34,32 @@ SOURCES = {
 _TITLE = {
     "ate": "Average treatment effect",
     "difference-in-means": "Difference in mean outcomes",
+    "att": "Average effect on the treated",
+    "atc": "Average effect on the untreated",
+    "ato": "Average effect in the overlap",
     "difference-in-differences": "Difference in differences",
 }
+_NAME = _TITLE | {"difference-in-means": _TITLE["ate"], "difference-in-differences": _TITLE["att"]}
+_NAME = {kind: title[0].lower() + title[1:] for kind, title in _NAME.items()}
 _METHOD = {
     "ate": "augmented inverse probability weighting",
     "difference-in-means": "the difference in mean outcomes",
-    "difference-in-differences": "augmented inverse probability weighting of changes between two periods",
+    "att": "augmented inverse probability weighting towards the treated",
+    "atc": "augmented inverse probability weighting towards the untreated",
+    "ato": "augmented overlap weighting",
+    "difference-in-differences": "augmented inverse probability weighting of changes, towards the treated,",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
+class Release(Ratios):
     """An average effect as it may be published.
 
     Parameters
     ----------
     kind
-        "ate", "difference-in-means" or "difference-in-differences".
+        "ate" or "difference-in-means"; "att", "atc" or "ato" where some records count for more than others;
+        "difference-in-differences".
     estimate
         The effect, in the outcome's unit.
     uncertainty
@@ -179,6 +80,8 @@ class Release:
         Further released numbers by name.
     cap
         What larger outcomes counted as, where the effect is that on a capped outcome.
+    arms
+        The level of the outcome, from which and the effect both arms' means follow; None in files of version 1.
 
     Privacy
     -------
@@ -210,6 +113,7 @@ class Release:
     notes: tuple[str, ...] = ()
     reference: dict[str, float] = field(default_factory=dict)
     cap: float | None = None
+    arms: ArmMeans | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -238,11 +142,10 @@ class Release:
 
     def interval(self, alpha: float = 0.05) -> tuple[float, float]:
         """Interval that covers the effect with probability ``1 - alpha``, privacy noise included."""
-        if not isinstance(alpha, int | float) or not 0 < alpha < 1:
-            raise InvalidInput("alpha must lie between 0 and 1; 0.05 asks for a 95 % interval.")
+        check_alpha(alpha)
         low, high = self.uncertainty.interval(self.estimate, alpha)
         # No effect can exceed the outcome's range.
-        most = self.bounds.outcome_width if self.cap is None else self.cap - self.bounds.outcome[0]
+        most = self.outcomes[1] - self.outcomes[0]
         return min(max(low, -most), self.estimate), max(min(high, most), self.estimate)
 
     @property
@@ -282,7 +185,8 @@ class Release:
     def display(self, alpha: float = 0.05) -> Display:
         """What a terminal shows: the estimate with its interval, and what is promised."""
         promised, level = self.guarantee, f"{100 * (1 - alpha):g} % interval"
-        rows = [("estimate", self.text(self.estimate)), (level, self.interval_text(alpha)), ("records", self.records)]
+        rows = [("estimate", self.text(self.estimate)), (level, self.interval_text(alpha)), *self.arm_rows(alpha)]
+        rows += [("records", self.records)]
         rows += [("uncertainty from", ", ".join(f"{name} {100 * part:.0f} %" for name, part in self.shares().items()))]
         rows += [("privacy", f"{promised.budget} ({promised.neighbours}, {promised.status})")]
         return Display(lines=tuple(rows), below=tuple(f"- {note}" for note in self.notes))
@@ -290,7 +194,8 @@ class Release:
     def summary(self) -> str:
         """A table in plain text."""
         rows = [("estimate", self.text(self.estimate)), ("95 % interval", self.interval_text())]
-        rows += [("80 % interval", self.interval_text(0.2)), ("records", self.records), ("design", self.design)]
+        rows += [("80 % interval", self.interval_text(0.2)), *self.arm_rows()]
+        rows += [("records", self.records), ("design", self.design)]
         rows += [(name.replace("_", " "), f"{value:.4g}") for name, value in self.reference.items()]
         lines = [self.title, *columns(rows)]
         lines += ["", "Where the uncertainty comes from (shares of the variance)"]
@@ -307,11 +212,11 @@ class Release:
         """A paragraph for a paper's methods section, numbers filled in."""
         g, u, names = self.guarantee, self.uncertainty, () if self.kind == "difference-in-means" else self.bounds.names
         sentences = [
-            f"The average treatment effect{self._cap_words()} was estimated by {_METHOD[self.kind]} from "
+            f"The {_NAME[self.kind]}{self._cap_words()} was estimated by {_METHOD[self.kind]} from "
             f"{self.records} records under differential privacy with {guarantee_words(g)}",
             f"{clipping_words(self.bounds, names, self.cap)}{self._adjustment_words()}.",
             self._mechanism_words(),
-            f"The estimate is {self.text(self.estimate)} (95 % interval {self.interval_text()}).",
+            f"The estimate is {self.text(self.estimate)} (95 % interval {self.interval_text()}).{self.arm_words()}",
             f"The interval combines {listed(_error_words(u))}"
             + (
                 f", and allows for a bias of up to {u.clipping:.3g} that clipping is taken to have caused, by the "
@@ -349,6 +254,7 @@ class Release:
         """As plain JSON."""
         plain = {part.name: getattr(self, part.name) for part in fields(self)}
         made = {name: plain[name].to_dict() for name in ("uncertainty", "guarantee", "bounds")}
+        made["arms"] = None if self.arms is None else self.arms.to_dict()
         done = io.head(FORMAT) | plain | made | {"notes": list(self.notes)}
         return {name: value for name, value in done.items() if name not in _OPTIONAL or value is not None}
 
@@ -362,6 +268,7 @@ class Release:
                 "guarantee": Guarantee.from_dict(rest["guarantee"]),
                 "bounds": Bounds.from_dict(rest["bounds"]),
                 "notes": tuple(rest["notes"]),
+                "arms": None if rest.get("arms") is None else ArmMeans.from_dict(rest["arms"]),
             }
             return cls(**(rest | made))
 
@@ -376,6 +283,7 @@ class Release:
 
     def _repr_html_(self) -> str:
         rows = {"estimate": self.text(self.estimate), "95 % interval": self.interval_text(), "records": self.records}
+        rows |= dict(self.arm_rows())
         rows |= {f"uncertainty from {name}": f"{share:.0%}" for name, share in self.shares().items()}
         rows |= {"privacy": f"{self.guarantee.budget}; {self.guarantee.neighbours}; {self.guarantee.status}"}
         cells = "".join(

@@ -61,7 +61,7 @@ class Kind:
 
 
 REGISTRY: dict[str, Kind] = {
-    "discreet-release": Kind(home="discreet.releases.average:Release"),
+    "discreet-release": Kind(home="discreet.releases.average:Release", version=2, upgrades={1: _upgrades.average_1}),
     "discreet-effect-release": Kind(
         home="discreet.releases.function:EffectRelease",
         version=3,

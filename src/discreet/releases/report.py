@@ -52,7 +52,7 @@ def render(release: Release, *, title: str | None = None, extra_figures: Sequenc
     """
     numbers = [("estimate", release.text(release.estimate))]
     numbers += [(f"{100 - 100 * alpha:g} % interval", release.interval_text(alpha)) for alpha in (0.2, 0.1, 0.05, 0.01)]
-    numbers += [("standard error", f"{release.uncertainty.se:.4g}")]
+    numbers += [*release.arm_rows(), ("standard error", f"{release.uncertainty.se:.4g}")]
     parts = release.uncertainty.to_dict()
     allowance = parts.pop("clipping")
     numbers += [(f"of it, {SOURCES[name]}", f"{part:.4g}") for name, part in parts.items()]
@@ -111,6 +111,7 @@ def finding(release: Release) -> str:
 def facts(release: Release) -> dict[str, Any]:
     """What a page of the service says about a release."""
     numbers = [(f"{100 - 100 * alpha:g} % interval", release.interval_text(alpha)) for alpha in (0.2, 0.1, 0.05, 0.01)]
+    numbers += release.arm_rows()
     parts = release.uncertainty
     numbers += [("sampling error (sd)", f"{parts.sampling:.3g}"), ("privacy noise (sd)", f"{parts.privacy:.3g}")]
     numbers += [("noise in the adjustment (sd)", f"{parts.nuisance:.3g}"), ("records", release.records)]

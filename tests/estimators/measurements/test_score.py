@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from discreet.data.bounds import Bounds
 from discreet.data.records import Chunk
+from discreet.estimators.measurements.estimand import EVERYONE
 from discreet.estimators.measurements.location import Location
-from discreet.estimators.measurements.nuisances import Answers, balancing_weight
+from discreet.estimators.measurements.nuisances import Answers
 from discreet.estimators.measurements.score import ScoreRounds, design_strata, prognosis_range
 from discreet.postprocessing.tails import SIDES, Clip, Strata, Tails
 from discreet.privacy.query import Released
@@ -270,7 +271,7 @@ def test_a_prognosis_is_held_inside_the_range_of_the_outcome(centre, noise):
 
 @given(st.sampled_from([0, 1]), shares, st.floats(1, 50))
 def test_balancing_weights_stop_at_their_limit(t, e, most):
-    (weight,) = balancing_weight(*of(t, e), most)  # type: ignore[call-arg]
+    (weight,) = EVERYONE.balancing(*of(t, e), most)  # type: ignore[call-arg]
     odds = e / (1 - e)
     treated, control = min(1 / odds, most), min(odds, most)
     assert weight == pytest.approx((treated if t else control) / max(e * treated + (1 - e) * control, 0.3))
@@ -279,6 +280,6 @@ def test_balancing_weights_stop_at_their_limit(t, e, most):
 @given(shares, values, values)
 def test_balancing_weights_turn_residuals_into_those_of_the_best_prognosis(e, mu0, mu1):
     # With the right propensity, E[weight (y - f)] vanishes at f = (1 - e) mu1 + e mu0.
-    (treated,), (control,) = balancing_weight(*of(1, e), np.inf), balancing_weight(*of(0, e), np.inf)  # type: ignore[call-arg]
+    (treated,), (control,) = EVERYONE.balancing(*of(1, e), np.inf), EVERYONE.balancing(*of(0, e), np.inf)  # type: ignore[call-arg]
     best = (1 - e) * mu1 + e * mu0
     assert e * treated * (mu1 - best) + (1 - e) * control * (mu0 - best) == pytest.approx(0, abs=1e-9)

@@ -76,6 +76,11 @@ class Setting:
             slope = (psi * (weight * varies)[:, None]).T @ features / len(psi)
         return np.asarray(slope + float(np.mean(varies)) * linear.T @ self.gram.apart)
 
+    def weighted(self, h: Float) -> Float:
+        """Second moments of the features where points of the reference count with weights of any size."""
+        plain = float(h.min()) == float(h.max())
+        return self.second if plain else weighted_gram(self.reference.features, h / float(h.sum()))
+
     @cached_property
     def second(self) -> Float:
         """Second moments of the features on the reference, no point weighted down."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from discreet.data.records import Chunk
 from discreet.estimators._allocation import MODELS, MODELS_OF_KNOWN_DESIGN
 from discreet.estimators.measurements.coded_features import CodedFeatures
 from discreet.estimators.measurements.covariates import Setting
+from discreet.estimators.measurements.estimand import EVERYONE, Estimand
 from discreet.estimators.measurements.location import Location, measure_magnitude
 from discreet.postprocessing.feature_selection import (
     Belief,
@@ -123,6 +125,7 @@ class Outcome:
     ``left_out`` is the size of the product of what the basis leaves out of both models. ``shrunk`` are coefficients
     that err less, with the covariance of their error, but together with those of the propensity. Residuals are
     taken to be no smaller than ``least_scale``, and are not clipped below ``least_clip``, weighted as they are.
+    ``estimand`` says which average the prognosis is for.
     """
 
     propensity: Propensity
@@ -136,6 +139,7 @@ class Outcome:
     least_clip: float = 0.0
     left_out: float = 0.0
     shrunk: Belief | None = None
+    estimand: Estimand = EVERYONE
 
     def for_functions(self) -> Outcome:
         """The same with the prognosis that errs least by itself: an average needs one whose errors have no sign."""
@@ -309,20 +313,23 @@ def correct_outcome(
 
     Returns the better prognosis, and the remainder that both models then leave.
     """
-    model, setting, n = outcome.propensity, outcome.propensity.setting, gate.n
+    model, setting, n, estimand = outcome.propensity, outcome.propensity.setting, gate.n, outcome.estimand
     freed = _FREED if last else 0.0
 
     def residual(c: Chunk) -> Float:
         answers = outcome.answers(c)
-        return balancing_weight(c.t, answers.e, _MOST_WEIGHT) * answers.residual(c)
+        return estimand.balancing(c.t, answers.e, _MOST_WEIGHT) * answers.residual(c)
 
-    factors = model.factors(lambda t, e: balancing_weight(t, e, _MOST_WEIGHT))
+    factors = model.factors(lambda t, e: estimand.balancing(t, e, _MOST_WEIGHT))
     magnitude = measure_magnitude(gate, f"residual magnitude {number}", magnitude_share, residual, 4.0, factors)
     unit = gate.noise_sd(Ball(NORM_CAP**0.5, 1), share) / n
     clip, scale = max(magnitude.clip(unit), outcome.least_clip), max(magnitude.scale, outcome.least_scale)
+    if estimand.one_arm:
+        # Residuals of the other arm hardly count: what most are smaller than says nothing about those that do.
+        scale = max(scale, sqrt(magnitude.clipped_square(clip)))
     e = model.on_reference
     # Beside the remainder, an error of the prognosis adds to the score's variance.
-    loss_weight = setting.size * np.diag(model.covariance) + float(np.mean(1.0 / (e * (1.0 - e)))) / n
+    loss_weight = setting.size * np.diag(model.covariance) + float(np.mean(estimand.inflation(e))) / n
     uncertain = freed * outcome.prior_variances[1] if last else np.diag(outcome.covariance)
     selection = FeatureSelection.of(
         allot(loss_weight, setting.size * uncertain, (unit * clip) ** 2), setting.size
@@ -359,7 +366,7 @@ def _remainder(outcome: Outcome, step: float, freed: float) -> float:
     products add up, and do not cancel.
     """
     setting, assigned = outcome.propensity.setting, outcome.propensity.covariance
-    gram = setting.second + setting.gram.apart
+    gram = setting.weighted(outcome.estimand.weigh(outcome.propensity.on_reference)) + setting.gram.apart
     error = gram @ outcome.covariance @ gram + setting.gram.variance * step * np.eye(setting.basis.m)
     apart = float(np.sum(assigned * error))
     # Of a coefficient's variance P under a prior variance V, P squared over V is what shrinking left behind.
@@ -369,15 +376,3 @@ def _remainder(outcome: Outcome, step: float, freed: float) -> float:
     ]
     together = float(np.sum((left[0] * left[1] * setting.size)[1:])) / (1.0 + freed) + outcome.left_out
     return float(np.sqrt(max(apart, 0.0) + (_TOGETHER * together) ** 2))
-
-
-def balancing_weight(t: Float, propensity: Float, most: float) -> Float:
-    """Weight that turns a record's residual into one of f* = (1 - e) mu_1 + e mu_0.
-
-    The rarer arm's weight is held to ``most``, and both are then divided by their expectation, so that what both arms
-    have in common passes in full; that expectation is not taken below 0.3, where it would only amplify noise.
-    """
-    odds = propensity / (1.0 - propensity)
-    treated, control = np.minimum(1.0 / odds, most), np.minimum(odds, most)
-    expected = propensity * treated + (1.0 - propensity) * control
-    return np.where(t > 0.0, treated, control) / np.maximum(expected, 0.3)

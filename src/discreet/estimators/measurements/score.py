@@ -7,25 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import hypot
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from discreet.data._arrays import Float, IntArray
 from discreet.data.bounds import Bounds
 from discreet.data.records import Chunk
+from discreet.estimators.measurements.estimand import EVERYONE, Estimand
 from discreet.estimators.measurements.location import Location
 from discreet.estimators.measurements.nuisances import Answers
 from discreet.postprocessing.tails import SIDES, Clip, Strata, Tails, signed_bins
 from discreet.privacy.gate import Gate
-from discreet.privacy.query import Query
-from discreet.privacy.sensitivity.sets import Ball, Cells, MeanSquare
+from discreet.privacy.query import Query, Released
+from discreet.privacy.sensitivity.sets import Ball, Cells, Interval, MeanSquare
 
 # A prognosis is held below this many times the outcome's mean, counted from the nearer end of its range.
 _PROGNOSIS = 5.0
 # Largest ratio of noise to sampling error at which a score goes unclipped.
 _FREE_NOISE = 0.3
+# Choice: a sum of weights counts as no smaller than two standard deviations of its noise. By hand.
+_CLEAR = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,14 @@ class Score:
     lost: float
 
 
+class ScoreQuestion(NamedTuple):
+    """The question, what its rows count from, and how many rows may be alike."""
+
+    query: Query
+    middle: float
+    alike: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreRounds:
     """The doubly robust score (t - e)(y - f) / (e (1 - e)), its residuals clipped alike in both arms.
@@ -51,7 +63,7 @@ class ScoreRounds:
     otherwise misses by E[(pi - e)(f* - f) / (e (1 - e))]. It equals effect + w r with r = y - f - (t - 1 + e) effect,
     for any number called effect and w = (t - e) / (e (1 - e)): docs/proofs/ate.md, equation 1. What is clipped is
     r / min(e, 1 - e), to [-low, high] in both arms, so that what is estimated remains an effect: that on an outcome
-    whose residuals are capped.
+    whose residuals are capped. Other averages weigh both by h(e): docs/proofs/att.md.
 
     Parameters
     ----------
@@ -63,12 +75,18 @@ class ScoreRounds:
         Strata of the probability of treatment by these models.
     prognosis
         Lowest and highest prognosis.
+    estimand
+        Whose average is meant.
+    treated
+        A public guess at the share of treated.
     """
 
     look_up: Callable[[Chunk], Answers]
     effect: float
     overlap: Strata
     prognosis: tuple[float, float]
+    estimand: Estimand = EVERYONE
+    treated: float = 0.5
 
     @property
     def reach(self) -> tuple[float, float]:
@@ -86,12 +104,13 @@ class ScoreRounds:
 
         def rows(c: Chunk) -> IntArray:
             answers = self.look_up(c)
-            stratum = strata.numbers(np.minimum(answers.e, 1.0 - answers.e))
+            stratum = strata.numbers(self.estimand.clip_unit(answers.e))
             return SIDES * stratum + signed_bins(self.residual(c, answers), ceiling)
 
         (bins,) = gate.ask(Query("residual tails", share, Cells((SIDES * strata.count,)), rows))
         fractions, sd = bins.value / gate.n, float(bins.sd) / gate.n
-        return Tails.fit(fractions, sd, ceiling, strata, atomic=atomic, randomised=randomised)
+        weight = float(self.estimand.weigh(np.array([self.treated]))[0])
+        return Tails.fit(fractions, sd, ceiling, strata, atomic=atomic, randomised=randomised, weight=weight)
 
     def choose_clip(self, gate: Gate, share: float, tails: Tails, score_share: float) -> Clip:
         """How much each of a few clips would cut off, and the one that balances this with noise."""
@@ -100,11 +119,12 @@ class ScoreRounds:
 
         def rows(c: Chunk) -> Float:
             answers = self.look_up(c)
-            smaller, residual = np.minimum(answers.e, 1.0 - answers.e), self.residual(c, answers)
+            unit, residual = self.estimand.clip_unit(answers.e), self.residual(c, answers)
+            weight = self.estimand.weigh(answers.e)
             # Counted from the middle, so that the ball is half as large.
             return np.column_stack(
                 [
-                    np.maximum(np.maximum(residual - clip.high * smaller, -residual - clip.low * smaller), 0.0)
+                    weight * np.maximum(np.maximum(residual - clip.high * unit, -residual - clip.low * unit), 0.0)
                     - far / 2.0
                     for clip in ladder[:-1]
                 ]
@@ -114,11 +134,19 @@ class ScoreRounds:
         (sums,) = gate.ask(Query("clipped excess", share, Ball(radius, len(ladder) - 1), rows))
         return tails.settle(ladder, sums.value / gate.n + far / 2.0, float(sums.sd) / gate.n, noise)
 
-    def measure(self, gate: Gate, share: float, clip: Clip | None) -> Score:
-        """Mean and free second moment of the score; without a clip, of the whole score."""
-        if clip is None:
-            low, high = (far / self.overlap.least for far in self.reach)
-            clip = Clip(low, high, 0.0, 0.0)
+    @property
+    def no_clip(self) -> Clip:
+        """Levels beyond which there is nothing."""
+        low, high = (far / self.overlap.least for far in self.reach)
+        return Clip(low, high, 0.0, 0.0)
+
+    def clipped(self, c: Chunk, answers: Answers, clip: Clip) -> Float:
+        """Residuals that are clipped alike in both arms."""
+        unit = self.estimand.clip_unit(answers.e)
+        return np.clip(self.residual(c, answers), -clip.low * unit, clip.high * unit)
+
+    def question(self, gate: Gate, share: float, clip: Clip) -> ScoreQuestion:
+        """What is asked about the score: its mean and free second moment."""
         bottom, top = (float(end) for end in self.overlap.ends(np.array(clip.low), np.array(clip.high)))
         middle, half, alike = (top + bottom) / 2.0, (top - bottom) / 2.0, gate.most_rows
         of_units = gate.joins_rows
@@ -128,23 +156,70 @@ class ScoreRounds:
 
         def rows(c: Chunk) -> Float:
             answers = self.look_up(c)
-            smaller = np.minimum(answers.e, 1.0 - answers.e)
-            weight = np.where(c.t > 0.0, 1.0 / answers.e, -1.0 / (1.0 - answers.e))
-            return weight * np.clip(self.residual(c, answers), -clip.low * smaller, clip.high * smaller) - middle
+            return self.estimand.weight(c.t, answers.e) * self.clipped(c, answers, clip) - middle
 
-        (sums,) = gate.ask(Query("score", share, MeanSquare(half), rows, of_units))
+        return ScoreQuestion(Query("score", share, MeanSquare(half), rows, of_units), middle, alike)
+
+    def measure(self, gate: Gate, share: float, clip: Clip | None) -> Score:
+        """Mean and free second moment of the score; without a clip, of the whole score."""
+        clip = self.no_clip if clip is None else clip
+        return self.read(gate, self.question(gate, share, clip), clip)
+
+    def read(self, gate: Gate, question: ScoreQuestion, clip: Clip) -> Score:
+        """Ask, and read the answer."""
+        (sums,) = gate.ask(question.query)
         mean, square = sums.value / gate.n
         noise, square_noise = np.asarray(sums.sd) / gate.n
         # What noise may hide of it counts, and rows of one unit may all be alike: docs/proofs/units.md, lemma 4.
-        variance = alike * (max(float(square - mean**2), 0.0) + float(square_noise))
-        return Score(self.effect + middle + float(mean), variance, float(noise), clip.hidden, clip.lost)
+        variance = question.alike * (max(float(square - mean**2), 0.0) + float(square_noise))
+        return Score(self.effect + question.middle + float(mean), variance, float(noise), clip.hidden, clip.lost)
 
 
-def design_strata(propensity: Any, bounds: Bounds) -> Strata:
+class Total(NamedTuple):
+    """Mean of the weights that a score is divided by, the variance of one record's, and the noise of the mean."""
+
+    mean: float
+    variance: float
+    noise: float
+
+
+def weights_query(rounds: ScoreRounds, share: float) -> Query:
+    """The sum of the weights of an average over some of the records."""
+    counted, most = rounds.estimand.counted, rounds.estimand.most_counted(rounds.overlap.low, rounds.overlap.high)
+    assert counted is not None
+    return Query("sum of weights", share, Interval(0.0, most), lambda c: counted(c.t, rounds.look_up(c).e))
+
+
+def total_of(gate: Gate, rounds: ScoreRounds, found: Released) -> Total:
+    """What the sum of the weights is."""
+    noise, most = float(found.sd) / gate.n, rounds.estimand.most_counted(rounds.overlap.low, rounds.overlap.high)
+    # No noise makes it smaller than the declared overlap allows, nor so small that it is all noise.
+    least = float(rounds.estimand.weigh(np.array(gate.bounds.propensity)).min())
+    mean = float(np.clip(float(found.value) / gate.n, min(max(least, _CLEAR * noise), most), most))
+    return Total(mean, gate.most_rows * max(mean * (most - mean), 0.0), noise)
+
+
+def weighted_score(rounds: ScoreRounds, score: Score, total: Total) -> Score:
+    """The score of an average over some of the records: divided by the sum of their weights.
+
+    An effect that is nearly right makes errors of the sum matter little: only what the score adds to it is divided.
+    """
+    if not rounds.estimand.weighted:
+        return score
+    added = (score.mean - rounds.effect) / total.mean
+    return Score(
+        mean=rounds.effect + added,
+        variance=(score.variance + added**2 * total.variance) / total.mean**2,
+        noise=hypot(score.noise, added * total.noise) / total.mean,
+        hidden=score.hidden / total.mean,
+        lost=score.lost,
+    )
+
+
+def design_strata(propensity: Any, bounds: Bounds, estimand: Estimand = EVERYONE) -> Strata:
     """Strata of a known design: one number, or what the bounds allow."""
-    if isinstance(propensity, Real):
-        return Strata.between(float(propensity), float(propensity))
-    return Strata.between(*bounds.propensity)
+    ends = (float(propensity),) * 2 if isinstance(propensity, Real) else bounds.propensity
+    return Strata.between(*ends, estimand.clip_unit, estimand.largest_unit)
 
 
 def prognosis_range(location: Location) -> tuple[float, float]:
@@ -153,8 +228,8 @@ def prognosis_range(location: Location) -> tuple[float, float]:
     return max(-1.0, 1.0 - _PROGNOSIS * above), min(1.0, _PROGNOSIS * below - 1.0)
 
 
-def clips_nothing(gate: Gate, share: float, ceiling: float, location: Location) -> bool:
+def clips_nothing(gate: Gate, share: float, ceiling: float, location: Location, h: float = 1.0) -> bool:
     """Whether noise for the largest possible score would be small beside the sampling error (a public rule)."""
     noise = gate.noise_sd(MeanSquare(ceiling), share) / gate.n
-    varies = location.treated * (1.0 - location.treated)
+    varies = location.treated * (1.0 - location.treated) / h**2
     return noise <= _FREE_NOISE * float(np.sqrt(location.magnitude.clipped_square(2.0) / (gate.n * varies)))

@@ -9,9 +9,10 @@ from discreet.data.bounds import Bounds
 from discreet.data.records import Records
 from discreet.estimators._base import ROWS_ALIKE, ROWS_JOINED, Progress, TableFits, count_first
 from discreet.estimators._parameters import Parameters, Role
-from discreet.estimators._results import EffectResult
-from discreet.estimators.ate import AS_GOOD_AS_RANDOM, ATE
+from discreet.estimators._results import WeightedResult
+from discreet.estimators.ate import AS_GOOD_AS_RANDOM
 from discreet.estimators.natural_experiments.views import BEFORE, Change
+from discreet.estimators.weighted.att import ATT
 from discreet.exceptions import InvalidBudget
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
@@ -20,17 +21,15 @@ from discreet.releases.average import Release
 
 _TRENDS = (
     "outcomes of both arms would have changed alike, on average, among people with the same declared covariates, had "
-    "nobody been treated and had everybody been"
+    "nobody been treated"
 )
 
 
-class DifferenceInDifferences(TableFits[Release], EffectResult[Release], Parameters):
-    """Effect of a treatment between two periods, by how outcomes changed in either arm; doubly robust.
+class DifferenceInDifferences(TableFits[Release], WeightedResult, Parameters):
+    """Effect on the treated between two periods, by how outcomes changed in either arm; doubly robust.
 
-    The rounds of `ATE` on the change of each record's outcome. What is published is the average over all records of the
-    difference in expected changes between the arms, covariates held fixed. It is the average effect if outcomes of
-    both arms would have changed alike given the covariates, had nobody been treated and had everybody been. Where only
-    the former holds, it is the effect on the treated if the effect does not depend on the covariates.
+    The rounds of `ATT` on the change of each record's outcome. What is published is the average effect on the treated,
+    if outcomes of both arms would have changed alike, given the covariates, had nobody been treated.
 
     ``fit(after, T, before=before, X=X)``; ``fit_table(table, outcome="after", before="before", treatment="t")``.
 
@@ -102,18 +101,14 @@ class DifferenceInDifferences(TableFits[Release], EffectResult[Release], Paramet
     def _fit(self, records: Records, progress: Progress | None) -> None:
         gate = self._open_gate(records, progress)
         count_first(gate)
-        measured = self._average(gate.viewed(Change(gate.bounds.binary)))
+        measured = ATT(**self.get_params())._measure(gate.viewed(Change(gate.bounds.binary)))
         self.release_ = _as_change(measured, gate)
-
-    def _average(self, gate: Gate) -> Release:
-        """The effect on changes, with all that is left of the budget."""
-        return ATE(**self.get_params())._measure(gate)
 
 
 def _as_change(measured: Release, gate: Gate) -> Release:
     """What is published of an effect on changes: no effect exceeds the declared range of the outcome itself."""
     width, stated = gate.bounds.outcome_width, measured.guarantee
-    proof = (stated.proof or "").replace("ate.md", "did.md")
+    proof = (stated.proof or "").replace("att.md", "did.md")
     notes = [note.replace(AS_GOOD_AS_RANDOM, _TRENDS) for note in measured.notes]
     return replace(
         measured,
