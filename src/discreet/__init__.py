@@ -13,11 +13,13 @@ _HOME = {
     "ATO": "estimators.weighted.ato",
     "ATT": "estimators.weighted.att",
     "CATE": "estimators.cate",
+    "LATE": "estimators.natural_experiments.late",
     "Bounds": "data.bounds",
     "Budget": "privacy.budget",
     "BudgetExceeded": "exceptions",
     "CombinedRelease": "releases.combined.release",
     "Curve": "releases.function",
+    "DifferenceInDifferences": "estimators.natural_experiments.did",
     "DifferenceInMeans": "estimators.difference_in_means",
     "DiscreetError": "exceptions",
     "EffectRelease": "releases.function",
@@ -29,6 +31,7 @@ _HOME = {
     "LedgerRefused": "exceptions",
     "LedgerUnavailable": "exceptions",
     "Levels": "data.columns",
+    "LocalEffectRelease": "releases.local_effects.release",
     "MissingBounds": "exceptions",
     "MissingExtra": "exceptions",
     "NotFitted": "exceptions",
@@ -63,11 +66,13 @@ __all__ = [
     "ATO",
     "ATT",
     "CATE",
+    "LATE",
     "Bounds",
     "Budget",
     "BudgetExceeded",
     "CombinedRelease",
     "Curve",
+    "DifferenceInDifferences",
     "DifferenceInMeans",
     "DiscreetError",
     "EffectRelease",
@@ -79,6 +84,7 @@ __all__ = [
     "LedgerRefused",
     "LedgerUnavailable",
     "Levels",
+    "LocalEffectRelease",
     "MissingBounds",
     "MissingExtra",
     "NotFitted",
@@ -117,6 +123,8 @@ if TYPE_CHECKING:
     from discreet.estimators.cate import CATE
     from discreet.estimators.clustering import PrivateKMeans
     from discreet.estimators.difference_in_means import DifferenceInMeans
+    from discreet.estimators.natural_experiments.did import DifferenceInDifferences
+    from discreet.estimators.natural_experiments.late import LATE
     from discreet.estimators.planning import Plan, plan
     from discreet.estimators.policies.value import PolicyValue
     from discreet.estimators.uplift import Uplift
@@ -147,6 +155,7 @@ if TYPE_CHECKING:
     from discreet.releases.diagnostics.released import Overlap
     from discreet.releases.diagnostics.sensitivity import Sensitivity
     from discreet.releases.function import Curve, EffectRelease
+    from discreet.releases.local_effects.release import LocalEffectRelease
     from discreet.releases.policies.policy import Policy
     from discreet.releases.policies.value import PolicyValueRelease
     from discreet.releases.report import render_page, save_page

@@ -17,10 +17,11 @@ from discreet import Ledger
 from discreet.data import expressions as formulas
 from discreet.data import in_memory
 from discreet.data import sampling as samples
-from discreet.data.backends import sql
-from discreet.data.views import capped, coded, within
+from discreet.data.backends import base, scan, sql
+from discreet.data.views import capped, coded, viewed, within
 from discreet.estimators.measurements import coded_features, effect_function, level, score
 from discreet.estimators.measurements.estimand import EVERYONE
+from discreet.estimators.natural_experiments import views
 from discreet.ledger import charging as fits
 from discreet.ledger import composition as costs
 from discreet.ledger import state as book
@@ -34,8 +35,10 @@ from discreet.privacy.sensitivity import fixed_point as lattice
 from discreet.privacy.sensitivity import sets as geometry
 from discreet.privacy.sensitivity.sets import Ball, Interval
 from evidence.planted import _patched
+from tests.data import test_further, test_views
 from tests.data.backends import test_group_by
 from tests.estimators.measurements import test_cap, test_effect_function, test_level, test_score
+from tests.estimators.natural_experiments import test_late
 from tests.ledger import test_costs, test_fits, test_ledger, test_races_and_crashes
 from tests.privacy import (
     test_compiled,
@@ -249,6 +252,36 @@ MUTANTS = {
         "np.where(chunk.y >= self.at, 1.0, below)",
         "below + np.maximum(chunk.y - self.at, 0.0)",
         (lambda _: test_cap.test_what_a_missing_outcome_counts_as_is_capped_too(),),
+    ),
+    "an engine counts by the arms that records had before they were seen otherwise": Mutant(
+        viewed.ViewedRecords.group_sums,
+        "None if formulas or not self.view.keeps_arms else",
+        "None if formulas else",
+        (lambda _: test_views.test_an_engine_counts_only_what_a_view_leaves_as_it_is(),),
+    ),
+    "an engine adds up records whose further columns nobody looked at": Mutant(
+        base.TableRecords.group_sums,
+        "if self._hashed or self.columns.further:",
+        "if self._hashed:",
+        (lambda folder: test_further.test_every_source_hands_over_the_same_numbers(folder),),
+    ),
+    "a further column is no part of the checksum of a pass": Mutant(
+        scan._checksum,
+        "*others, *chunk.more.values()",
+        "*others",
+        (lambda _: test_further.test_a_pass_notices_that_a_further_column_changed(),),
+    ),
+    "rows of a unit lose their further columns": Mutant(
+        in_memory._taken,
+        "(each, taken(values)) for each, values in held.more",
+        "(each, values) for each, values in held.more",
+        (lambda _: test_further.test_rows_of_a_unit_keep_further_columns(),),
+    ),
+    "the range of a remainder stays that of the outcome": Mutant(
+        views.Remainder.bounds,
+        "(low - max(self.guess, 0.0), high - min(self.guess, 0.0))",
+        "(low, high)",
+        (lambda _: test_late.test_views_are_what_they_say_they_are(),),
     ),
     "prepared sums are taken whatever their grid": Mutant(
         gate.Gate._known_sums,

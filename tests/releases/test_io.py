@@ -31,6 +31,8 @@ POINTS = pd.DataFrame({"age": [0.1, 0.5, 0.9], "bp": [0.5, 0.5, 0.1]})
 def numbers(release):
     """What a release says, by name."""
     kind = release.format
+    if kind == "discreet-local-effect":
+        return {"headline": release.estimate, "interval": release.interval()}
     if kind == "discreet-release":
         found = {"headline": release.estimate, "interval": release.interval()}
         if release.arms is not None:
@@ -108,6 +110,7 @@ def test_every_kind_has_a_file_of_every_version():
         "discreet-effect-release.v3",
         "discreet-uplift.v2",
         "discreet-policy.v1",
+        "discreet-local-effect.v1",
         "discreet-combined-release.v1",
     ],
 )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any
 
 from discreet.audit._neighbours import KINDS, STEEP
 from discreet.audit._replay import ReplaySettings
-from discreet.audit.mechanism import RELATIONS
+from discreet.audit.mechanism import RELATIONS, in_last_columns
 from discreet.data.bounds import Bounds, Levels, Range
 
 DESIGNS = {"observational": None, "trial": 0.4}
@@ -54,7 +55,7 @@ def public_facts(p: int, outcome: tuple[float, float] = (-4.0, 10.0), *, ranges:
 
 def matrix() -> list[Configuration]:
     """All configurations: design, outcome, 1 to 30 covariates, pure or not, both relations."""
-    return [*_averages(), *_functions(), *_segments(), *_policies(), *_papers()]
+    return [*_averages(), *_functions(), *_segments(), *_policies(), *_natural_experiments(), *_papers()]
 
 
 def _averages() -> list[Configuration]:
@@ -180,6 +181,32 @@ def _policies() -> list[Configuration]:
         made = _made(PolicyValue, 20.0, bounds, given)
         found.append(Configuration("PolicyValue", words, made, n=400, binary=outcome == "binary"))
     return found
+
+
+def _natural_experiments() -> list[Configuration]:
+    from discreet.estimators.natural_experiments.did import DifferenceInDifferences
+    from discreet.estimators.natural_experiments.late import LATE
+
+    found = []
+    cases = product((LATE, DifferenceInDifferences), DESIGNS, OUTCOMES, RELATIONS)
+    for number, (method, design, outcome, relation) in enumerate(cases):
+        given = {"propensity": DESIGNS[design], "neighbours": relation, "delta": DELTA}
+        # What is seen of records is no record: only fitting again shows what one moves.
+        found.append(
+            Configuration(
+                method.__name__,
+                f"{design}, {outcome}, {relation}",
+                partial(_in_last_columns, _made(method, 20.0, public_facts(1, OUTCOMES[outcome]), given)),
+                kind=KINDS[number // 2 % len(KINDS)],
+                slow=20,
+                binary=outcome == "binary",
+            )
+        )
+    return found
+
+
+def _in_last_columns(make: Callable[[], Any]) -> Any:
+    return in_last_columns(make())
 
 
 def _papers() -> list[Configuration]:

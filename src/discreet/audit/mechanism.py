@@ -8,7 +8,7 @@ import math
 import warnings
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Complex, Real
 from typing import Any
 
@@ -120,6 +120,32 @@ def bounds_of(estimator: Any) -> Bounds:
     return bounds
 
 
+class LastColumns:
+    """An estimator with further columns, fitted to records that hold these as their last covariates.
+
+    So that whoever makes up, changes and exchanges records need not know of them.
+    """
+
+    def __init__(self, estimator: Any) -> None:
+        declared = [role.declared(estimator.bounds) for role in estimator.roles]
+        self.estimator = estimator
+        self.bounds = replace(estimator.bounds, covariates=[*estimator.bounds.columns, *declared])
+        self.epsilon, self.delta = estimator.epsilon, estimator.delta
+        self.propensity, self.neighbours = estimator.propensity, estimator.neighbours
+
+    def fit(self, Y: Any, T: Any, X: Any, **paid: Any) -> Any:
+        """The estimator itself, fitted."""
+        p = self.estimator.bounds.p
+        further = {role.argument: np.array(X[:, p + k].tolist()) for k, role in enumerate(self.estimator.roles)}
+        return fresh(self.estimator).fit(Y, T, X=X[:, :p] if p else None, **further, **paid)
+
+
+def in_last_columns(estimator: Any) -> Any:
+    """The same, if it states a budget, but that further columns are among the covariates."""
+    claimed_budget(estimator)
+    return LastColumns(estimator) if stated(estimator, "roles", ()) else estimator
+
+
 def fresh(estimator: Any, **given: Any) -> Any:
     """An estimator of the same parameters that has not been fitted."""
     from sklearn.base import clone
@@ -145,7 +171,7 @@ def name_of(estimator: Any) -> str:
     """What people call an estimator."""
     if isinstance(estimator, Mechanism):
         return estimator.name
-    kind = type(estimator)
+    kind = type(estimator.estimator if isinstance(estimator, LastColumns) else estimator)
     return f"papers.{kind.__name__}" if ".papers." in kind.__module__ else kind.__name__
 
 

@@ -341,16 +341,6 @@ def _keys(k: Values | None, rows: slice, name: str) -> Float | None:
     return keys
 
 
-def check_varies(records: Records, role: str, name: str) -> None:
-    """Refuse a further column of two levels that holds one of them alone, as an empty arm is refused."""
-
-    def count(chunk: Chunk) -> IntArray:
-        return np.array([chunk.more[role].sum()]).astype(np.int64)
-
-    if int(records.sum(count)[0]) in (0, records.n):
-        raise InvalidInput(f"{name} is the same in every record: nothing can be learnt from it; give one that varies.")
-
-
 def outside_overlap(name: str) -> str:
     """The refusal of a known probability that contradicts the bounds."""
     return f"{name} must lie inside the declared Bounds(propensity=(low, high)): widen them, or check it."

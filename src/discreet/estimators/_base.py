@@ -6,7 +6,7 @@ An estimator inherits from the mixins that fit it and from `Parameters`, in this
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from math import hypot, sqrt
@@ -19,7 +19,16 @@ from discreet.data.bounds import Bounds
 from discreet.data.in_memory import ArrayRecords
 from discreet.data.records import Records
 from discreet.estimators import _allocation
-from discreet.estimators._parameters import NO_COLUMNS, TABLE_OPTIONS, FitOptions, Role, TableOptions, payment_of
+from discreet.estimators._parameters import (
+    NO_COLUMNS,
+    TABLE_OPTIONS,
+    FitOptions,
+    Role,
+    TableOptions,
+    further_columns,
+    payment_of,
+    refuse_unknown,
+)
 from discreet.estimators._results import Fitted, ReleaseT
 from discreet.estimators.measurements.coded_features import CodesOf
 from discreet.estimators.measurements.level import Level
@@ -78,17 +87,6 @@ class Checked(ABC):
     # Columns that it takes besides outcome, treatment and covariates.
     roles: ClassVar[tuple[Role, ...]] = ()
 
-    def _further(self, method: str, given: Mapping[str, Any]) -> dict[Role, Any]:
-        """What was given for each role; a column that is needed and missing is refused."""
-        found = {role: given.get(role.named_in(method)) for role in self.roles}
-        for role, value in found.items():
-            if value is None and role.needed:
-                raise InvalidInput(
-                    f"{type(self).__name__} needs {role.named_in(method)}=, {role.help}: {method} takes it beside the "
-                    "outcome and the treatment."
-                )
-        return {role: value for role, value in found.items() if value is not None}
-
 
 class Chargeable:
     """An estimator whose fit a ledger may be charged for."""
@@ -134,7 +132,7 @@ class ArrayFits(Checked, Chargeable, Fitted[ReleaseT]):
         """
         known = {role.argument for role in self.roles}
         refuse_unknown("fit", options, Payment.__optional_keys__ | known)
-        further = self._further("fit", options)
+        further = further_columns(self, self.roles, "fit", options)
         run = partial(self._fit_arrays, Y, T, X, progress, further)
         payment = payment_of(options)
         if not payment:
@@ -238,7 +236,7 @@ class TableFits(ArrayFits[ReleaseT]):
         """
         known = {role.name for role in self.roles}
         refuse_unknown("fit_table", options, TABLE_OPTIONS | known)
-        further = self._further("fit_table", options)
+        further = further_columns(self, self.roles, "fit_table", options)
         run = partial(self._fit_table, table, outcome, treatment, covariates, progress, options)
         payment = payment_of(options)
         if not payment:
@@ -263,7 +261,7 @@ class TableFits(ArrayFits[ReleaseT]):
                 f"sample_by belongs to ATE and CATE: {type(self).__name__} fits no models that a sample would do for, "
                 "so leave it out."
             )
-        further = self._further("fit_table", options)
+        further = further_columns(self, self.roles, "fit_table", options)
         source = Options(relation=options.get("relation"), query=options.get("query"), workers=options.get("workers"))
         spec = TableSpec(
             outcome=outcome,
@@ -284,14 +282,6 @@ class TableFits(ArrayFits[ReleaseT]):
                 note = note.format(unit=records.unit.column, rows=records.unit.max_rows)
                 self.release_ = replace(self.release_, notes=(*self.release_.notes, note))
         return self
-
-
-def refuse_unknown(method: str, given: Mapping[str, object], known: Collection[str]) -> None:
-    """Refuse keyword arguments that a method does not take."""
-    for name in given:
-        if name not in known:
-            allowed = ", ".join(sorted(known))
-            raise InvalidInput(f"{method} does not take {name}=: besides its own arguments it takes {allowed}.")
 
 
 def count_first(gate: Gate) -> None:

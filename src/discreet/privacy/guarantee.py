@@ -20,6 +20,8 @@ COVERED = frozenset(
                 "ate.md": ("gaussian", "laplace"),
                 "att.md": ("gaussian",),
                 "cate.md": ("gaussian",),
+                "did.md": ("gaussian",),
+                "late.md": ("gaussian",),
                 "uplift.md": ("gaussian", "laplace"),
                 "policy.md": ("gaussian", "laplace"),
                 "adum.md": ("laplace",),

@@ -17,6 +17,8 @@ from discreet.releases.combined.release import CombinedRelease
 from discreet.releases.diagnostics.figures import diagnostic_figures
 from discreet.releases.function import EffectRelease
 from discreet.releases.function_plots import gains_figure, importance_figure
+from discreet.releases.local_effects import page as local_effects
+from discreet.releases.local_effects.release import LocalEffectRelease
 from discreet.releases.page import bounds_rows, guarantee_facts, guess, inline_figure, page
 from discreet.releases.plots import effect_figure, release_figure, segments_figure
 from discreet.releases.policies.page import policy_facts, policy_figures, render_policy_value
@@ -361,6 +363,12 @@ KINDS = (
     ),
     Kind(release=PolicyValueRelease, page=render_policy_value, figures=policy_figures, facts=policy_facts),
     Kind(release=CombinedRelease, page=render_combined, figures=combined_figures, facts=combined_facts),
+    Kind(
+        release=LocalEffectRelease,
+        page=local_effects.render,
+        figures=local_effects.figures,
+        facts=local_effects.facts,
+    ),
 )
 _BY_CLASS = {kind.release: kind for kind in KINDS}
 

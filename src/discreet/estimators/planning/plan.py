@@ -19,8 +19,8 @@ from discreet.data.bounds import Bounds
 from discreet.data.partition import Partition
 from discreet.data.records import MIN_ROWS
 from discreet.estimators._allocation import COUNT
-from discreet.estimators._base import refuse_unknown
 from discreet.estimators._effect_allocation import AVERAGE_PART, DECLARED
+from discreet.estimators._parameters import refuse_unknown
 from discreet.estimators.measurements.cap import check_cap
 from discreet.estimators.planning.expected import Expected, Shape, segment_uncertainty
 from discreet.estimators.uplift import declared
