@@ -16,7 +16,20 @@ import numpy as np
 from discreet.data._arrays import IntArray, mask_array
 from discreet.data.bounds import Bounds, Levels
 from discreet.data.filters import Where
-from discreet.data.records import CHUNK_ROWS, Chunk, CodeMap, Kernel, Names, RowProgress, Unit, added, chunks, hold
+from discreet.data.records import (
+    CHUNK_ROWS,
+    Chunk,
+    CodeMap,
+    Further,
+    Kernel,
+    Names,
+    RowProgress,
+    Unit,
+    added,
+    chunks,
+    hold,
+    hold_further,
+)
 from discreet.data.sampling import sampled, whole
 from discreet.data.views.coded import packed
 from discreet.exceptions import InvalidInput
@@ -46,6 +59,8 @@ class Columns:
         Whose rows they are, where one unit may have several.
     sample_by
         A column of whole numbers by which a sample may be chosen.
+    further
+        Columns that the estimator takes beside these.
     """
 
     bounds: Bounds
@@ -56,6 +71,7 @@ class Columns:
     where: Where = ()
     unit: Unit | None = None
     sample_by: str | None = None
+    further: tuple[tuple[Further, str], ...] = ()
 
     @property
     def wanted(self) -> dict[str, bool]:
@@ -66,6 +82,7 @@ class Columns:
         wanted = {name: isinstance(spec, Levels) and spec.is_text for name, spec in zip(names, specs, strict=True)}
         if isinstance(self.propensity, str):
             wanted[self.propensity] = False
+        wanted |= {name: isinstance(each.spec, Levels) and each.spec.is_text for each, name in self.further}
         if self.sample_by is not None and wanted.setdefault(self.sample_by, False):
             raise InvalidInput(f"sample_by must name a column of whole numbers, and {self.sample_by!r} holds text.")
         for condition in self.where:
@@ -90,6 +107,7 @@ class Columns:
             tuple(map(named, self.covariates)),
             named(self.propensity) if isinstance(self.propensity, str) else "propensity",
             "sample_by" if self.sample_by is None else named(self.sample_by),
+            tuple(named(name) for _, name in self.further),
         )
 
     def chunks(self, batch: Any) -> Iterator[Chunk]:
@@ -110,7 +128,11 @@ class Columns:
         elif e is not None:
             e = np.broadcast_to(np.float64(e), batch.num_rows)
         k = None if self.sample_by is None else batch.column(places[self.sample_by])
-        yield from chunks(hold(y, t, x, e, k, bounds=bounds, names=names), bounds, names)
+        held = hold(y, t, x, e, k, bounds=bounds, names=names)
+        if self.further:
+            more = [(each, batch.column(places[name])) for each, name in self.further]
+            held = hold_further(held, more, names)
+        yield from chunks(held, bounds, names)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -203,7 +225,8 @@ class Sweep:
 def _checksum(chunk: Chunk) -> int:
     mixed = chunk.y.view(np.uint64) * _ODD
     term = np.empty_like(mixed)
-    for column in (chunk.t, *chunk.x.T, *(each for each in (chunk.e, chunk.k) if each is not None)):
+    others = [each for each in (chunk.e, chunk.k) if each is not None]
+    for column in (chunk.t, *chunk.x.T, *others, *chunk.more.values()):
         # Wraps around, on purpose; rows are mixed one by one, so that it matters what stands beside what.
         mixed += np.right_shift(np.ascontiguousarray(column).view(np.uint64), _SEVEN, out=term)
         mixed *= _ODD
