@@ -34,6 +34,8 @@ _HOME = {
     "Release": "releases.average",
     "Shares": "privacy.budget",
     "SourceFailed": "exceptions",
+    "SurvivalEffect": "estimators.survival.effect",
+    "SurvivalRelease": "releases.survival.release",
     "Uncertainty": "releases.average",
     "UnsupportedRelease": "exceptions",
     "Uplift": "estimators.uplift",
@@ -74,6 +76,8 @@ __all__ = [
     "Release",
     "Shares",
     "SourceFailed",
+    "SurvivalEffect",
+    "SurvivalRelease",
     "Uncertainty",
     "UnsupportedRelease",
     "Uplift",
@@ -98,6 +102,7 @@ if TYPE_CHECKING:
     from discreet.estimators.clustering import PrivateKMeans
     from discreet.estimators.difference_in_means import DifferenceInMeans
     from discreet.estimators.planning import Plan, plan
+    from discreet.estimators.survival.effect import SurvivalEffect
     from discreet.estimators.uplift import Uplift
     from discreet.exceptions import (
         BudgetExceeded,
@@ -121,6 +126,7 @@ if TYPE_CHECKING:
     from discreet.releases.function import Curve, EffectRelease
     from discreet.releases.report import render_page, save_page
     from discreet.releases.segments import UpliftCurve, UpliftRelease
+    from discreet.releases.survival.release import SurvivalRelease
 
 
 # Modules that are reached as attributes of the package, `discreet.testing.seeded_noise`; `audit` can be called.

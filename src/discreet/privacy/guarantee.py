@@ -19,6 +19,7 @@ COVERED = frozenset(
             for proof, noises in {
                 "ate.md": ("gaussian", "laplace"),
                 "cate.md": ("gaussian",),
+                "survival.md": ("gaussian",),
                 "uplift.md": ("gaussian", "laplace"),
                 "adum.md": ("laplace",),
             }.items()

@@ -18,6 +18,7 @@ from discreet.releases.page import bounds_rows, guarantee_facts, guess, inline_f
 from discreet.releases.plots import effect_figure, release_figure, segments_figure
 from discreet.releases.protocol import AnyRelease
 from discreet.releases.segments import UpliftRelease
+from discreet.releases.survival import report as survival
 from discreet.releases.wording import rounds
 
 if TYPE_CHECKING:
@@ -343,6 +344,12 @@ KINDS = (
         page=render_segments,
         figures=segment_figures,
         facts=segment_facts,
+    ),
+    Kind(
+        release=survival.SurvivalRelease,
+        page=survival.render_survival,
+        figures=survival.figures,
+        facts=survival.facts,
     ),
 )
 _BY_CLASS = {kind.release: kind for kind in KINDS}

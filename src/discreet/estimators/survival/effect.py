@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import hypot
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, NamedTuple, get_args
 
 import numpy as np
 
@@ -12,21 +12,29 @@ from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.columns import Levels
 from discreet.data.records import Chunk, Records
+from discreet.estimators._allocation import models_pay
 from discreet.estimators._base import ROWS_ALIKE, ROWS_JOINED, Progress, TableFits, count_first
 from discreet.estimators._parameters import Parameters, Role
 from discreet.estimators.ate import ATE
-from discreet.estimators.difference_in_means import measure_means
 from discreet.estimators.survival.rules import RULE, check_times
+from discreet.estimators.survival.trial import ArmMean, compare_arms
 from discreet.exceptions import InvalidBudget, InvalidInput
 from discreet.postprocessing.survival.curves import Arm, Band
-from discreet.postprocessing.survival.pseudo_outcome import Measure, PseudoOutcome, pseudo_outcome, remainder
+from discreet.postprocessing.survival.pseudo_outcome import (
+    Measure,
+    PseudoOutcome,
+    Remainder,
+    mean,
+    pseudo_outcome,
+    remainder,
+)
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.gate_part import GatePart
 from discreet.privacy.guarantee import Neighbours
 from discreet.privacy.query import Query, Released
 from discreet.privacy.sensitivity.sets import Cells
-from discreet.releases.average import Release
+from discreet.releases.average import Uncertainty
 from discreet.releases.survival.release import SurvivalRelease
 
 TABLE = "times and events by arm"
@@ -36,6 +44,7 @@ EVENT = Role(
     help="1 where the time is that of the event, and 0 where the record was followed no longer",
     declared=lambda _: Levels((0, 1)),
 )
+_RANDOMISED = ("Treatment is taken to be randomised: no covariate is adjusted for.",)
 # Choice: where fewer than this part of an arm is followed up to the horizon, the release says so. By hand.
 _FOLLOWED = 0.2
 
@@ -45,8 +54,8 @@ class SurvivalEffect(TableFits[SurvivalRelease], Parameters):
 
     A table of times and events by arm goes through the gate first; hazards of the event and of censoring, and curves
     with bands, follow from it. Given these, every record counts as one number, its efficient score under independent
-    censoring, whose mean is the arm's restricted mean time or risk: errors of the two hazards multiply. These
-    numbers are compared by the rounds of `ATE`, or, where no covariates are declared, of `DifferenceInMeans`.
+    censoring, whose mean is the arm's restricted mean time or risk: errors of the two hazards multiply. In a
+    trial these numbers are compared by one score; where covariates are adjusted for, by the rounds of `ATE`.
 
     Parameters
     ----------
@@ -158,14 +167,17 @@ class SurvivalEffect(TableFits[SurvivalRelease], Parameters):
         (noisy,) = gate.ask(Query(TABLE, RULE.share * left, Cells(sizes), TimeCells(ends)))
         control, treated = noisy.value.reshape(2, -1)
         arms = Arm.of(times, control, float(noisy.sd)), Arm.of(times, treated, float(noisy.sd))
-        view = Seen(pseudo_outcome(arms, self.measure), float(ends[-1]))
-        part = GatePart(gate, (1.0 - RULE.share) * left).viewed(view)
-        self.release_ = self._release(gate, times, noisy, arms, self._compare(part))
+        number, off = pseudo_outcome(arms, self.measure), [remainder(arm, self.measure) for arm in arms]
+        part = GatePart(gate, (1.0 - RULE.share) * left).viewed(Seen(number, float(ends[-1])))
+        if gate.bounds.p and (self.propensity is None or models_pay(part.n * part.mu, gate.bounds.p, self.propensity)):
+            found = self._adjust(part, arms)
+        else:
+            means = (ArmMean(mean(arm, self.measure), each.table, *number.ends(k)) for k, (arm, each) in enumerate(zip(arms, off, strict=True)))
+            found = _Found(*compare_arms(part, self.propensity, *means), {"covariates": []}, _RANDOMISED)
+        self.release_ = self._release(gate, times, noisy, found, off, _notes(arms, float(noisy.sd)))
 
-    def _compare(self, gate: Gate) -> Release:
-        """The average effect on what records count as."""
-        if not gate.bounds.p:
-            return measure_means(gate, self.propensity, "difference-in-means")
+    def _adjust(self, gate: Gate, arms: tuple[Arm, Arm]) -> _Found:
+        """The average effect on what records count as, by models of treatment and of that."""
         average = ATE(
             epsilon=self.epsilon,
             bounds=gate.bounds,
@@ -173,21 +185,29 @@ class SurvivalEffect(TableFits[SurvivalRelease], Parameters):
             propensity=self.propensity,
             neighbours=self.neighbours,
         )
-        return average._measure(gate)
+        release = average._measure(gate)
+        parts = release.uncertainty
+        if self.propensity is None:
+            # Errors of censoring's hazard stand beside what the arms differ in otherwise, and not beside noise alone.
+            moved = abs(release.estimate - release.reference["unadjusted"])
+            censoring = max(float(arm.followed_sd.max()) for arm in arms)
+            parts = replace(parts, nuisance=hypot(parts.nuisance, moved * censoring))
+        return _Found(release.estimate, parts, release.adjustment, release.notes)
 
     def _release(
-        self, gate: Gate, times: Float, noisy: Released, arms: tuple[Arm, Arm], found: Release
+        self,
+        gate: Gate,
+        times: Float,
+        noisy: Released,
+        found: _Found,
+        off: list[Remainder],
+        notes: tuple[str, ...],
     ) -> SurvivalRelease:
-        off = [remainder(arm, self.measure) for arm in arms]
-        adjusted = self.propensity is None and gate.bounds.p > 0
-        # Beside errors of censoring's hazard stand those of the event's: noise, and what the arms differ in otherwise.
-        moved = abs(found.estimate - found.reference["unadjusted"]) if adjusted else 0.0
-        censoring = max(float(arm.followed_sd.max()) for arm in arms)
-        parts = found.uncertainty
         most = float(self.horizon) if self.measure == "rmst" else 1.0
         known = ("the probability of treatment",) if self.propensity is not None else ()
         counted = () if gate.counts_rows else ("the number of records",)
         public = ("the declared bounds", "the horizon and the grid of times", *counted, *known)
+        parts = found.uncertainty
         return SurvivalRelease(
             measure=self.measure,
             horizon=float(self.horizon),
@@ -197,16 +217,25 @@ class SurvivalEffect(TableFits[SurvivalRelease], Parameters):
             estimate=min(max(found.estimate, -most), most),
             uncertainty=replace(
                 parts,
-                nuisance=hypot(parts.nuisance, moved * censoring, *(each.sd for each in off)),
-                clipping=parts.clipping + sum(each.grid for each in off),
+                nuisance=hypot(parts.nuisance, *(each.product for each in off)),
+                clipping=float(parts.clipping) + sum(each.grid for each in off),
             ),
             n=gate.n,
             guarantee=gate.guarantee(proof="survival.md", public=public),
             bounds=gate.bounds,
-            design=found.design,
+            design="observational" if self.propensity is None else "known propensity",
             adjustment=found.adjustment,
-            notes=(*_notes(arms, float(noisy.sd)), *found.notes),
+            notes=(*notes, *found.notes),
         )
+
+
+class _Found(NamedTuple):
+    """The difference of the arms, before what the table adds to its uncertainty."""
+
+    estimate: float
+    uncertainty: Uncertainty
+    adjustment: dict[str, Any]
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

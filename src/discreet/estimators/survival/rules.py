@@ -58,6 +58,10 @@ RULE = TableRule(
 )
 
 
+# Choice: in a trial whose design is not declared, share of the number of treated in what the table leaves. By hand.
+TREATED_SHARE = 0.05
+
+
 def check_times(times: Any, horizon: Any, bounds: Bounds) -> tuple[float, ...] | None:
     """Refuse a horizon or a grid that the declared range of times does not hold."""
     if bounds.binary or bounds.outcome[0] != 0.0:

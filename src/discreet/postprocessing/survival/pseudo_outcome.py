@@ -40,6 +40,11 @@ class PseudoOutcome:
     high: float
     tables: Float
 
+    def ends(self, arm: int) -> tuple[float, float]:
+        """Least and largest number of an arm, control being 0."""
+        own = self.tables[2 * arm : 2 * arm + 2]
+        return float(own.min()), float(own.max())
+
     def __call__(self, time: Float, event: Float, treated: Float) -> Float:
         """Numbers of records; time is in horizons, and who was followed beyond the horizon has no event before it."""
         place = np.fmin(np.fmax(time, 0.0), 1.0) * STEPS
@@ -55,13 +60,16 @@ class Remainder:
 
     Parameters
     ----------
-    sd
-        Of the product of errors of both hazards.
+    table
+        Standard deviation of the error of the mean by the table alone.
+    product
+        Of the product of errors of both hazards, which is left in the mean of the numbers of records.
     grid
-        Most that hazards which change within an interval can do.
+        Most that hazards which change within an interval can do to the latter.
     """
 
-    sd: float
+    table: float
+    product: float
     grid: float
 
 
@@ -84,8 +92,9 @@ def remainder(arm: Arm, measure: Measure) -> Remainder:
     followed = np.interp(middle, steps.time, np.exp(-steps.lost))
     # Where the probability of being followed is held at its floor, its error is at least what that takes away.
     off = np.hypot(arm.followed_sd, 1.0 - followed / np.maximum(followed, LEAST_FOLLOWED))
-    sd = float(np.sqrt(np.sum(weight**2 * off**2 * np.maximum(np.diag(arm.event_covariance), 0.0))))
-    return Remainder(sd=sd, grid=float(np.sum(weight * arm.events * arm.lost) / 2.0))
+    product = float(np.sqrt(np.sum(weight**2 * off**2 * np.maximum(np.diag(arm.event_covariance), 0.0))))
+    table = float(np.sqrt(max(float(weight @ arm.event_covariance @ weight), 0.0)))
+    return Remainder(table=table, product=product, grid=float(np.sum(weight * arm.events * arm.lost) / 2.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
