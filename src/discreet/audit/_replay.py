@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from discreet.audit.mechanism import (
     bounds_of,
     claimed_budget,
     fitted,
+    further_columns,
     name_of,
     propensity_of,
     relation_of,
@@ -159,7 +161,7 @@ def _tape(estimator: Any, bounds: Any, n: int, kind: str, seed: int, binary: boo
 def _search(study: Study, estimator: Any, rng: Any, settings: ReplaySettings, binary: bool) -> None:
     """Search records that move each round far, and replay those in full."""
     tape, bounds, relation = study.tape, bounds_of(estimator), relation_of(estimator)
-    pool = Pool(tape, bounds, relation, propensity_of(estimator))
+    pool = Pool(tape, bounds, relation, propensity_of(estimator), partial(further_columns, estimator))
     if any(tape.sums_records):
         pool.search(rng, settings.generations, binary)
     for number, name in enumerate(tape.names):

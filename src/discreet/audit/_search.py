@@ -6,17 +6,19 @@ is computed without fitting anything again. What is found this way is then repla
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from discreet.audit._neighbours import Record, extremes, labelled, mutant, random_record, table_of
+from discreet.audit._neighbours import Record, Table, extremes, labelled, mutant, random_record, table_of
 from discreet.audit._tape import Tape
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.in_memory import ArrayRecords
 from discreet.data.records import Chunk
+from discreet.estimators._parameters import Role
 from discreet.privacy.guarantee import Neighbours
 from discreet.privacy.query import Round
 
@@ -40,12 +42,15 @@ class Pool:
         Under "replace-one" two candidates are compared, under "add-remove" one with none.
     propensity
         The known probability of treatment, if there is one.
+    further
+        Columns that the estimator takes besides outcome, treatment and covariates, of a table.
     """
 
     tape: Tape
     bounds: Bounds
     relation: Neighbours
     propensity: float | None
+    further: Callable[[Table], Mapping[Role, Any]] = lambda _: {}
     records: list[Record] = field(default_factory=list)
     parts: list[list[Float]] = field(default_factory=list)
 
@@ -58,7 +63,7 @@ class Pool:
         self.records += records
         for place, each in enumerate(self.tape.rounds):
             if self.tape.sums_records[place]:
-                self.parts[place] += _contributions(each, chunk, len(records))
+                self.parts[place] += _contributions(each, self.tape.seen(place, chunk), len(records))
 
     def ratios(self, place: int) -> tuple[float, int, int]:
         """Largest ratio of a round, and between which two candidates (the same one twice: with it and without)."""
@@ -111,10 +116,15 @@ class Pool:
         held = ArrayRecords.of(
             labelled(table.y, self.bounds), table.t, x, bounds=self.bounds, propensity=self.propensity
         )
+        further = self.further(table)
+        if further:
+            columns = {role.column(self.bounds): values for role, values in further.items()}
+            held = held.beside(columns, {role.name: role.name for role in further})
         chunks = list(held._chunks())
         parts = [np.concatenate([getattr(c, name) for c in chunks])[: len(records)] for name in ("y", "t", "x")]
         e = None if chunks[0].e is None else np.concatenate([c.e for c in chunks if c.e is not None])[: len(records)]
-        return Chunk(parts[0], parts[1], parts[2], e)
+        more = {role.name: np.concatenate([c.more[role.name] for c in chunks])[: len(records)] for role in further}
+        return Chunk(parts[0], parts[1], parts[2], e, more=more)
 
 
 def _contributions(each: Round, chunk: Chunk, count: int) -> list[Float]:

@@ -16,13 +16,16 @@ import numpy as np
 
 from discreet.audit._neighbours import Table, labelled
 from discreet.data._arrays import Float
-from discreet.data.bounds import Bounds
+from discreet.data.bounds import Bounds, Levels
+from discreet.estimators._parameters import Role
 from discreet.exceptions import InvalidInput
 from discreet.papers.common.claims import UnprovedClaim
 from discreet.privacy.budget import Budget
 from discreet.privacy.guarantee import Neighbours
 
 RELATIONS: tuple[Neighbours, ...] = ("replace-one", "add-remove")
+# How often a further column goes through its values as the outcome goes through its range, and how two of them differ.
+_TURNS, _APART = 623.6, 0.3
 # Parts of a release file that are public, or follow from public numbers.
 _PUBLIC = {"format", "version", "guarantee", "bounds"}
 
@@ -138,7 +141,27 @@ def fitted(estimator: Any, table: Table, **extra: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnprovedClaim)
         x = table.x if table.x.shape[1] else None
-        return fresh(estimator).fit(labelled(table.y, estimator.bounds), table.t, X=x, **extra)
+        made = fresh(estimator)
+        further = {role.argument: values for role, values in further_columns(made, table).items()}
+        return made.fit(labelled(table.y, estimator.bounds), table.t, X=x, **further, **extra)
+
+
+def further_columns(estimator: Any, table: Table) -> dict[Role, Any]:
+    """Columns that an estimator takes besides the usual ones: functions of each record's outcome, which look random.
+
+    So neighbours that differ in one record differ in that record's further columns too, and in no others.
+    """
+    low, high = estimator.bounds.outcome
+    found: dict[Role, Any] = {}
+    for number, role in enumerate(stated(estimator, "roles", ())):
+        spec = role.declared(estimator.bounds)
+        place = np.nan_to_num(np.asarray(table.y, dtype=np.float64), posinf=high, neginf=low)
+        part = np.mod((np.clip(place, low, high) - low) / (high - low) * _TURNS + _APART * number, 1.0)
+        if isinstance(spec, Levels):
+            found[role] = np.array(spec.levels)[(part * len(spec.levels)).astype(int)]
+        else:
+            found[role] = spec.low + part * spec.width
+    return found
 
 
 def name_of(estimator: Any) -> str:

@@ -86,6 +86,10 @@ def _parameters(entry: Entry) -> Iterator[Parameter]:
     """What the command takes, in the order in which help lists it."""
     for name, annotation in _NEEDED.items():
         yield Parameter(name, Parameter.KEYWORD_ONLY, annotation=annotation)
+    for column in entry.columns:
+        yield Parameter(
+            column.name, Parameter.KEYWORD_ONLY, annotation=Annotated[column.type, typer.Option(help=column.help)]
+        )
     for option in entry.options:
         yield _optional(option.name, Annotated[option.type, typer.Option(help=option.help)], option.default)
     for name, annotation in _ROWS.items():
@@ -114,7 +118,7 @@ def _estimate(entry: Entry, asked: dict[str, Any]) -> None:
         check_extra()
     estimator = _made(entry, asked)
     rows = of_rows(asked["where"], asked["unit"], asked["max_rows"], asked["workers"], asked.get("sample_by"))
-    rows |= {name: asked[name] for name in ("outcome", "treatment")}
+    rows |= {name: asked[name] for name in ("outcome", "treatment", *(column.name for column in entry.columns))}
     place = reading(asked["source"], estimator, rows, **{name: asked[name] for name in _PLACE})
     paying = charging(**{name: asked[name] for name in _PAID})
     with paying as paid, place as (records, options), progress("checking the records", rows=True) as show_progress:
