@@ -115,7 +115,7 @@ def _times_to_event() -> list[Configuration]:
                 f"{design}, {measure}, p = {p}, {relation}, ε = {epsilon:g}",
                 _made(SurvivalEffect, epsilon, public_facts(p, (0.0, 10.0)), given),
                 kind=KINDS[number // 2 % len(KINDS)],
-                n=400 if p else 1_000,
+                n=700 if p else 1_000,
             )
         )
     return found

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import hypot
-from typing import Any, ClassVar, NamedTuple, get_args
+from typing import Any, ClassVar, NamedTuple, Self, get_args
 
 import numpy as np
 
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
-from discreet.data.columns import Levels
+from discreet.data.columns import Levels, numbers
+from discreet.data.frames import vector
 from discreet.data.records import Chunk, Records
 from discreet.estimators._allocation import models_pay
 from discreet.estimators._base import ROWS_ALIKE, ROWS_JOINED, Progress, TableFits, count_first
-from discreet.estimators._parameters import Parameters, Role
+from discreet.estimators._parameters import NO_COLUMNS, Parameters, Role
 from discreet.estimators.ate import ATE
 from discreet.estimators.survival.rules import RULE, check_times
 from discreet.estimators.survival.trial import ArmMean, compare_arms
@@ -84,7 +86,8 @@ class SurvivalEffect(TableFits[SurvivalRelease], Parameters):
     Notes
     -----
     Censoring is taken to be independent of the time to the event within each arm. ``fit(time, T, event=event, X=X)``
-    and ``fit_table(table, outcome="time", event="died", ...)`` take the column that says which times are events.
+    and ``fit_table(table, outcome="time", event="died", ...)`` take the column that says which times are events. Times
+    beyond the declared range count as its end, and in a table negative ones as zero.
 
     Privacy
     -------
@@ -156,6 +159,14 @@ class SurvivalEffect(TableFits[SurvivalRelease], Parameters):
         if self.measure not in get_args(Measure):
             raise InvalidInput('measure must be "rmst" or "risk": say what the arms are compared by.')
         check_times(self.times, self.horizon, self.bounds)
+
+    def _fit_arrays(
+        self, Y: Any, T: Any, X: Any, progress: Progress | None, further: Mapping[Role, Any] = NO_COLUMNS
+    ) -> Self:
+        self.check()
+        if np.any(numbers(vector(Y, "Y"), "Y") < 0.0):
+            raise InvalidInput("Y must hold times from zero on, and some are negative: check when the clock starts.")
+        return super()._fit_arrays(Y, T, X, progress, further)
 
     def _fit(self, records: Records, progress: Progress | None) -> None:
         gate = self._open_gate(records, progress)
