@@ -16,7 +16,11 @@ BOUNDS = Bounds(outcome=(0, 1), covariates={"age": (18, 90)}, propensity=(0.1, 0
 INTERACTIVE = {"papers.DPCATEFunction"}
 # A shorter search, so that the test takes less time.
 QUICK: dict[str, dict[str, Any]] = {"papers.DPCATE": {"points": 500, "starts": 1}}
-GIVEN: dict[str, dict[str, Any]] = {"papers.DPCATE": {"queries": np.array([[30.0], [60.0]])}}
+GIVEN: dict[str, dict[str, Any]] = {
+    "papers.DPCATE": {"queries": np.array([[30.0], [60.0]])},
+    # As many as `check_estimator` makes up.
+    "survival": {"event": np.arange(800) % 2},
+}
 
 
 @pytest.mark.parametrize("name", sorted(set(REGISTRY) - INTERACTIVE))

@@ -29,11 +29,15 @@ ANSWERED = [name for name in calls() if name != "DP-CATE function"]
 ESTIMATORS = {
     kind.method_id: kind
     for kind in [
-        *(getattr(discreet, name) for name in ("ATE", "CATE", "DifferenceInMeans", "Uplift")),
+        *(getattr(discreet, name) for name in ("ATE", "CATE", "DifferenceInMeans", "SurvivalEffect", "Uplift")),
         *(getattr(papers, name) for name in papers._HOME if hasattr(getattr(papers, name), "get_params")),
         papers.baselines.SubsampledDifference,
     ]
 }
+
+
+# Estimators that never had another name.
+NEWER = {"discreet/survival"}
 
 
 @pytest.fixture
@@ -235,8 +239,8 @@ def test_a_subclass_of_a_value_without_an_id_is_another_value():
 
 
 def test_every_estimator_has_an_id_of_its_own_and_a_frozen_old_name():
-    assert ESTIMATORS.keys() == _legacy_keys.ESTIMATORS.keys()
-    assert len(ESTIMATORS) == 15
+    assert ESTIMATORS.keys() - NEWER == _legacy_keys.ESTIMATORS.keys()
+    assert len(ESTIMATORS.keys() - NEWER) == 15
     assert PrivateKMeans.method_id in _legacy_keys.VALUES
     for name, kind in ESTIMATORS.items():
         assert vars(kind)["method_id"] == name

@@ -45,6 +45,13 @@ def numbers(release):
         }
     if kind == "discreet-uplift":
         return {"headline": release.counts.sum(), "counts": release.counts, "effects": release.effects}
+    if kind == "discreet-survival":
+        bands = {
+            f"{part} of the {arm}": getattr(band, part)
+            for arm, band in release.curves().items()
+            for part in band._fields
+        }
+        return {"headline": release.estimate, "interval": release.interval()} | bands
     if kind == "discreet-paper-release":
         return {"headline": release.estimate}
     effects = release.effect() if kind == "discreet-paper-answers" else release.effect(POINTS)

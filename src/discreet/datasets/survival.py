@@ -10,7 +10,7 @@ import numpy as np
 from discreet.data.bounds import Bounds
 from discreet.datasets.study import Float
 
-# By hand: about half have the event within a year where nobody is treated, and follow-up ends between one and two years.
+# By hand: about half have the event within a year where nobody is treated; follow-up ends between one and two years.
 _RATE, _SHAPE, _YEAR, _LONGEST = 0.7, 1.2, 365.0, 730.0
 _SLOPES = np.array([0.8, 0.5, 0.0])
 _GRID = 16
@@ -98,12 +98,15 @@ def _rate(x: Float, t: Float | float, effect: float) -> Float:
     return np.asarray(_RATE * np.exp(x @ _SLOPES - effect * t * (1.0 + 0.3 * x[:, 0])))
 
 
-def _truth(effect: float) -> tuple[float, float]:
-    """By the midpoints of a grid of the two covariates that matter, and whole days."""
+def survival_at(days: Float, treated: float, effect: float = 0.4) -> Float:
+    """Share of everybody who is without the event after so many whole days, were all treated, or none."""
+    # The midpoints of a grid of the two covariates that matter.
     middles = (np.arange(_GRID) + 0.5) / _GRID * 2.0 - 1.0
     x = np.array([(one, other, 0.0) for one in middles for other in middles])
-    # A record's time is the end of its day, at which the curve of that day falls.
-    days = np.arange(0.0, _YEAR) / _YEAR
-    curves = [np.exp(-np.outer(_rate(x, t, effect), days**_SHAPE)).mean(axis=0) for t in (0.0, 1.0)]
-    ends = [float(np.exp(-_rate(x, t, effect)).mean()) for t in (0.0, 1.0)]
-    return float((curves[1] - curves[0]).sum()), ends[0] - ends[1]
+    return np.asarray(np.exp(-np.outer(_rate(x, treated, effect), (days / _YEAR) ** _SHAPE)).mean(axis=0))
+
+
+def _truth(effect: float) -> tuple[float, float]:
+    """Differences in mean time and risk; a record's time is the end of its day, at which that day's curve falls."""
+    control, treated = (survival_at(np.arange(_YEAR + 1.0), arm, effect) for arm in (0.0, 1.0))
+    return float((treated - control)[:-1].sum()), float(control[-1] - treated[-1])

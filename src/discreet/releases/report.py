@@ -19,6 +19,7 @@ from discreet.releases.plots import effect_figure, release_figure, segments_figu
 from discreet.releases.protocol import AnyRelease
 from discreet.releases.segments import UpliftRelease
 from discreet.releases.survival import report as survival
+from discreet.releases.survival.release import SurvivalRelease
 from discreet.releases.wording import rounds
 
 if TYPE_CHECKING:
@@ -346,7 +347,7 @@ KINDS = (
         facts=segment_facts,
     ),
     Kind(
-        release=survival.SurvivalRelease,
+        release=SurvivalRelease,
         page=survival.render_survival,
         figures=survival.figures,
         facts=survival.facts,

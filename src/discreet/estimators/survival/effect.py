@@ -183,8 +183,12 @@ class SurvivalEffect(TableFits[SurvivalRelease], Parameters):
         if gate.bounds.p and (self.propensity is None or models_pay(part.n * part.mu, gate.bounds.p, self.propensity)):
             found = self._adjust(part, arms)
         else:
-            means = (ArmMean(mean(arm, self.measure), each.table, *number.ends(k)) for k, (arm, each) in enumerate(zip(arms, off, strict=True)))
+            means = (
+                ArmMean(mean(arm, self.measure) - number.shifts[k], each.table, *number.ends(k))
+                for k, (arm, each) in enumerate(zip(arms, off, strict=True))
+            )
             found = _Found(*compare_arms(part, self.propensity, *means), {"covariates": []}, _RANDOMISED)
+        found = found._replace(estimate=found.estimate + number.apart)
         self.release_ = self._release(gate, times, noisy, found, off, _notes(arms, float(noisy.sd)))
 
     def _adjust(self, gate: Gate, arms: tuple[Arm, Arm]) -> _Found:
@@ -299,7 +303,8 @@ def _notes(arms: tuple[Arm, Arm], sd: float) -> tuple[str, ...]:
     for name, arm in zip(("control", "treated"), arms, strict=True):
         if arm.followed[-1] < _FOLLOWED:
             notes.append(
-                f"Few of the {name} arm are followed up to the horizon: the interval rests on them. Choose a nearer one."
+                f"Few of the {name} arm are followed up to the horizon: the interval rests on them. Choose a nearer "
+                "one."
             )
         events = float(np.sum(arm.at_risk * (1.0 - np.exp(-arm.events))))
         if events < 2.0 * sd * len(arm.times) ** 0.5:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from math import isfinite, sqrt
 from numbers import Real
 from typing import Any
@@ -79,7 +80,7 @@ def check_times(times: Any, horizon: Any, bounds: Bounds) -> tuple[float, ...] |
     if isinstance(times, str | bytes) or not hasattr(times, "__iter__") or not all(map(_number, times)):
         raise InvalidInput("times must be a list of numbers, the ends of the grid's intervals: give numbers.")
     grid = [float(time) for time in times]
-    if not grid or grid[0] <= 0.0 or any(late <= early for early, late in zip(grid, grid[1:], strict=False)):
+    if not grid or grid[0] <= 0.0 or any(late <= early for early, late in pairwise(grid)):
         raise InvalidInput("times must increase, and begin above zero: sort them, and give each once.")
     if grid[-1] > longest:
         raise InvalidInput("times must lie in the declared range of the times: leave out what is beyond.")
@@ -89,4 +90,4 @@ def check_times(times: Any, horizon: Any, bounds: Bounds) -> tuple[float, ...] |
 
 
 def _number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and isfinite(float(value))
+    return not isinstance(value, bool) and isinstance(value, Real) and isfinite(float(value))

@@ -122,7 +122,7 @@ def _nonnegative(counts: Float) -> Float:
     ordered = np.sort(counts)[::-1]
     excess = (np.cumsum(ordered) - total) / np.arange(1, len(counts) + 1)
     last = int(np.flatnonzero(ordered - excess >= 0.0)[-1]) if np.any(ordered - excess >= 0.0) else 0
-    return np.maximum(counts - excess[last], 0.0)
+    return np.asarray(np.maximum(counts - excess[last], 0.0))
 
 
 def _covariance(own: Float, leave: Float, at_risk: Float, variance: Float, first: int) -> Float:

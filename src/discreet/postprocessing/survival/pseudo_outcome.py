@@ -34,11 +34,20 @@ class PseudoOutcome:
     tables
         Numbers at every step from zero to the horizon, by arm (control first): of those censored there, and of those
         with an event.
+    shifts
+        What was taken from the numbers of each arm, so that those of all who were followed to the horizon are the same:
+        whoever looks at outcomes sees that many have one value.
     """
 
     low: float
     high: float
     tables: Float
+    shifts: tuple[float, float]
+
+    @property
+    def apart(self) -> float:
+        """What the difference of the arms lacks by this."""
+        return self.shifts[1] - self.shifts[0]
 
     def ends(self, arm: int) -> tuple[float, float]:
         """Least and largest number of an arm, control being 0."""
@@ -50,8 +59,9 @@ class PseudoOutcome:
         place = np.fmin(np.fmax(time, 0.0), 1.0) * STEPS
         step = np.fmin(np.floor(place), STEPS - 1).astype(np.int64)
         row = 2 * (treated > 0.5).astype(np.int64) + ((event > 0.5) & (time <= 1.0)).astype(np.int64)
-        left = self.tables[row, step]
-        return np.fmin(np.fmax(left + (place - step) * (self.tables[row, step + 1] - left), self.low), self.high)
+        left, right = self.tables[row, step], self.tables[row, step + 1]
+        between = np.where(place < STEPS, left + (place - step) * (right - left), right)
+        return np.asarray(np.fmin(np.fmax(between, self.low), self.high))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +85,14 @@ class Remainder:
 
 def pseudo_outcome(arms: tuple[Arm, Arm], measure: Measure) -> PseudoOutcome:
     """The numbers that records count as, given hazards of both arms."""
-    tables = np.concatenate([_tables(arm, measure) for arm in arms])
-    return PseudoOutcome(low=float(tables.min()), high=float(tables.max()), tables=tables)
+    own = [_tables(arm, measure) for arm in arms]
+    followed = [float(each[0, -1]) for each in own]
+    shifts = 0.0, followed[1] - followed[0]
+    # Set, as taking the difference away again may leave a rounding error.
+    own[1] -= shifts[1]
+    own[1][0, -1] = followed[0]
+    tables = np.concatenate(own)
+    return PseudoOutcome(low=float(tables.min()), high=float(tables.max()), tables=tables, shifts=shifts)
 
 
 def mean(arm: Arm, measure: Measure) -> float:
@@ -110,7 +126,9 @@ class _Steps:
     def of(cls, arm: Arm) -> _Steps:
         horizon = float(arm.times[-1])
         time, ends = np.linspace(0.0, 1.0, STEPS + 1), np.append(0.0, arm.times) / horizon
-        return cls(time, horizon, *(np.interp(time, ends, np.append(0.0, np.cumsum(h))) for h in (arm.events, arm.lost)))
+        return cls(
+            time, horizon, *(np.interp(time, ends, np.append(0.0, np.cumsum(h))) for h in (arm.events, arm.lost))
+        )
 
     @property
     def survival(self) -> Float:

@@ -1,4 +1,4 @@
-"""What `SurvivalEffect` publishes: an effect with its interval, and the noisy table that survival curves follow from."""
+"""What `SurvivalEffect` publishes: an effect with its interval, and the noisy table that curves follow from."""
 
 from __future__ import annotations
 

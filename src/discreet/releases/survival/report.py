@@ -13,7 +13,9 @@ from discreet.releases.wording import rounds
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_CAPTION = "Who is without the event, by arm, with a 95 % band at each time. The curves are not adjusted for covariates."
+_CAPTION = (
+    "Who is without the event, by arm, with a 95 % band at each time. The curves are not adjusted for covariates."
+)
 _LEVELS = (0.2, 0.1, 0.05, 0.01)
 
 
