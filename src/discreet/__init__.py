@@ -10,10 +10,12 @@ __version__ = "0.1.0"
 _HOME = {
     "ATE": "estimators.ate",
     "CATE": "estimators.cate",
+    "LATE": "estimators.natural_experiments.late",
     "Bounds": "data.bounds",
     "Budget": "privacy.budget",
     "BudgetExceeded": "exceptions",
     "Curve": "releases.function",
+    "DifferenceInDifferences": "estimators.natural_experiments.did",
     "DifferenceInMeans": "estimators.difference_in_means",
     "DiscreetError": "exceptions",
     "EffectRelease": "releases.function",
@@ -25,6 +27,7 @@ _HOME = {
     "LedgerRefused": "exceptions",
     "LedgerUnavailable": "exceptions",
     "Levels": "data.columns",
+    "LocalEffectRelease": "releases.local_effects.release",
     "MissingBounds": "exceptions",
     "MissingExtra": "exceptions",
     "NotFitted": "exceptions",
@@ -52,10 +55,12 @@ _HOME = {
 __all__ = [
     "ATE",
     "CATE",
+    "LATE",
     "Bounds",
     "Budget",
     "BudgetExceeded",
     "Curve",
+    "DifferenceInDifferences",
     "DifferenceInMeans",
     "DiscreetError",
     "EffectRelease",
@@ -67,6 +72,7 @@ __all__ = [
     "LedgerRefused",
     "LedgerUnavailable",
     "Levels",
+    "LocalEffectRelease",
     "MissingBounds",
     "MissingExtra",
     "NotFitted",
@@ -101,6 +107,8 @@ if TYPE_CHECKING:
     from discreet.estimators.cate import CATE
     from discreet.estimators.clustering import PrivateKMeans
     from discreet.estimators.difference_in_means import DifferenceInMeans
+    from discreet.estimators.natural_experiments.did import DifferenceInDifferences
+    from discreet.estimators.natural_experiments.late import LATE
     from discreet.estimators.planning import Plan, plan
     from discreet.estimators.survival.effect import SurvivalEffect
     from discreet.estimators.uplift import Uplift
@@ -124,6 +132,7 @@ if TYPE_CHECKING:
     from discreet.releases import load
     from discreet.releases.average import Release, Uncertainty
     from discreet.releases.function import Curve, EffectRelease
+    from discreet.releases.local_effects.release import LocalEffectRelease
     from discreet.releases.report import render_page, save_page
     from discreet.releases.segments import UpliftCurve, UpliftRelease
     from discreet.releases.survival.release import SurvivalRelease

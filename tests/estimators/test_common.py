@@ -18,8 +18,6 @@ INTERACTIVE = {"papers.DPCATEFunction"}
 QUICK: dict[str, dict[str, Any]] = {"papers.DPCATE": {"points": 500, "starts": 1}}
 GIVEN: dict[str, dict[str, Any]] = {
     "papers.DPCATE": {"queries": np.array([[30.0], [60.0]])},
-    # As many as `check_estimator` makes up.
-    "survival": {"event": np.arange(800) % 2},
 }
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any
 
 from discreet.audit._neighbours import KINDS, STEEP
 from discreet.audit._replay import ReplaySettings
-from discreet.audit.mechanism import RELATIONS
+from discreet.audit.mechanism import RELATIONS, in_last_columns
 from discreet.data.bounds import Bounds, Levels, Range
 
 DESIGNS = {"observational": None, "trial": 0.4}
@@ -54,7 +55,14 @@ def public_facts(p: int, outcome: tuple[float, float] = (-4.0, 10.0), *, ranges:
 
 def matrix() -> list[Configuration]:
     """All configurations: design, outcome, 1 to 30 covariates, pure or not, both relations."""
-    return [*_averages(), *_times_to_event(), *_functions(), *_segments(), *_papers()]
+    return [
+        *_averages(),
+        *_times_to_event(),
+        *_functions(),
+        *_segments(),
+        *_natural_experiments(),
+        *_papers(),
+    ]
 
 
 def _averages() -> list[Configuration]:
@@ -113,7 +121,7 @@ def _times_to_event() -> list[Configuration]:
             Configuration(
                 "SurvivalEffect",
                 f"{design}, {measure}, p = {p}, {relation}, ε = {epsilon:g}",
-                _made(SurvivalEffect, epsilon, public_facts(p, (0.0, 10.0)), given),
+                partial(_in_last_columns, _made(SurvivalEffect, epsilon, public_facts(p, (0.0, 10.0)), given)),
                 kind=KINDS[number // 2 % len(KINDS)],
                 n=700 if p else 1_000,
             )
@@ -164,6 +172,32 @@ def _segments() -> list[Configuration]:
         clusters = {"neighbours": relation, "by": PrivateKMeans(clusters=3, rounds=1)}
         found.append(Configuration("Uplift", f"clusters, {relation}", _made(Uplift, 1.0, public_facts(3), clusters)))
     return found
+
+
+def _natural_experiments() -> list[Configuration]:
+    from discreet.estimators.natural_experiments.did import DifferenceInDifferences
+    from discreet.estimators.natural_experiments.late import LATE
+
+    found = []
+    cases = product((LATE, DifferenceInDifferences), DESIGNS, OUTCOMES, RELATIONS)
+    for number, (method, design, outcome, relation) in enumerate(cases):
+        given = {"propensity": DESIGNS[design], "neighbours": relation, "delta": DELTA}
+        # What is seen of records is no record: only fitting again shows what one moves.
+        found.append(
+            Configuration(
+                method.__name__,
+                f"{design}, {outcome}, {relation}",
+                partial(_in_last_columns, _made(method, 20.0, public_facts(1, OUTCOMES[outcome]), given)),
+                kind=KINDS[number // 2 % len(KINDS)],
+                slow=20,
+                binary=outcome == "binary",
+            )
+        )
+    return found
+
+
+def _in_last_columns(make: Callable[[], Any]) -> Any:
+    return in_last_columns(make())
 
 
 def _papers() -> list[Configuration]:

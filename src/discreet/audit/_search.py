@@ -6,19 +6,18 @@ is computed without fitting anything again. What is found this way is then repla
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from discreet.audit._neighbours import Record, Table, extremes, labelled, mutant, random_record, table_of
+from discreet.audit._neighbours import Record, extremes, labelled, mutant, random_record, table_of
 from discreet.audit._tape import Tape
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.in_memory import ArrayRecords
 from discreet.data.records import Chunk
-from discreet.estimators._parameters import Role
 from discreet.privacy.guarantee import Neighbours
 from discreet.privacy.query import Round
 
@@ -42,15 +41,15 @@ class Pool:
         Under "replace-one" two candidates are compared, under "add-remove" one with none.
     propensity
         The known probability of treatment, if there is one.
-    further
-        Columns that the estimator takes besides outcome, treatment and covariates, of a table.
+    as_asked
+        From encoded candidates to records as the estimator's questions see them.
     """
 
     tape: Tape
     bounds: Bounds
     relation: Neighbours
     propensity: float | None
-    further: Callable[[Table], Mapping[Role, Any]] = lambda _: {}
+    as_asked: Callable[[Chunk], Chunk] = lambda chunk: chunk
     records: list[Record] = field(default_factory=list)
     parts: list[list[Float]] = field(default_factory=list)
 
@@ -116,15 +115,10 @@ class Pool:
         held = ArrayRecords.of(
             labelled(table.y, self.bounds), table.t, x, bounds=self.bounds, propensity=self.propensity
         )
-        further = self.further(table)
-        if further:
-            columns = {role.column(self.bounds): values for role, values in further.items()}
-            held = held.beside(columns, {role.name: role.name for role in further})
         chunks = list(held._chunks())
         parts = [np.concatenate([getattr(c, name) for c in chunks])[: len(records)] for name in ("y", "t", "x")]
         e = None if chunks[0].e is None else np.concatenate([c.e for c in chunks if c.e is not None])[: len(records)]
-        more = {role.name: np.concatenate([c.more[role.name] for c in chunks])[: len(records)] for role in further}
-        return Chunk(parts[0], parts[1], parts[2], e, more=more)
+        return self.as_asked(Chunk(parts[0], parts[1], parts[2], e))
 
 
 def _contributions(each: Round, chunk: Chunk, count: int) -> list[Float]:

@@ -18,6 +18,7 @@ from discreet.audit.mechanism import (
     bounds_of,
     claimed_budget,
     fitted,
+    in_last_columns,
     name_of,
     numbers_of,
     relation_of,
@@ -90,6 +91,7 @@ def audit(
         return known.run(estimator, run._replace(trials=trials or known.trials))
     if isinstance(estimator, Mechanism):
         return _foreign(estimator, run)
+    estimator = in_last_columns(estimator)
     bounds_of(estimator)
     claimed_budget(estimator)
     if is_proved(estimator):

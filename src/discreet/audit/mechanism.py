@@ -8,7 +8,7 @@ import math
 import warnings
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Complex, Real
 from typing import Any
 
@@ -16,16 +16,14 @@ import numpy as np
 
 from discreet.audit._neighbours import Table, labelled
 from discreet.data._arrays import Float
-from discreet.data.bounds import Bounds, Levels
-from discreet.estimators._parameters import Role
+from discreet.data.bounds import Bounds
+from discreet.data.records import Chunk
 from discreet.exceptions import InvalidInput
 from discreet.papers.common.claims import UnprovedClaim
 from discreet.privacy.budget import Budget
 from discreet.privacy.guarantee import Neighbours
 
 RELATIONS: tuple[Neighbours, ...] = ("replace-one", "add-remove")
-# How often a further column goes through its values as the outcome goes through its range, and how two of them differ.
-_TURNS, _APART = 623.6, 0.3
 # Parts of a release file that are public, or follow from public numbers.
 _PUBLIC = {"format", "version", "guarantee", "bounds"}
 
@@ -123,6 +121,46 @@ def bounds_of(estimator: Any) -> Bounds:
     return bounds
 
 
+class LastColumns:
+    """An estimator with further columns, fitted to records that hold these as their last covariates.
+
+    So that whoever makes up, changes and exchanges records need not know of them.
+    """
+
+    def __init__(self, estimator: Any) -> None:
+        declared = [role.declared(estimator.bounds) for role in estimator.roles]
+        self.estimator = estimator
+        self.bounds = replace(estimator.bounds, covariates=[*estimator.bounds.columns, *declared])
+        self.epsilon, self.delta = estimator.epsilon, estimator.delta
+        self.propensity, self.neighbours = estimator.propensity, estimator.neighbours
+
+    def fit(self, Y: Any, T: Any, X: Any) -> Any:
+        """The estimator itself, fitted."""
+        p = self.estimator.bounds.p
+        further = {role.argument: np.array(X[:, p + k].tolist()) for k, role in enumerate(self.estimator.roles)}
+        return fresh(self.estimator).fit(Y, T, X=X[:, :p] if p else None, **further)
+
+    def split(self, chunk: Chunk) -> Chunk:
+        """Encoded records as the estimator's questions see them: further columns for themselves."""
+        p = self.estimator.bounds.p
+        more = {role.name: chunk.x[:, p + k] for k, role in enumerate(self.estimator.roles)}
+        return chunk._replace(x=chunk.x[:, :p], more=more)
+
+
+def as_asked(estimator: Any) -> Callable[[Chunk], Chunk]:
+    """From encoded records as an audit makes them up to those that the estimator's questions see."""
+    return estimator.split if isinstance(estimator, LastColumns) else _unchanged
+
+
+def _unchanged(chunk: Chunk) -> Chunk:
+    return chunk
+
+
+def in_last_columns(estimator: Any) -> Any:
+    """The same, but that further columns are among the covariates."""
+    return LastColumns(estimator) if stated(estimator, "roles", ()) else estimator
+
+
 def fresh(estimator: Any, **given: Any) -> Any:
     """An estimator of the same parameters that has not been fitted."""
     from sklearn.base import clone
@@ -141,34 +179,14 @@ def fitted(estimator: Any, table: Table, **extra: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnprovedClaim)
         x = table.x if table.x.shape[1] else None
-        made = fresh(estimator)
-        further = {role.argument: values for role, values in further_columns(made, table).items()}
-        return made.fit(labelled(table.y, estimator.bounds), table.t, X=x, **further, **extra)
-
-
-def further_columns(estimator: Any, table: Table) -> dict[Role, Any]:
-    """Columns that an estimator takes besides the usual ones: functions of each record's outcome, which look random.
-
-    So neighbours that differ in one record differ in that record's further columns too, and in no others.
-    """
-    low, high = estimator.bounds.outcome
-    found: dict[Role, Any] = {}
-    for number, role in enumerate(stated(estimator, "roles", ())):
-        spec = role.declared(estimator.bounds)
-        place = np.nan_to_num(np.asarray(table.y, dtype=np.float64), posinf=high, neginf=low)
-        part = np.mod((np.clip(place, low, high) - low) / (high - low) * _TURNS + _APART * number, 1.0)
-        if isinstance(spec, Levels):
-            found[role] = np.array(spec.levels)[(part * len(spec.levels)).astype(int)]
-        else:
-            found[role] = spec.low + part * spec.width
-    return found
+        return fresh(estimator).fit(labelled(table.y, estimator.bounds), table.t, X=x, **extra)
 
 
 def name_of(estimator: Any) -> str:
     """What people call an estimator."""
     if isinstance(estimator, Mechanism):
         return estimator.name
-    kind = type(estimator)
+    kind = type(estimator.estimator if isinstance(estimator, LastColumns) else estimator)
     return f"papers.{kind.__name__}" if ".papers." in kind.__module__ else kind.__name__
 
 

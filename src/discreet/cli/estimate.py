@@ -87,9 +87,8 @@ def _parameters(entry: Entry) -> Iterator[Parameter]:
     for name, annotation in _NEEDED.items():
         yield Parameter(name, Parameter.KEYWORD_ONLY, annotation=annotation)
     for column in entry.columns:
-        yield Parameter(
-            column.name, Parameter.KEYWORD_ONLY, annotation=Annotated[column.type, typer.Option(help=column.help)]
-        )
+        annotation = Annotated[column.type, typer.Option(help=column.help)]
+        yield Parameter(column.name, Parameter.KEYWORD_ONLY, annotation=annotation)
     for option in entry.options:
         yield _optional(option.name, Annotated[option.type, typer.Option(help=option.help)], option.default)
     for name, annotation in _ROWS.items():

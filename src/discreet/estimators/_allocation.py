@@ -354,3 +354,9 @@ class TrimRule:
 
 
 TRIM = TrimRule(information=30.0, most=0.1, of_arm=0.3, provenance=_BY_HAND)
+
+
+# Choice: parts of the budget behind an effect on compliers. How many comply matters in second order beside what the
+# guess leaves of the outcome. Chosen by hand; no search is recorded.
+INSTRUMENT_PARTS: Mapping[str, float] = MappingProxyType({"compliance: ": 0.25, "guess: ": 0.1, "outcome: ": 0.65})
+PILOT = Allocation.of({"location": 0.8, "arm means": 0.2}, parts={"location": LOCATION}, provenance=_BY_HAND)

@@ -47,6 +47,31 @@ class Fitted(Generic[ReleaseT]):
             raise NotFitted(f"this {type(self).__name__} has no release yet; call fit first.") from None
 
 
+class Estimated(Published, Protocol):
+    """A release of one number with an interval."""
+
+    @property
+    def estimate(self) -> float: ...
+
+    def interval(self, alpha: float = 0.05) -> tuple[float, float]: ...
+
+
+EstimatedT = TypeVar("EstimatedT", bound=Estimated)
+
+
+class EffectResult(Fitted[EstimatedT]):
+    """What a fitted estimator of one number answers."""
+
+    @property
+    def estimate_(self) -> float:
+        """The released estimate."""
+        return self._released().estimate
+
+    def interval(self, alpha: float = 0.05) -> tuple[float, float]:
+        """Confidence interval at level ``1 - alpha``: sampling error and privacy noise together. Costs nothing."""
+        return self._released().interval(alpha)
+
+
 class AverageResult(Fitted[Release]):
     """What a fitted estimator of an average effect answers."""
 

@@ -62,6 +62,9 @@ from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours
 from discreet.releases.average import Release, Uncertainty
 
+# What an observational study assumes; estimators that assume something else say so in its place.
+AS_GOOD_AS_RANDOM = "treatment is as good as random among people with the same declared covariates"
+
 
 class ATE(TableFits[Release], AverageResult, Parameters):
     """Average treatment effect, doubly robust, from observational records or a known design.
@@ -267,9 +270,8 @@ def _notes(
         notes.append("The interval relies on the stated probabilities of treatment; covariates only narrow it.")
     else:
         notes.append(
-            "The interval assumes that treatment is as good as random among people with the same declared covariates, "
-            f"and that the adjustment ({size if bounds.p else 'none: no covariates were declared'}) captures what they "
-            "do."
+            f"The interval assumes that {AS_GOOD_AS_RANDOM}, and that the adjustment "
+            f"({size if bounds.p else 'none: no covariates were declared'}) captures what they do."
         )
         notes.append(f"Fitted probabilities of treatment are held between {trim[0]:.3g} and {trim[1]:.3g}.")
         if uncertainty.share()["nuisance"] > 0.5:

@@ -59,7 +59,7 @@ class Entry:
     options
         What may be chosen besides epsilon and bounds, in the order in which it is offered.
     columns
-        Columns that it takes besides outcome, treatment and covariates: `Role` in the class says what they are.
+        Columns of the table that it takes besides outcome, treatment and covariates; they have to be given.
     arguments
         Turns the values of the options into arguments of the class.
     page_title
@@ -257,6 +257,34 @@ _ENTRIES = (
         # Registry: in the middle of the outcome's range below.
         audited=_GAUSSIAN | {"horizon": 0.5},
         audited_outcome=(0.0, 1.0),
+    ),
+    Entry(
+        name="late",
+        path="discreet.estimators.natural_experiments.late:LATE",
+        help="Estimate the effect on those whom an instrument moves to treatment, and publish it.",
+        options=(
+            DELTA,
+            COVARIATES,
+            replace(PROPENSITY, help="Probability of the instrument if known by design: a number, or its column."),
+            RELATION,
+        ),
+        columns=(Option(name="instrument", type=str, help="Column of the instrument, 0 or 1."),),
+        page_title="Effect of {treatment} on {outcome}, on compliers",
+        command=True,
+        samples=True,
+        one_gate=True,
+        audited=_GAUSSIAN,
+    ),
+    Entry(
+        name="did",
+        path="discreet.estimators.natural_experiments.did:DifferenceInDifferences",
+        help="Estimate an effect by how outcomes changed between two periods, and publish it.",
+        options=(DELTA, COVARIATES, PROPENSITY, RELATION),
+        columns=(Option(name="before", type=str, help="Column of the outcome before the treatment."),),
+        command=True,
+        samples=True,
+        one_gate=True,
+        audited=_GAUSSIAN,
     ),
     Entry(
         name="papers.DPCATEFunction",

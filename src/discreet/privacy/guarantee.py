@@ -20,6 +20,8 @@ COVERED = frozenset(
                 "ate.md": ("gaussian", "laplace"),
                 "cate.md": ("gaussian",),
                 "survival.md": ("gaussian",),
+                "did.md": ("gaussian",),
+                "late.md": ("gaussian",),
                 "uplift.md": ("gaussian", "laplace"),
                 "adum.md": ("laplace",),
             }.items()

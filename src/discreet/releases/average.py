@@ -32,9 +32,8 @@ def folded_critical(bias: float, alpha: float) -> float:
     """
     if bias <= 0.0:
         return -float(ndtri(alpha / 2.0))
-    # Newton's steps, by halves where they leave the bracket: importing scipy.optimize would take longer than a plan.
-    # The bracket starts at zero: the critical value without bias is the root itself beside a tiny bias, and rounding
-    # would put it on either side.
+    # Newton's steps, by halves where they leave the bracket: importing scipy.optimize takes longer than a plan. The
+    # bracket starts at zero: beside a tiny bias the value without bias is the root, and may round to either side.
     low, high = 0.0, bias - float(ndtri(alpha / 2.0)) + 1.0
     critical = high - 1.0
     for _ in range(_MOST_STEPS):
@@ -128,7 +127,7 @@ class Uncertainty:
         return cls(**{name: float(plain[name]) for name in ("sampling", "privacy", "nuisance", "clipping")})
 
 
-Kind = Literal["ate", "difference-in-means"]
+Kind = Literal["ate", "difference-in-means", "difference-in-differences"]
 StudyDesign = Literal["observational", "known propensity"]
 FORMAT = "discreet-release"
 # Fields that not every file has.
@@ -140,10 +139,15 @@ SOURCES = {
     "clipping": "clipping",
 }
 """Sources of uncertainty: names of fields, and what people call them."""
-_TITLE = {"ate": "Average treatment effect", "difference-in-means": "Difference in mean outcomes"}
+_TITLE = {
+    "ate": "Average treatment effect",
+    "difference-in-means": "Difference in mean outcomes",
+    "difference-in-differences": "Difference in differences",
+}
 _METHOD = {
     "ate": "augmented inverse probability weighting",
     "difference-in-means": "the difference in mean outcomes",
+    "difference-in-differences": "augmented inverse probability weighting of changes between two periods",
 }
 
 
@@ -154,7 +158,7 @@ class Release:
     Parameters
     ----------
     kind
-        "ate" or "difference-in-means".
+        "ate", "difference-in-means" or "difference-in-differences".
     estimate
         The effect, in the outcome's unit.
     uncertainty
@@ -219,9 +223,7 @@ class Release:
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
                 raise InvalidInput(f"{name} must be a finite number to be released; check how it was computed.")
         if self.n <= 0 or min(parts.values()) < 0:
-            raise InvalidInput(
-                "n must be positive and no part of the uncertainty negative; check how they were computed."
-            )
+            raise InvalidInput("n must be positive and no part of the uncertainty negative; check how they are made.")
         notes: object = self.notes
         if not isinstance(notes, tuple | list) or not all(isinstance(note, str) for note in notes):
             raise InvalidInput("notes must be sentences in a tuple; put a single one in a tuple too.")
@@ -303,7 +305,7 @@ class Release:
 
     def methods(self) -> str:
         """A paragraph for a paper's methods section, numbers filled in."""
-        g, u, names = self.guarantee, self.uncertainty, self.bounds.names if self.kind == "ate" else ()
+        g, u, names = self.guarantee, self.uncertainty, () if self.kind == "difference-in-means" else self.bounds.names
         sentences = [
             f"The average treatment effect{self._cap_words()} was estimated by {_METHOD[self.kind]} from "
             f"{self.records} records under differential privacy with {guarantee_words(g)}",
@@ -334,7 +336,7 @@ class Release:
         return "" if self.cap is None else f" on the outcome capped at {self.cap:g}"
 
     def _adjustment_words(self) -> str:
-        if self.kind != "ate" or not self.bounds.p:
+        if self.kind == "difference-in-means" or not self.bounds.p:
             return ""
         low, high = _pair(self.adjustment.get("trim")) or self.bounds.propensity
         known = "known by design and " if self.design == "known propensity" else ""

@@ -72,6 +72,7 @@ REGISTRY: dict[str, Kind] = {
         home="discreet.releases.segments:UpliftRelease", version=2, upgrades={1: _upgrades.segments_1}
     ),
     "discreet-survival": Kind(home="discreet.releases.survival.release:SurvivalRelease"),
+    "discreet-local-effect": Kind(home="discreet.releases.local_effects.release:LocalEffectRelease"),
     "discreet-paper-release": Kind(home="discreet.papers.propensity.release:PointRelease"),
     "discreet-paper-answers": Kind(home="discreet.papers.dp_cate.release:AnswersRelease"),
     "discreet-paper-function": Kind(home="discreet.papers.dp_cate.release:FunctionRelease"),

@@ -14,6 +14,8 @@ from discreet.exceptions import UnsupportedRelease
 from discreet.releases.average import SOURCES, Release
 from discreet.releases.function import EffectRelease
 from discreet.releases.function_plots import gains_figure, importance_figure
+from discreet.releases.local_effects import page as local_effects
+from discreet.releases.local_effects.release import LocalEffectRelease
 from discreet.releases.page import bounds_rows, guarantee_facts, guess, inline_figure, page
 from discreet.releases.plots import effect_figure, release_figure, segments_figure
 from discreet.releases.protocol import AnyRelease
@@ -351,6 +353,12 @@ KINDS = (
         page=survival.render_survival,
         figures=survival.figures,
         facts=survival.facts,
+    ),
+    Kind(
+        release=LocalEffectRelease,
+        page=local_effects.render,
+        figures=local_effects.figures,
+        facts=local_effects.facts,
     ),
 )
 _BY_CLASS = {kind.release: kind for kind in KINDS}

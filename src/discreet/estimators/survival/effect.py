@@ -17,6 +17,7 @@ from discreet.data.records import Chunk, Records
 from discreet.estimators._allocation import models_pay
 from discreet.estimators._base import ROWS_ALIKE, ROWS_JOINED, Progress, TableFits, count_first
 from discreet.estimators._parameters import NO_COLUMNS, Parameters, Role
+from discreet.estimators._results import EffectResult
 from discreet.estimators.ate import ATE
 from discreet.estimators.survival.rules import RULE, check_times
 from discreet.estimators.survival.trial import ArmMean, compare_arms
@@ -51,7 +52,7 @@ _RANDOMISED = ("Treatment is taken to be randomised: no covariate is adjusted fo
 _FOLLOWED = 0.2
 
 
-class SurvivalEffect(TableFits[SurvivalRelease], Parameters):
+class SurvivalEffect(TableFits[SurvivalRelease], EffectResult[SurvivalRelease], Parameters):
     """Effect of a treatment on a time to event that may be censored, and a survival curve per arm.
 
     A table of times and events by arm goes through the gate first; hazards of the event and of censoring, and curves
@@ -135,15 +136,6 @@ class SurvivalEffect(TableFits[SurvivalRelease], Parameters):
         self.times = times
         self.propensity = propensity
         self.neighbours = neighbours
-
-    @property
-    def estimate_(self) -> float:
-        """The released effect."""
-        return self._released().estimate
-
-    def interval(self, alpha: float = 0.05) -> tuple[float, float]:
-        """Confidence interval at level ``1 - alpha``: sampling error and privacy noise together. Costs nothing."""
-        return self._released().interval(alpha)
 
     def curves(self, alpha: float = 0.05, simultaneous: bool = False) -> dict[str, Band]:
         """The survival curve of each arm with a band: see `SurvivalRelease.curves`."""
