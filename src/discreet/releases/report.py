@@ -21,7 +21,6 @@ from discreet.releases.plots import effect_figure, release_figure, segments_figu
 from discreet.releases.protocol import AnyRelease
 from discreet.releases.segments import UpliftRelease
 from discreet.releases.survival import report as survival
-from discreet.releases.survival.release import SurvivalRelease
 from discreet.releases.wording import rounds
 
 if TYPE_CHECKING:
@@ -348,12 +347,7 @@ KINDS = (
         figures=segment_figures,
         facts=segment_facts,
     ),
-    Kind(
-        release=SurvivalRelease,
-        page=survival.render_survival,
-        figures=survival.figures,
-        facts=survival.facts,
-    ),
+    Kind(release=survival.SurvivalRelease, page=survival.render, figures=survival.figures, facts=survival.facts),
     Kind(
         release=LocalEffectRelease,
         page=local_effects.render,

@@ -70,7 +70,7 @@ class SurvivalRelease:
     >>> trial = survival_trial(n=2_000, seed=1)
     >>> effect = dc.SurvivalEffect(epsilon=2.0, delta=1e-6, bounds=trial.bounds, horizon=365)
     >>> with dc.testing.seeded_noise(0):
-    ...     _ = effect.fit(trial.time, trial.T, event=trial.event)
+    ...     _ = effect.fit(trial.time, trial.T, event=trial.event, X=trial.X)
     >>> read = dc.SurvivalRelease.from_dict(effect.release_.to_dict())
     >>> read == effect.release_, sorted(read.curves())
     (True, ['control', 'treated'])

@@ -13,6 +13,8 @@ from discreet.releases.wording import rounds
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+__all__ = ["SurvivalRelease", "facts", "figures", "finding", "render"]
+
 _CAPTION = (
     "Who is without the event, by arm, with a 95 % band at each time. The curves are not adjusted for covariates."
 )
@@ -35,7 +37,7 @@ def finding(release: SurvivalRelease) -> str:
     )
 
 
-def render_survival(release: SurvivalRelease, *, title: str | None = None) -> str:
+def render(release: SurvivalRelease, *, title: str | None = None) -> str:
     """The page: HTML with its style and figures inside, so that it needs no network."""
     head = ["time, arm", "without the event", "95 % band", "at risk, about"]
     lines = [
