@@ -28,7 +28,7 @@ from evidence.average.report import grid
 from evidence.cache import CACHE
 
 # Studies from here on were drawn for nothing else; noise has the same number as its study.
-SEED, NOISE = 1_500_000, 2_500_000
+SEED, NOISE = 1_600_000, 2_600_000
 # The protocol's first three years, less what few are followed through.
 ACTG_HORIZON, ACTG_LONGEST, ACTG_TREATED = 1_000.0, 1_300.0, 0.75
 ACTG_COVARIATES: dict[str, Any] = {
@@ -241,7 +241,7 @@ def page(
     parts = [
         "# Times to an event",
         f"Written by `python -m evidence.survival` on {date.today().isoformat()} in {seconds:.0f} seconds; do not edit. Studies from seed {SEED:,} on, noise from "
-        f"{NOISE:,} on: neither was used for anything else. discreet {dc.__version__}, Python {platform.python_version()}.",
+        f"{NOISE:,} on: neither was used for anything else. Earlier runs, with other seeds, showed that the adjusted comparison needs to see that most records of both arms end at the horizon. discreet {dc.__version__}, Python {platform.python_version()}.",
         "## Aims",
         grid(["aim", "wanted", "figure", ""], aims),
         "## Generated studies",
@@ -271,8 +271,8 @@ def _word(reached: bool) -> str:
 def main() -> None:
     """Run, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--studies", type=int, default=400, help="of each design; a quarter where there are covariates")
-    parser.add_argument("--draws", type=int, default=400, help="of the noise on ACTG 175")
+    parser.add_argument("--studies", type=int, default=300, help="of each design; a quarter where there are covariates")
+    parser.add_argument("--draws", type=int, default=300, help="of the noise on ACTG 175")
     parser.add_argument("--out", type=Path, default=Path("docs/evidence"))
     wanted = parser.parse_args()
     start = time.monotonic()

@@ -2,8 +2,11 @@
 
 import re
 
+import duckdb
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import discreet as dc
@@ -84,13 +87,30 @@ def test_what_happens_beyond_the_horizon_does_not_count():
     assert one == other
 
 
-def test_a_table_and_arrays_release_the_same():
+def table_of(frame, kind, folder):
+    """The frame as another kind of table."""
+    if kind == "pandas":
+        return frame
+    if kind == "polars":
+        return pl.from_pandas(frame).lazy()
+    if kind == "arrow":
+        return pa.Table.from_pandas(frame)
+    if kind == "duckdb":
+        return duckdb.connect().from_arrow(pa.Table.from_pandas(frame))
+    path = folder / f"trial.{kind}"
+    frame.to_parquet(path) if kind == "parquet" else frame.to_csv(path, index=False)
+    return str(path)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "parquet", "csv", "duckdb"])
+def test_a_table_and_arrays_release_the_same(kind, tmp_path):
     frame = pd.DataFrame({"days": TRIAL.time, "drug": TRIAL.T, "died": TRIAL.event > 0.5})
     frame[["x0", "x1", "x2"]] = TRIAL.X
     bounds = dc.Bounds(outcome=(0, 730), covariates={f"x{j}": (-1, 1) for j in range(3)}, propensity=(0.1, 0.9))
     columns = {"outcome": "days", "treatment": "drug", "event": "died"}
+    source = table_of(frame, kind, tmp_path)
     with seeded_noise(4):
-        of_table = effect(bounds=bounds).fit_table(frame, **columns).release_
+        of_table = effect(bounds=bounds).fit_table(source, **columns).release_
     with seeded_noise(4):
         of_arrays = effect(bounds=bounds).fit(TRIAL.time, TRIAL.T, event=TRIAL.event, X=TRIAL.X).release_
     assert of_table.estimate == of_arrays.estimate

@@ -108,6 +108,7 @@ class Entry:
     one_gate: bool = False
     request_kind: str = ""
     audited: Mapping[str, Any] | None = None
+    # Registry: as in the configurations that every run of the tests replays.
     audited_outcome: tuple[float, float] = (-4.0, 10.0)
 
     def load(self) -> Any:
@@ -254,8 +255,9 @@ _ENTRIES = (
         command=True,
         samples=True,
         one_gate=True,
-        # Registry: in the middle of the outcome's range below.
+        # Registry: in the middle of the range of times.
         audited=_GAUSSIAN | {"horizon": 0.5},
+        # Registry: from time zero on.
         audited_outcome=(0.0, 1.0),
     ),
     Entry(

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 FORMAT = "discreet-survival"
 ARMS = ("control", "treated")
+# What is taken to be constant within intervals of the grid counts with what clipping may have done.
+_SOURCES = SOURCES | {"clipping": "clipping and grid"}
 _MEASURED = {
     "rmst": "restricted mean time without the event up to {horizon:g}",
     "risk": "probability of the event up to {horizon:g}",
@@ -175,7 +177,7 @@ class SurvivalRelease:
 
     def shares(self) -> dict[str, float]:
         """Share of each source in the uncertainty, under the names that people use."""
-        return {SOURCES[name]: share for name, share in self.uncertainty.share().items()}
+        return {_SOURCES[name]: share for name, share in self.uncertainty.share().items()}
 
     def facts(self, alpha: float = 0.05) -> list[tuple[str, str]]:
         """Names and values: the estimate, its interval, the curves at the horizon."""
