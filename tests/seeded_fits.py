@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from discreet import ATE, CATE, Bounds, DifferenceInMeans, Uplift
+from discreet import ATE, CATE, Bounds, DifferenceInDifferences, DifferenceInMeans, Uplift
 from discreet.papers import ADUM
 from discreet.testing import record_sums, seeded_noise
 
@@ -33,6 +33,7 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "ate, add-remove": lambda: ATE(epsilon=1, delta=1e-6, bounds=BOUNDS, neighbours="add-remove"),
     "ate, known": lambda: ATE(epsilon=1, delta=1e-6, bounds=BOUNDS, propensity="e"),
     "means": lambda: DifferenceInMeans(epsilon=1, bounds=BOUNDS),
+    "did": lambda: DifferenceInDifferences(epsilon=1, delta=1e-6, bounds=BOUNDS),
     "cate": lambda: CATE(epsilon=2, delta=1e-6, bounds=BOUNDS),
     "uplift": lambda: Uplift(epsilon=1, bounds=BOUNDS, by={"age": 8, "ward": "levels"}),
     "uplift, auto": lambda: Uplift(epsilon=1, delta=1e-6, bounds=BOUNDS, by={"age": "auto"}, neighbours="add-remove"),
@@ -40,12 +41,14 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "uplift, weighted": lambda: Uplift(epsilon=1, bounds=BOUNDS, by={"dose": 5}, propensity="e"),
     "adum": lambda: ADUM(epsilon=1, bounds=BOUNDS, by={"age": 4, "dose": [0, 3, 10]}),
 }
+# Columns that estimators take besides those that all do: any number will do for an outcome from before.
+FURTHER = {"did": {"before": "e"}}
 
 
 def fitted(name: str, source: object, /, **options: object) -> tuple[Any, list[np.ndarray]]:
     """The release of a seeded fit, and the exact integer sums of all its rounds."""
     with seeded_noise(3), record_sums() as recorded:
-        estimator = ESTIMATORS[name]().fit_table(source, outcome="y", treatment="t", **options)
+        estimator = ESTIMATORS[name]().fit_table(source, outcome="y", treatment="t", **FURTHER.get(name, {}), **options)
     return estimator.release_, [sums for _, _, sums, _ in recorded]
 
 

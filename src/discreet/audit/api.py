@@ -91,9 +91,8 @@ def audit(
         return known.run(estimator, run._replace(trials=trials or known.trials))
     if isinstance(estimator, Mechanism):
         return _foreign(estimator, run)
-    estimator = in_last_columns(estimator)
     bounds_of(estimator)
-    claimed_budget(estimator)
+    estimator = in_last_columns(estimator)
     if is_proved(estimator):
         return _proved(estimator, run._replace(confidence=confidence or PROVED_CONFIDENCE))
     attacks = [each for each in ATTACKS.values() if each.mechanism == name_of(estimator)]

@@ -134,11 +134,11 @@ class LastColumns:
         self.epsilon, self.delta = estimator.epsilon, estimator.delta
         self.propensity, self.neighbours = estimator.propensity, estimator.neighbours
 
-    def fit(self, Y: Any, T: Any, X: Any) -> Any:
+    def fit(self, Y: Any, T: Any, X: Any, **paid: Any) -> Any:
         """The estimator itself, fitted."""
         p = self.estimator.bounds.p
         further = {role.argument: np.array(X[:, p + k].tolist()) for k, role in enumerate(self.estimator.roles)}
-        return fresh(self.estimator).fit(Y, T, X=X[:, :p] if p else None, **further)
+        return fresh(self.estimator).fit(Y, T, X=X[:, :p] if p else None, **further, **paid)
 
     def split(self, chunk: Chunk) -> Chunk:
         """Encoded records as the estimator's questions see them: further columns for themselves."""
@@ -157,7 +157,8 @@ def _unchanged(chunk: Chunk) -> Chunk:
 
 
 def in_last_columns(estimator: Any) -> Any:
-    """The same, but that further columns are among the covariates."""
+    """The same, if it states a budget, but that further columns are among the covariates."""
+    claimed_budget(estimator)
     return LastColumns(estimator) if stated(estimator, "roles", ()) else estimator
 
 

@@ -278,7 +278,7 @@ _ENTRIES = (
         audited=_GAUSSIAN,
     ),
     Entry(
-        name="did",
+        name="difference-in-differences",
         path="discreet.estimators.natural_experiments.did:DifferenceInDifferences",
         help="Estimate an effect by how outcomes changed between two periods, and publish it.",
         options=(DELTA, COVARIATES, PROPENSITY, RELATION),
