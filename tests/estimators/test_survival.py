@@ -167,6 +167,12 @@ def test_an_arm_without_events_says_so_and_too_short_a_follow_up_too():
     assert any("Few of the control arm are followed up" in note for note in short.release_.notes)
 
 
+def test_a_delta_above_one_over_n_is_warned_of():
+    with seeded_noise(0):
+        found = effect(delta=1e-2).fit(TRIAL.time, TRIAL.T, event=TRIAL.event)
+    assert any("Delta is above one over the number of records" in note for note in found.release_.notes)
+
+
 def test_an_identical_request_is_answered_from_the_ledger_and_another_event_is_another_request(tmp_path):
     ledger = Ledger(f"sqlite:///{tmp_path}/budget.db")
     ledger.open("trial", epsilon=2.0, delta=1e-5)

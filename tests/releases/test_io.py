@@ -97,7 +97,9 @@ def test_every_kind_has_a_file_of_every_version():
     assert {path.name for path in FILES} == EXPECTED.keys()
 
 
-@pytest.mark.parametrize("name", ["discreet-release.v1", "discreet-effect-release.v3", "discreet-uplift.v2", "discreet-local-effect.v1"])
+@pytest.mark.parametrize(
+    "name", ["discreet-release.v1", "discreet-effect-release.v3", "discreet-uplift.v2", "discreet-local-effect.v1"]
+)
 def test_a_file_has_its_fields_in_the_order_of_the_class(name):
     # An order that came from a set would change with the seed of Python's hashes, and with it every digest of a file.
     release = discreet.load(HOME / f"{name}.json")

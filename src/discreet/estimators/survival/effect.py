@@ -19,6 +19,7 @@ from discreet.estimators._base import ROWS_ALIKE, ROWS_JOINED, Progress, TableFi
 from discreet.estimators._parameters import NO_COLUMNS, Parameters, Role
 from discreet.estimators._results import EffectResult
 from discreet.estimators.ate import ATE
+from discreet.estimators.measurements.location import budget_notes
 from discreet.estimators.survival.rules import RULE, check_times
 from discreet.estimators.survival.trial import ArmMean, compare_arms
 from discreet.exceptions import InvalidBudget, InvalidInput
@@ -47,7 +48,7 @@ EVENT = Role(
     help="1 where the time is that of the event, and 0 where the record was followed no longer",
     declared=lambda _: Levels((0, 1)),
 )
-_RANDOMISED = ("Treatment is taken to be randomised: no covariate is adjusted for.",)
+_RANDOMISED = "Treatment is taken to be randomised: no covariate is adjusted for."
 # Choice: where fewer than this part of an arm is followed up to the horizon, the release says so. By hand.
 _FOLLOWED = 0.2
 
@@ -179,7 +180,11 @@ class SurvivalEffect(TableFits[SurvivalRelease], EffectResult[SurvivalRelease], 
                 ArmMean(mean(arm, self.measure) - number.shifts[k], each.table, *number.ends(k))
                 for k, (arm, each) in enumerate(zip(arms, off, strict=True))
             )
-            found = _Found(*compare_arms(part, self.propensity, *means), {"covariates": []}, _RANDOMISED)
+            found = _Found(
+                *compare_arms(part, self.propensity, *means),
+                {"covariates": []},
+                (_RANDOMISED, *budget_notes(gate.budget, gate.n)),
+            )
         found = found._replace(estimate=found.estimate + number.apart)
         self.release_ = self._release(gate, times, noisy, found, off, _notes(arms, float(noisy.sd)))
 
