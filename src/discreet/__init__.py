@@ -46,6 +46,8 @@ _HOME = {
     "Sensitivity": "releases.diagnostics.sensitivity",
     "Shares": "privacy.budget",
     "SourceFailed": "exceptions",
+    "SurvivalEffect": "estimators.survival.effect",
+    "SurvivalRelease": "releases.survival.release",
     "Uncertainty": "releases.average",
     "UnsupportedRelease": "exceptions",
     "Uplift": "estimators.uplift",
@@ -99,6 +101,8 @@ __all__ = [
     "Sensitivity",
     "Shares",
     "SourceFailed",
+    "SurvivalEffect",
+    "SurvivalRelease",
     "Uncertainty",
     "UnsupportedRelease",
     "Uplift",
@@ -127,6 +131,7 @@ if TYPE_CHECKING:
     from discreet.estimators.natural_experiments.late import LATE
     from discreet.estimators.planning import Plan, plan
     from discreet.estimators.policies.value import PolicyValue
+    from discreet.estimators.survival.effect import SurvivalEffect
     from discreet.estimators.uplift import Uplift
     from discreet.estimators.weighted.atc import ATC
     from discreet.estimators.weighted.ato import ATO
@@ -160,6 +165,7 @@ if TYPE_CHECKING:
     from discreet.releases.policies.value import PolicyValueRelease
     from discreet.releases.report import render_page, save_page
     from discreet.releases.segments import UpliftCurve, UpliftRelease
+    from discreet.releases.survival.release import SurvivalRelease
 
 
 # Modules that are reached as attributes of the package, `discreet.testing.seeded_noise`; `audit` can be called.

@@ -22,6 +22,7 @@ from discreet.data.views import capped, coded, viewed, within
 from discreet.estimators.measurements import coded_features, effect_function, level, score
 from discreet.estimators.measurements.estimand import EVERYONE
 from discreet.estimators.natural_experiments import views
+from discreet.estimators.survival import effect as survival
 from discreet.ledger import charging as fits
 from discreet.ledger import composition as costs
 from discreet.ledger import state as book
@@ -47,6 +48,7 @@ from tests.privacy import (
     test_policy_replay,
     test_private_ci_replay,
     test_samples_replay,
+    test_survival_replay,
     test_units,
 )
 
@@ -441,6 +443,24 @@ MUTANTS = {
         "product = w * (c.t - e)",
         "product = (c.t - e)",
         (lambda _: test_effect_function.check_rows_fill_their_ball("DR"),),
+    ),
+    "a time counts from that of the record beside it": Mutant(
+        survival.Seen.__call__,
+        "time = (chunk.y + 1.0) / (self.horizon + 1.0)",
+        "time = (chunk.y - chunk.y.min()) / (self.horizon + 1.0)",
+        (lambda _: test_survival_replay.check_a_record_is_seen_alike_whatever_stands_beside_it(),),
+    ),
+    "the cell of a time counts who is beside it": Mutant(
+        survival.TimeCells.__call__,
+        "cell + chunk.t * (2 * k + 1)",
+        "cell + chunk.t.max() * (2 * k + 1)",
+        (lambda _: test_survival_replay.check_a_record_is_seen_alike_whatever_stands_beside_it(),),
+    ),
+    "a view's numbers leave their range": Mutant(
+        survival.Seen.__call__,
+        "np.fmin(np.fmax(y, -1.0), 1.0)",
+        "1.5 * y",
+        (lambda _: test_survival_replay.check_a_record_is_seen_alike_whatever_stands_beside_it(),),
     ),
     "an engine rounds halves up": Mutant(
         sql.Sql.rint,

@@ -58,6 +58,13 @@ def numbers(release):
         return found | {"assigned": release.policy.assign(ROWS)}
     if kind == "discreet-combined-release":
         return {"headline": release.estimate, "interval": release.interval(), "tau": release.tau}
+    if kind == "discreet-survival":
+        bands = {
+            f"{part} of the {arm}": getattr(band, part)
+            for arm, band in release.curves().items()
+            for part in band._fields
+        }
+        return {"headline": release.estimate, "interval": release.interval()} | bands
     if kind == "discreet-paper-release":
         return {"headline": release.estimate}
     effects = release.effect() if kind == "discreet-paper-answers" else release.effect(POINTS)
@@ -112,6 +119,7 @@ def test_every_kind_has_a_file_of_every_version():
         "discreet-policy.v1",
         "discreet-local-effect.v1",
         "discreet-combined-release.v1",
+        "discreet-survival.v1",
     ],
 )
 def test_a_file_has_its_fields_in_the_order_of_the_class(name):

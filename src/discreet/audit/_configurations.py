@@ -55,7 +55,15 @@ def public_facts(p: int, outcome: tuple[float, float] = (-4.0, 10.0), *, ranges:
 
 def matrix() -> list[Configuration]:
     """All configurations: design, outcome, 1 to 30 covariates, pure or not, both relations."""
-    return [*_averages(), *_functions(), *_segments(), *_policies(), *_natural_experiments(), *_papers()]
+    return [
+        *_averages(),
+        *_times_to_event(),
+        *_functions(),
+        *_segments(),
+        *_policies(),
+        *_natural_experiments(),
+        *_papers(),
+    ]
 
 
 def _averages() -> list[Configuration]:
@@ -116,6 +124,27 @@ def _weighted() -> list[Configuration]:
         words = f"{design}, {outcome}, p = {p}, {relation}, ε = {epsilon:g}"
         kind = KINDS[number // 2 % len(KINDS)]
         found.append(Configuration(method.__name__, words, made, kind=kind, n=400, binary=outcome == "binary"))
+    return found
+
+
+def _times_to_event() -> list[Configuration]:
+    from discreet.estimators.survival.effect import SurvivalEffect
+
+    found = []
+    for number, (design, measure, p, relation) in enumerate(product(DESIGNS, ("rmst", "risk"), (0, 3), RELATIONS)):
+        given: dict[str, Any] = {"propensity": DESIGNS[design], "neighbours": relation, "delta": DELTA}
+        given |= {"measure": measure, "horizon": 6.0, "times": (1.0, 3.0, 8.0) if number % 2 else None}
+        # In a trial a large budget makes models pay.
+        epsilon = 20.0 if p else 1.0
+        found.append(
+            Configuration(
+                "SurvivalEffect",
+                f"{design}, {measure}, p = {p}, {relation}, ε = {epsilon:g}",
+                partial(_in_last_columns, _made(SurvivalEffect, epsilon, public_facts(p, (0.0, 10.0)), given)),
+                kind=KINDS[number // 2 % len(KINDS)],
+                n=700 if p else 1_000,
+            )
+        )
     return found
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from discreet.audit._neighbours import Table, labelled
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
+from discreet.data.records import Chunk
 from discreet.exceptions import InvalidInput
 from discreet.papers.common.claims import UnprovedClaim
 from discreet.privacy.budget import Budget
@@ -138,6 +139,21 @@ class LastColumns:
         p = self.estimator.bounds.p
         further = {role.argument: np.array(X[:, p + k].tolist()) for k, role in enumerate(self.estimator.roles)}
         return fresh(self.estimator).fit(Y, T, X=X[:, :p] if p else None, **further, **paid)
+
+    def split(self, chunk: Chunk) -> Chunk:
+        """Encoded records as the estimator's questions see them: further columns for themselves."""
+        p = self.estimator.bounds.p
+        more = {role.name: chunk.x[:, p + k] for k, role in enumerate(self.estimator.roles)}
+        return chunk._replace(x=chunk.x[:, :p], more=more)
+
+
+def as_asked(estimator: Any) -> Callable[[Chunk], Chunk]:
+    """From encoded records as an audit makes them up to those that the estimator's questions see."""
+    return estimator.split if isinstance(estimator, LastColumns) else _unchanged
+
+
+def _unchanged(chunk: Chunk) -> Chunk:
+    return chunk
 
 
 def in_last_columns(estimator: Any) -> Any:

@@ -86,6 +86,8 @@ class Entry:
         What requests to the service call it, where that is not its name.
     audited
         Arguments that an audit gives unless it is given others; None where no audit knows it by name.
+    audited_outcome
+        Range of the outcome on bounds that an audit makes up.
     """
 
     name: str
@@ -106,6 +108,8 @@ class Entry:
     one_gate: bool = False
     request_kind: str = ""
     audited: Mapping[str, Any] | None = None
+    # Registry: as in the configurations that every run of the tests replays.
+    audited_outcome: tuple[float, float] = (-4.0, 10.0)
 
     def load(self) -> Any:
         """The class."""
@@ -144,6 +148,28 @@ BY = Option(
 CLUSTERS = Option(
     name="clusters", type=int | None, help="In place of --by: find so many segments, with half of the budget."
 )
+EVENT = Option(name="event", type=str, help="Column that holds 1 where the outcome is the time of the event, and 0.")
+HORIZON = Option(name="horizon", type=float | None, help="Up to when: later events do not count.")
+MEASURE = Option(
+    name="measure",
+    type=Literal["rmst", "risk"],
+    help="Compare the restricted mean time without the event, or the probability of the event.",
+    default="rmst",
+)
+TIMES = Option(
+    name="times", type=str | None, help="Times at which curves are known: 30,90,365. Default: an even grid by a rule."
+)
+
+
+def _times(chosen: dict[str, Any]) -> dict[str, Any]:
+    """A grid of times in words."""
+    words = chosen["times"]
+    if words is None:
+        return chosen
+    try:
+        return chosen | {"times": [float(word) for word in words.split(",")]}
+    except ValueError:
+        raise InvalidInput("--times takes numbers, such as 30,90,365: check it.") from None
 
 
 POLICY = Option(name="policy", type=str | None, help="File of 'discreet policy': whom to treat, at which cost.")
@@ -259,6 +285,22 @@ _ENTRIES = (
         page_title="What a policy gains in {outcome}",
         command=True,
         one_gate=True,
+    ),
+    Entry(
+        name="survival",
+        path="discreet.estimators.survival.effect:SurvivalEffect",
+        help="Estimate an effect on a time to event that may be censored, with a survival curve per arm.",
+        options=(HORIZON, MEASURE, TIMES, DELTA, COVARIATES, PROPENSITY, RELATION),
+        columns=(EVENT,),
+        arguments=_times,
+        page_title="Effect of {treatment} on the time to {outcome}",
+        command=True,
+        samples=True,
+        one_gate=True,
+        # Registry: in the middle of the range of times.
+        audited=_GAUSSIAN | {"horizon": 0.5},
+        # Registry: from time zero on.
+        audited_outcome=(0.0, 1.0),
     ),
     Entry(
         name="late",

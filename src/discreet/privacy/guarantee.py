@@ -20,6 +20,7 @@ COVERED = frozenset(
                 "ate.md": ("gaussian", "laplace"),
                 "att.md": ("gaussian",),
                 "cate.md": ("gaussian",),
+                "survival.md": ("gaussian",),
                 "did.md": ("gaussian",),
                 "late.md": ("gaussian",),
                 "uplift.md": ("gaussian", "laplace"),

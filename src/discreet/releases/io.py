@@ -74,6 +74,7 @@ REGISTRY: dict[str, Kind] = {
     "discreet-policy": Kind(home="discreet.releases.policies.policy:Policy"),
     "discreet-policy-value": Kind(home="discreet.releases.policies.value:PolicyValueRelease"),
     "discreet-combined-release": Kind(home="discreet.releases.combined.release:CombinedRelease"),
+    "discreet-survival": Kind(home="discreet.releases.survival.release:SurvivalRelease"),
     "discreet-local-effect": Kind(home="discreet.releases.local_effects.release:LocalEffectRelease"),
     "discreet-paper-release": Kind(home="discreet.papers.propensity.release:PointRelease"),
     "discreet-paper-answers": Kind(home="discreet.papers.dp_cate.release:AnswersRelease"),

@@ -25,6 +25,7 @@ from discreet.releases.policies.page import policy_facts, policy_figures, render
 from discreet.releases.policies.value import PolicyValueRelease
 from discreet.releases.protocol import AnyRelease
 from discreet.releases.segments import UpliftRelease
+from discreet.releases.survival import report as survival
 from discreet.releases.wording import rounds
 
 if TYPE_CHECKING:
@@ -363,6 +364,7 @@ KINDS = (
     ),
     Kind(release=PolicyValueRelease, page=render_policy_value, figures=policy_figures, facts=policy_facts),
     Kind(release=CombinedRelease, page=render_combined, figures=combined_figures, facts=combined_facts),
+    Kind(release=survival.SurvivalRelease, page=survival.render, figures=survival.figures, facts=survival.facts),
     Kind(
         release=LocalEffectRelease,
         page=local_effects.render,
