@@ -21,7 +21,8 @@ from discreet.data.backends.base import Options
 from discreet.data.backends.memory import open_records
 from discreet.data.in_memory import ArrayRecords
 from discreet.data.records import Held, Unit
-from discreet.data.views.capped import CappedRecords
+from discreet.data.views.capped import Capped
+from discreet.data.views.viewed import ViewedRecords
 from discreet.exceptions import InvalidInput
 from discreet.papers import ADUM
 from discreet.privacy.budget import Budget
@@ -417,5 +418,5 @@ def test_a_capped_sample_is_that_of_the_source_as_it_was_asked_for():
         def sample(self, part, rows, progress=None):
             asked.append((part, rows, progress))
 
-    assert CappedRecords.of(Source(), 5.0).sample(0.5, 100.0, print) is None
+    assert ViewedRecords(Source(), Capped.of(Source.bounds, 5.0)).sample(0.5, 100.0, print) is None
     assert asked == [(0.5, 100.0, print)]

@@ -101,7 +101,7 @@ class ArrayRecords(RecordsInMemory):
                 raise InvalidInput(f"{name} and Y must have one entry per record each: align their lengths.")
         held = hold(y, t, x, e, k, bounds=bounds, names=_names(bounds))
         records = cls(n=len(y), bounds=bounds, held=held, unit=unit, public=public)
-        admit(records._chunks())
+        admit(records._chunks(), bounds)
         return records
 
     def sum(self, kernel: Kernel, progress: RowProgress | None = None) -> IntArray:

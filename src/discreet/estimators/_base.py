@@ -20,6 +20,7 @@ from discreet.data.in_memory import ArrayRecords
 from discreet.data.records import Records
 from discreet.estimators import _allocation
 from discreet.estimators._results import Fitted, ReleaseT
+from discreet.estimators.arms.design import known_shares
 from discreet.estimators.measurements.coded_features import CodesOf
 from discreet.estimators.measurements.score import Score
 from discreet.exceptions import InvalidInput, MissingBounds
@@ -61,6 +62,8 @@ class Checked(ABC):
     bounds: Bounds
     propensity: Any
     neighbours: Neighbours
+    # Whether more than two arms can be compared.
+    several_arms: ClassVar[bool] = False
 
     def check(self) -> None:
         """Refuse what can be refused without reading a record, and forget an earlier release."""
@@ -70,13 +73,29 @@ class Checked(ABC):
                 "Declare them; do not compute them from the data."
             )
         self._check_budget(Budget(epsilon=self.epsilon, delta=self.delta))
-        if self.neighbours == "add-remove" and not isinstance(self.propensity, str | Real | None):
+        self._check_arms()
+        if self.neighbours == "add-remove" and not isinstance(self._propensity_of_rows, str | Real | None):
             raise InvalidInput(
                 "propensity must be a number or a column's name under neighbours='add-remove': the estimator keeps it, "
                 "and the length of an array would reveal the number of records."
             )
         # An earlier release does not belong to the parameters of this fit.
         self.__dict__.pop("release_", None)
+
+    def _check_arms(self) -> None:
+        """Refuse more arms than the estimator can compare, and probabilities that do not belong to the arms."""
+        if self.bounds.several_arms and not self.several_arms:
+            raise InvalidInput(
+                f"{type(self).__name__} compares two arms, and Bounds(treatment=[...]) declares more: declare two and "
+                "leave the others out with where=, or use ATE or DifferenceInMeans."
+            )
+        if self.bounds.several_arms:
+            known_shares(self.propensity, self.bounds)
+
+    @property
+    def _propensity_of_rows(self) -> Any:
+        """Probabilities that come with the records: those of several arms are the same for all of them."""
+        return None if self.bounds.several_arms else self.propensity
 
     @abstractmethod
     def _check_budget(self, budget: Budget) -> None:
@@ -130,7 +149,7 @@ class ArrayFits(Checked, Chargeable, Fitted[ReleaseT]):
     def _fit_arrays(self, Y: Any, T: Any, X: Any, progress: Progress | None) -> Self:
         self.check()
         self._warn()
-        self._fit(ArrayRecords.of(Y, T, X, bounds=self.bounds, propensity=self.propensity), progress)
+        self._fit(ArrayRecords.of(Y, T, X, bounds=self.bounds, propensity=self._propensity_of_rows), progress)
         return self
 
     def _warn(self) -> None:
@@ -243,7 +262,7 @@ class TableFits(ArrayFits[ReleaseT]):
             treatment=treatment,
             covariates=covariates,
             bounds=self.bounds,
-            propensity=self.propensity,
+            propensity=self._propensity_of_rows,
             where=options.get("where"),
             unit=options.get("unit"),
             max_rows=options.get("max_rows"),
@@ -252,7 +271,8 @@ class TableFits(ArrayFits[ReleaseT]):
         with open_table(table, spec, source) as records:
             self._fit(records, progress)
             if records.unit is not None and records.unit.max_rows > 1:
-                note = self.unit_notes[records.by_unit() is not None]
+                # Scores of several arms are not added up by unit.
+                note = self.unit_notes[records.by_unit() is not None and not self.bounds.several_arms]
                 note = note.format(unit=records.unit.column, rows=records.unit.max_rows)
                 self.release_ = replace(self.release_, notes=(*self.release_.notes, note))
         return self

@@ -33,6 +33,7 @@ from discreet.estimators._base import (
 )
 from discreet.estimators._parameters import Parameters
 from discreet.estimators._results import AverageResult
+from discreet.estimators.arms.measure import AverageModels, measure_arms
 from discreet.estimators.difference_in_means import measure_means
 from discreet.estimators.measurements.cap import Cap, check_cap, measure_capped
 from discreet.estimators.measurements.coded_features import CodedFeatures
@@ -60,6 +61,7 @@ from discreet.privacy.accountant import calibrate_mu
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours
+from discreet.releases.arms.release import ArmsRelease
 from discreet.releases.average import Release, Uncertainty
 
 
@@ -109,8 +111,9 @@ class ATE(TableFits[Release], AverageResult, Parameters):
     """
 
     method_id: ClassVar[str] = "discreet/ate"
-    release_types: ClassVar = (Release,)
+    release_types: ClassVar = (Release, ArmsRelease)
     one_gate: ClassVar[bool] = True
+    several_arms: ClassVar[bool] = True
     unit_notes: ClassVar[tuple[str, str]] = (ROWS_ALIKE, ROWS_JOINED)
     samples: ClassVar[bool] = True
     # Subclasses whose constructors are older than the parameter do not set it.
@@ -149,12 +152,14 @@ class ATE(TableFits[Release], AverageResult, Parameters):
 
     def _measure(self, gate: Gate) -> Release:
         """All rounds after the count; they fit into what it leaves of the budget."""
+        if gate.bounds.several_arms:
+            return measure_arms(gate, self.propensity, self._fit_two_arms)
         if self.propensity is not None and not models_pay(gate.n * gate.mu, gate.bounds.p, self.propensity):
             return measure_means(gate, self.propensity, "ate")
         return self._measure_with_models(gate)[0]
 
-    def _measure_with_models(self, gate: Gate) -> tuple[Release, Location, Outcome]:
-        """The same, by models of treatment and outcome in any case; and these, which are public."""
+    def _fit_models(self, gate: Gate) -> AverageModels:
+        """The rounds before the score: public models of treatment and outcome, and what is known of their errors."""
         known, bounds = self.propensity is not None, gate.bounds
         terms = basis_terms(gate.n * gate.mu, gate.n, bounds.columns)
         # Models are fitted through this one: on all records, or on a sample of very many.
@@ -180,12 +185,26 @@ class ATE(TableFits[Release], AverageResult, Parameters):
         remainder, off = 0.0, first.noise
         if not known:
             outcome, remainder, off = self._refine(model_gate, allocation, location.magnitude.scale, outcome)
+        basis = str(features.basis) if bounds.p else "none"
+        return AverageModels(
+            gate, model_gate, allocation, location, first, outcome, remainder, off, trim, basis, terms
+        )
+
+    def _fit_two_arms(self, gate: Gate, propensity: float | None) -> AverageModels:
+        """Models of two arms that several are seen as, with a known probability of the second or none."""
+        return ATE(**(self.get_params(deep=False) | {"propensity": propensity}))._fit_models(gate)
+
+    def _measure_with_models(self, gate: Gate) -> tuple[Release, Location, Outcome]:
+        """All rounds by models of treatment and outcome in any case; and these, which are public."""
+        known, bounds, models = self.propensity is not None, gate.bounds, self._fit_models(gate)
+        gate, model_gate, allocation, location, first, outcome, remainder, off, trim, basis, terms = models
+        pilot = first.effect
         score, allocation = _measure_score(gate, model_gate, allocation, location, outcome, self.propensity)
         off = hypot(off, sqrt(score.variance / gate.n))
         # What the models leave out is taken to be a part of what they took away.
         moved = 0.0 if known else max(abs(score.mean - pilot) - first.noise, 0.0)
         uncertainty = uncertainty_of(gate, score, hypot(remainder, score.lost * off, LEFT_OUT * moved))
-        notes = _notes(str(features.basis), bounds, known, trim, uncertainty, gate.budget)
+        notes = _notes(basis, bounds, known, trim, uncertainty, gate.budget)
         release = average_release(
             "ate",
             gate,
@@ -194,7 +213,7 @@ class ATE(TableFits[Release], AverageResult, Parameters):
             known=known,
             adjustment={
                 "covariates": list(bounds.names),
-                "basis": str(features.basis) if bounds.p else "none",
+                "basis": basis,
                 "terms": terms,
                 "trim": list(trim),
                 "shares": allocation.shares,

@@ -20,6 +20,7 @@ from discreet.estimators._base import (
 )
 from discreet.estimators._parameters import Parameters
 from discreet.estimators._results import AverageResult
+from discreet.estimators.arms.measure import measure_arm_means
 from discreet.estimators.measurements.cap import Cap, check_cap, measure_capped
 from discreet.estimators.measurements.location import locate, pilot_effect, public_notes
 from discreet.estimators.measurements.nuisances import mean_model
@@ -27,6 +28,7 @@ from discreet.estimators.measurements.score import ScoreRounds, design_strata, p
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours
+from discreet.releases.arms.release import ArmsRelease
 from discreet.releases.average import Release
 
 
@@ -73,8 +75,9 @@ class DifferenceInMeans(TableFits[Release], AverageResult, Parameters):
     """
 
     method_id: ClassVar[str] = "discreet/difference-in-means"
-    release_types: ClassVar = (Release,)
+    release_types: ClassVar = (Release, ArmsRelease)
     one_gate: ClassVar[bool] = True
+    several_arms: ClassVar[bool] = True
     unit_notes: ClassVar[tuple[str, str]] = (ROWS_ALIKE, ROWS_JOINED)
     # Subclasses whose constructors are older than the parameter do not set it.
     cap: Cap = None
@@ -106,7 +109,9 @@ class DifferenceInMeans(TableFits[Release], AverageResult, Parameters):
         count_first(gate)
         self.release_ = self._measure(gate) if self.cap is None else measure_capped(gate, self.cap, self._measure)
 
-    def _measure(self, gate: Gate) -> Release:
+    def _measure(self, gate: Gate) -> Any:
+        if gate.bounds.several_arms:
+            return measure_arm_means(gate, self.propensity, "difference-in-means")
         return measure_means(gate, self.propensity, "difference-in-means")
 
 

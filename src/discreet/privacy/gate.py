@@ -19,7 +19,8 @@ from discreet.data.bounds import Bounds
 from discreet.data.expressions import ByCell, number
 from discreet.data.partition import Partition
 from discreet.data.records import CHUNK_ROWS, Chunk, CodeMap, Records, RowProgress, Unit
-from discreet.data.views.capped import CappedRecords
+from discreet.data.views.capped import Capped
+from discreet.data.views.viewed import View, ViewedRecords
 from discreet.exceptions import BudgetExceeded, InvalidBudget, InvalidInput
 from discreet.privacy.accountant import calibrate_mu, sets_slack_aside
 from discreet.privacy.budget import Budget, Event, GaussianEvent, LaplaceEvent
@@ -125,10 +126,16 @@ class Gate:
         """A gate on the same records whose larger outcomes count as ``cap``, which spends from the same budget.
 
         The cap is declared or released: to all rounds the range of the outcome ends there.
-        Proof: docs/proofs/gate.md, lemma 16.
+        """
+        return self.viewed(Capped.of(self.bounds, cap))
+
+    def viewed(self, view: View) -> "Gate":
+        """A gate on the same records seen through a map of single records, which spends from the same budget.
+
+        The map is public: declared, or a function of what was released before. Proof: docs/proofs/gate.md, lemma 16.
         """
         gate = copy(self)
-        gate._records, gate._prepared = CappedRecords.of(self._records, cap), {}
+        gate._records, gate._prepared = ViewedRecords(self._records, view), {}
         return gate
 
     def coded(self, codes: CodeMap) -> "Gate":

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from discreet.data.bounds import Bounds
 from discreet.data.records import CodeMap
+from discreet.data.views.viewed import View
 from discreet.exceptions import BudgetExceeded, InvalidInput
 from discreet.privacy.budget import Event
 from discreet.privacy.gate import Gate
@@ -52,9 +53,9 @@ class GatePart(Gate):
         gate._spent = self._spent
         return gate
 
-    def capped(self, cap: float) -> Gate:
-        """The same part of the budget on records whose larger outcomes count as ``cap``."""
-        gate = GatePart(self._whole.capped(cap), self._part, self._prefix)
+    def viewed(self, view: View) -> Gate:
+        """The same part of the budget on records that are seen through a map of single records."""
+        gate = GatePart(self._whole.viewed(view), self._part, self._prefix)
         gate._spent = self._spent
         return gate
 

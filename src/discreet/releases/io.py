@@ -71,6 +71,7 @@ REGISTRY: dict[str, Kind] = {
     "discreet-uplift": Kind(
         home="discreet.releases.segments:UpliftRelease", version=2, upgrades={1: _upgrades.segments_1}
     ),
+    "discreet-arms": Kind(home="discreet.releases.arms.release:ArmsRelease"),
     "discreet-paper-release": Kind(home="discreet.papers.propensity.release:PointRelease"),
     "discreet-paper-answers": Kind(home="discreet.papers.dp_cate.release:AnswersRelease"),
     "discreet-paper-function": Kind(home="discreet.papers.dp_cate.release:FunctionRelease"),

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from discreet import ATE, Bounds, DifferenceInMeans, InvalidInput, Ledger, Range, Release, load, plan
 from discreet.data.in_memory import ArrayRecords
-from discreet.data.views.capped import CappedRecords
+from discreet.data.views.capped import Capped
+from discreet.data.views.viewed import ViewedRecords
 from discreet.estimators import _allocation
 from discreet.estimators.measurements.cap import RULE
 from discreet.privacy.budget import Budget
@@ -199,7 +200,7 @@ def test_what_a_missing_outcome_counts_as_is_capped_too():
         seen.append(chunk.y)
         return np.ones(1, dtype=np.int64)
 
-    CappedRecords.of(records, 40.0).sum(kernel)
+    ViewedRecords(records, Capped.of(bounds, 40.0)).sum(kernel)
     np.testing.assert_allclose(seen[0][:8], [-1.0, -1.0, 0.0, 0.996, 1.0, 1.0, 1.0, 1.0])
     assert (seen[0][4:8] == 1.0).all()
 

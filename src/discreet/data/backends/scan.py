@@ -16,7 +16,7 @@ import numpy as np
 from discreet.data._arrays import IntArray, mask_array
 from discreet.data.bounds import Bounds, Levels
 from discreet.data.filters import Where
-from discreet.data.records import CHUNK_ROWS, Chunk, CodeMap, Kernel, Names, RowProgress, Unit, added, chunks, hold
+from discreet.data.records import CHUNK_ROWS, Chunk, CodeMap, Kernel, Names, RowProgress, Unit, added, chunks, hold, seen_arms
 from discreet.data.sampling import sampled, whole
 from discreet.data.views.coded import packed
 from discreet.exceptions import InvalidInput
@@ -120,7 +120,7 @@ class Tally:
     Parameters
     ----------
     rows, treated
-        How many rows are used, and how many of them are treated.
+        How many rows are used, and how many of them are treated (of several arms, the sum of their places).
     checksum
         Depends on every encoded value and not on the order of rows: modulo 2**64.
     sums
@@ -129,6 +129,8 @@ class Tally:
         Why the rows cannot be used: a sentence without data. The other numbers then mean nothing.
     sample
         Rows of a sample, where they were to be kept.
+    arms
+        Where several arms are declared, a bit for each that some row is in.
     """
 
     rows: int = 0
@@ -137,6 +139,7 @@ class Tally:
     sums: IntArray | None = None
     refusal: str | None = None
     sample: tuple[Chunk, ...] = field(default=(), repr=False)
+    arms: int = 0
 
     def __add__(self, other: Tally) -> Tally:
         sums = self.sums if other.sums is None else added(self.sums, other.sums)
@@ -147,6 +150,7 @@ class Tally:
             sums,
             self.refusal or other.refusal,
             self.sample + other.sample,
+            self.arms | other.arms,
         )
 
 
@@ -173,17 +177,18 @@ class Sweep:
 
         Rows that cannot be used do not raise, so that their refusal comes home from other processes as well.
         """
-        rows = treated = checksum = 0
+        rows = treated = checksum = arms = 0
         sums: IntArray | None = None
         kept: list[Chunk] = []
 
         def checked() -> Iterator[Chunk]:
-            nonlocal rows, treated, checksum
+            nonlocal rows, treated, checksum, arms
             for batch in batches:
                 for chunk in self.columns.chunks(batch):
                     yield chunk
                     rows += len(chunk.t)
                     treated += int(chunk.t.sum())
+                    arms |= seen_arms(chunk, self.columns.bounds)
                     checksum = (checksum + _checksum(chunk)) % 2**64
                     if progress is not None:
                         progress(len(chunk.t))
@@ -197,7 +202,7 @@ class Sweep:
                     kept.append(chunk)
         except InvalidInput as refusal:
             return Tally(refusal=str(refusal))
-        return Tally(rows, treated, checksum, sums, sample=tuple(kept))
+        return Tally(rows, treated, checksum, sums, sample=tuple(kept), arms=arms)
 
 
 def _checksum(chunk: Chunk) -> int:
