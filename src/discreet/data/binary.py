@@ -1,4 +1,4 @@
-"""Declared labels: of binary outcomes, of which the second is the event, and of arms, of which the first is the control."""
+"""Declared labels: of binary outcomes, the event second, and of arms, the control first."""
 
 from __future__ import annotations
 

@@ -57,8 +57,8 @@ class Bounds:
     propensity : (low, high), default (0.05, 0.95)
         Smallest and largest probability of treatment.
     treatment : (control, treated) or list of labels, optional
-        The labels of the treatment column, the control first, if they are not 0 and 1 or booleans. More than two declare
-        several arms, which `ATE` and `DifferenceInMeans` compare with each other.
+        The labels of the treatment column, the control first, if they are not 0 and 1 or booleans. More than two
+        declare several arms, which `ATE` and `DifferenceInMeans` compare with each other.
     outcome_fill : float, or a label, optional
         What a missing outcome counts as. Without it, missing outcomes are refused.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import hypot, sqrt
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -78,7 +78,8 @@ class ATE(TableFits[Release], AverageResult, Parameters):
     bounds : Bounds
         Public facts: outcome range, covariates, overlap.
     propensity : float, array or column name, optional
-        Probability of treatment where it is known by design (a randomised trial).
+        Probability of treatment where it is known by design (a randomised trial); of several arms a dictionary from
+        their labels to numbers, or a list of numbers.
     neighbours : {"replace-one", "add-remove"}
         Which data sets must look alike. Under add-remove the number of records is private too.
     cap : float or "auto", optional
@@ -89,7 +90,7 @@ class ATE(TableFits[Release], AverageResult, Parameters):
     Attributes
     ----------
     release_ : Release
-        The only thing that fitting leaves behind; it may be published.
+        The only thing that fitting leaves behind; it may be published. Of several declared arms an `ArmsRelease`.
 
     Privacy
     -------
@@ -153,7 +154,11 @@ class ATE(TableFits[Release], AverageResult, Parameters):
     def _measure(self, gate: Gate) -> Release:
         """All rounds after the count; they fit into what it leaves of the budget."""
         if gate.bounds.several_arms:
-            return measure_arms(gate, self.propensity, self._fit_two_arms)
+            # Typed as what two arms give: several give an `ArmsRelease`, whoever fits them.
+            return cast(Release, measure_arms(gate, self.propensity, self._fit_two_arms))
+        return self._measure_two_arms(gate)
+
+    def _measure_two_arms(self, gate: Gate) -> Release:
         if self.propensity is not None and not models_pay(gate.n * gate.mu, gate.bounds.p, self.propensity):
             return measure_means(gate, self.propensity, "ate")
         return self._measure_with_models(gate)[0]
@@ -186,9 +191,7 @@ class ATE(TableFits[Release], AverageResult, Parameters):
         if not known:
             outcome, remainder, off = self._refine(model_gate, allocation, location.magnitude.scale, outcome)
         basis = str(features.basis) if bounds.p else "none"
-        return AverageModels(
-            gate, model_gate, allocation, location, first, outcome, remainder, off, trim, basis, terms
-        )
+        return AverageModels(gate, model_gate, allocation, location, first, outcome, remainder, off, trim, basis, terms)
 
     def _fit_two_arms(self, gate: Gate, propensity: float | None) -> AverageModels:
         """Models of two arms that several are seen as, with a known probability of the second or none."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import hypot, sqrt
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 from discreet.data.bounds import Bounds
 from discreet.data.records import Records
@@ -44,7 +44,8 @@ class DifferenceInMeans(TableFits[Release], AverageResult, Parameters):
     bounds : Bounds
         Public facts; only outcome, treatment and overlap are used.
     propensity : float, array or column name, optional
-        Probability of treatment where it is known by design; otherwise the share of treated is released.
+        Probability of treatment where it is known by design; otherwise the share of treated is released. Of several
+        arms a dictionary from their labels to numbers, or a list of numbers.
     neighbours : {"replace-one", "add-remove"}
         Which data sets must look alike.
     cap : float or "auto", optional
@@ -55,7 +56,7 @@ class DifferenceInMeans(TableFits[Release], AverageResult, Parameters):
     Attributes
     ----------
     release_ : Release
-        The only thing that fitting leaves behind; it may be published.
+        The only thing that fitting leaves behind; it may be published. Of several declared arms an `ArmsRelease`.
 
     Privacy
     -------
@@ -109,9 +110,10 @@ class DifferenceInMeans(TableFits[Release], AverageResult, Parameters):
         count_first(gate)
         self.release_ = self._measure(gate) if self.cap is None else measure_capped(gate, self.cap, self._measure)
 
-    def _measure(self, gate: Gate) -> Any:
+    def _measure(self, gate: Gate) -> Release:
         if gate.bounds.several_arms:
-            return measure_arm_means(gate, self.propensity, "difference-in-means")
+            # Typed as what two arms give: several give an `ArmsRelease`, whoever fits them.
+            return cast(Release, measure_arm_means(gate, self.propensity, "difference-in-means"))
         return measure_means(gate, self.propensity, "difference-in-means")
 
 

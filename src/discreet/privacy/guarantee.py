@@ -18,6 +18,7 @@ COVERED = frozenset(
             (proof, relation, noise)
             for proof, noises in {
                 "ate.md": ("gaussian", "laplace"),
+                "arms.md": ("gaussian", "laplace"),
                 "cate.md": ("gaussian",),
                 "uplift.md": ("gaussian", "laplace"),
                 "adum.md": ("laplace",),

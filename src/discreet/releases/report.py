@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.exceptions import UnsupportedRelease
+from discreet.releases.arms.page import arm_facts, arm_figures, render_arms
+from discreet.releases.arms.release import ArmsRelease
 from discreet.releases.average import SOURCES, Release
 from discreet.releases.function import EffectRelease
 from discreet.releases.function_plots import gains_figure, importance_figure
@@ -343,6 +345,12 @@ KINDS = (
         page=render_segments,
         figures=segment_figures,
         facts=segment_facts,
+    ),
+    Kind(
+        release=ArmsRelease,
+        page=render_arms,
+        figures=arm_figures,
+        facts=arm_facts,
     ),
 )
 _BY_CLASS = {kind.release: kind for kind in KINDS}

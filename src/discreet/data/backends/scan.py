@@ -16,7 +16,19 @@ import numpy as np
 from discreet.data._arrays import IntArray, mask_array
 from discreet.data.bounds import Bounds, Levels
 from discreet.data.filters import Where
-from discreet.data.records import CHUNK_ROWS, Chunk, CodeMap, Kernel, Names, RowProgress, Unit, added, chunks, hold, seen_arms
+from discreet.data.records import (
+    CHUNK_ROWS,
+    Chunk,
+    CodeMap,
+    Kernel,
+    Names,
+    RowProgress,
+    Unit,
+    added,
+    chunks,
+    hold,
+    seen_arms,
+)
 from discreet.data.sampling import sampled, whole
 from discreet.data.views.coded import packed
 from discreet.exceptions import InvalidInput

@@ -31,7 +31,7 @@ def after_models(left: float, *, known: bool) -> Allocation:
 
 # What comes before the names of the rounds of a trial's models.
 MODELS = "models: "
-# Choice: part of the budget that a trial's models are given, of which they spend two fifths: they only narrow intervals,
-# and where noise is most of the width they should not widen it. Of .4, .7 and 1, on two made-up trials of 20,000 records
-# and after looking at Hillstrom's (evidence/arms): the first gave the narrowest intervals on all but one of them.
+# Choice: part of the budget that a trial's models are given, of which they spend two fifths: they only narrow
+# intervals, and where noise is most of the width they should not widen it. Of .4, .7 and 1, on two made-up trials of
+# 20,000 records and after looking at Hillstrom's: it gave the narrowest intervals on all but one of them.
 MODELS_PART = 0.4

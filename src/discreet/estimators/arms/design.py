@@ -47,7 +47,7 @@ def known_shares(propensity: Any, bounds: Bounds) -> Float | None:
         )
     if abs(float(shares.sum()) - 1.0) > _CLOSE:
         raise InvalidInput("propensity must add up to one over all arms: write 1/3 for a third, and check each number.")
-    return shares / shares.sum()
+    return np.asarray(shares / shares.sum())
 
 
 def _two_arms(declared: Bounds, low: float, high: float) -> Bounds:

@@ -156,7 +156,7 @@ def _measure_observed(gate: Gate, fit_models: FitModels) -> ArmsRelease:
 
 
 def _weight(fitted: AverageModels) -> float:
-    """How much an error of both models matters to the arm's mean, beside what it does to the effect against the rest."""
+    """How much an error of both models matters to an arm's mean, beside the effect of the arm against the rest."""
     return float(np.sqrt(np.mean((1.0 - fitted.outcome.propensity.on_reference) ** 2)))
 
 

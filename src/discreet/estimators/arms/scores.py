@@ -21,9 +21,8 @@ from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.moments import ArmMoments, VectorMoments, arm_diameter
 from discreet.privacy.sensitivity.sets import Ball, Cells, MeanSquare
 
-# Choice: weight of a squared score beside the score itself: where squares cost nothing, 1; at least so much where they
-# widen the set, and under Laplace noise. By hand: noise of the mean is an eighth and a quarter larger, and its square is
-# known well enough.
+# Choice: least weight of a squared score beside the score itself, where squares are not free, and the weight under
+# Laplace noise. By hand: noise of the mean is an eighth and a quarter larger, and its square is known well enough.
 _SQUARE, _SQUARE_OF_PURE = 0.5, 0.25
 
 

@@ -23,7 +23,8 @@ from discreet.privacy.sensitivity.fixed_point import (
     whole,
 )
 
-# lambda R: (v, lambda v v') is no wider than v alone while its square is at most one half (docs/proofs/arms.md, lemma 1).
+# lambda R: (v, lambda v v') is no wider than v alone while its square is at most one half: docs/proofs/arms.md, lemma
+# 1.
 _FREE = 0.7
 # Products are off their place by at most 0.51 steps each, of either record (docs/proofs/arms.md, lemma 1).
 _ROUNDING = 1.02

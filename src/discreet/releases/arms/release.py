@@ -130,7 +130,8 @@ class ArmsRelease:
             raise InvalidInput("cap must be a number above the lower end of the outcome's range, and in it: check it.")
         object.__setattr__(self, "estimates", tuple(float(each) for each in self.estimates))
         object.__setattr__(self, "covariances", {name: _plain(self.covariances[name]) for name in _SOURCES})
-        object.__setattr__(self, "n", float(self.n))
+        for name in ("clipping", "clipping_of_means", "n"):
+            object.__setattr__(self, name, float(getattr(self, name)))
         object.__setattr__(self, "notes", tuple(map(str, self.notes)))
         object.__setattr__(self, "adjustment", io.plain_copy(self.adjustment))
 
@@ -147,9 +148,9 @@ class ArmsRelease:
         for place, arm in enumerate(self.arms):
             weights = np.eye(len(self.arms))[place]
             parts = self._uncertainty(weights, self.clipping_of_means)
-            ends = parts.interval(self.estimates[place], _level(alpha))
             # No mean is outside of the outcome's range.
-            found[arm] = (self.estimates[place], *(min(max(end, low), high) for end in ends))
+            first, last = (min(max(end, low), high) for end in parts.interval(self.estimates[place], _level(alpha)))
+            found[arm] = self.estimates[place], first, last
         return found
 
     def contrasts(
@@ -184,9 +185,7 @@ class ArmsRelease:
 
     def uncertainty(self, arm: Level, against: Level) -> Uncertainty:
         """Where the error of a difference comes from."""
-        return self._uncertainty(
-            self._weights(self._place(arm, "arm"), self._place(against, "against")), self.clipping
-        )
+        return self._uncertainty(self._weights(self._place(arm, "arm"), self._place(against, "against")), self.clipping)
 
     def _contrast(self, arm: int, against: int, alpha: float) -> Contrast:
         effect = self.estimates[arm] - self.estimates[against]
@@ -215,11 +214,11 @@ class ArmsRelease:
     @property
     def estimate(self) -> NoReturn:
         """There is no single effect of several arms."""
-        raise InvalidInput("Several arms have no single effect: ask release_.contrasts() or release_.means().")
+        raise InvalidInput("Several arms have no single effect: ask the release for contrasts(), means() or plot().")
 
     def interval(self, alpha: float = 0.05) -> NoReturn:
         """There is no single effect of several arms."""
-        raise InvalidInput("Several arms have no single interval: ask release_.contrasts() or release_.means().")
+        raise InvalidInput("Several arms have no single interval: ask the release for contrasts(), means() or plot().")
 
     @property
     def title(self) -> str:
@@ -231,18 +230,23 @@ class ArmsRelease:
         """The number of records in words: exact, or about so many where it is private."""
         return f"{self.n:,.0f}" if self.guarantee.counts_public else f"about {self.n:,.0f}"
 
-    def shown(self, alpha: float = 0.05, simultaneous: bool = False) -> tuple[list[str], list[list[str]]]:
+    def shown(self, alpha: float = 0.05) -> tuple[list[str], list[list[str]]]:
         """All differences in words: the head of a table and its lines."""
-        words = f"{_percent(alpha)} interval" + ", all at once" * simultaneous
+        pairs = zip(self.contrasts(alpha), self.contrasts(alpha, simultaneous=True), strict=True)
         lines = [
-            [str(row.arm), str(row.against), f"{row.effect:.3g}", f"{row.low:.3g} to {row.high:.3g}"]
-            for row in self.contrasts(alpha, simultaneous)
+            [
+                str(one.arm),
+                str(one.against),
+                f"{one.effect:.3g}",
+                *(f"{row.low:.3g} to {row.high:.3g}" for row in (one, both)),
+            ]
+            for one, both in pairs
         ]
-        return ["arm", "against", "effect", words], lines
+        return ["arm", "against", "effect", f"{_percent(alpha)} interval", "all at once"], lines
 
-    def display(self, alpha: float = 0.05, simultaneous: bool = False) -> Display:
+    def display(self, alpha: float = 0.05) -> Display:
         """What a terminal shows: all differences, the arms' means, and what is promised."""
-        head, lines = self.shown(alpha, simultaneous)
+        head, lines = self.shown(alpha)
         promised = self.guarantee
         below = [f"Mean outcomes: {listed(self._means_words(alpha))}."]
         below += [f"Records: {self.records}. Privacy: {promised.budget} ({promised.neighbours}, {promised.status})"]
@@ -295,9 +299,9 @@ class ArmsRelease:
             + (f"; the adjustment used {basis}." if basis != "none" else "."),
             mechanism_words(self.guarantee.events),
             f"Estimated means are {listed(self._means_words(0.05))} (95 % intervals).",
-            "Intervals of differences combine sampling error, the noise that was added and what noise in the adjustment "
-            "may have caused, allow for clipping by the critical value of a folded normal distribution, and cover all at "
-            "once by Bonferroni's inequality where that is said.",
+            "Intervals of differences combine sampling error, the noise that was added and what noise in the "
+            "adjustment may have caused, allow for clipping by the critical value of a folded normal distribution, and "
+            "cover all at once by Bonferroni's inequality where that is said.",
         ]
         return " ".join(sentences)
 
@@ -305,11 +309,14 @@ class ArmsRelease:
         """Draw all differences with their intervals (needs matplotlib)."""
         from discreet.releases.plots import plot_segments
 
+        words = f"effect ({_percent(alpha)} intervals{', all at once' * simultaneous})"
+        return plot_segments(*self.forest(alpha, simultaneous), words, ax)
+
+    def forest(self, alpha: float = 0.05, simultaneous: bool = False) -> tuple[list[str], Float, tuple[Float, Float]]:
+        """What a forest plot shows: labels, differences and the ends of their intervals."""
         rows = self.contrasts(alpha, simultaneous)
         ends = np.array([row.low for row in rows]), np.array([row.high for row in rows])
-        labels = [f"{row.arm} against {row.against}" for row in rows]
-        words = f"effect ({_percent(alpha)} intervals{', all at once' * simultaneous})"
-        return plot_segments(labels, np.array([row.effect for row in rows]), ends, words, ax)
+        return [f"{row.arm} against {row.against}" for row in rows], np.array([row.effect for row in rows]), ends
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON."""
