@@ -9,10 +9,12 @@ __version__ = "0.1.0"
 # Public names are imported on first use, so that `import discreet` and `discreet --help` start at once.
 _HOME = {
     "ATE": "estimators.ate",
+    "ArmsRelease": "releases.arms.release",
     "CATE": "estimators.cate",
     "Bounds": "data.bounds",
     "Budget": "privacy.budget",
     "BudgetExceeded": "exceptions",
+    "Contrast": "releases.arms.release",
     "Curve": "releases.function",
     "DifferenceInMeans": "estimators.difference_in_means",
     "DiscreetError": "exceptions",
@@ -50,9 +52,11 @@ _HOME = {
 __all__ = [
     "ATE",
     "CATE",
+    "ArmsRelease",
     "Bounds",
     "Budget",
     "BudgetExceeded",
+    "Contrast",
     "Curve",
     "DifferenceInMeans",
     "DiscreetError",
@@ -117,6 +121,7 @@ if TYPE_CHECKING:
     from discreet.privacy.budget import Budget, Shares
     from discreet.privacy.guarantee import Guarantee, parallel, sequential
     from discreet.releases import load
+    from discreet.releases.arms.release import ArmsRelease, Contrast
     from discreet.releases.average import Release, Uncertainty
     from discreet.releases.function import Curve, EffectRelease
     from discreet.releases.report import render_page, save_page

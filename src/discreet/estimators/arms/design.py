@@ -56,9 +56,14 @@ def _two_arms(declared: Bounds, low: float, high: float) -> Bounds:
 
 @dataclass(frozen=True, slots=True)
 class AgainstRest:
-    """One arm against all others: records in it count as treated."""
+    """One arm against all others: records in it count as treated, and the others' outcomes as a public number.
+
+    The effect is then the arm's mean outcome less that number.
+    """
 
     arm: int
+    outcome: float
+    """what others' outcomes count as, on [-1, 1]"""
 
     @property
     def keeps_arms(self) -> bool:
@@ -71,7 +76,8 @@ class AgainstRest:
 
     def __call__(self, chunk: Chunk) -> Chunk:
         """The records of a chunk, in the arm or not."""
-        return chunk._replace(t=(chunk.t == self.arm).astype(np.float64))
+        inside = chunk.t == self.arm
+        return chunk._replace(y=np.where(inside, chunk.y, self.outcome), t=inside.astype(np.float64))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import hypot
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from discreet.data._arrays import Float
 from discreet.data.records import Chunk
-from discreet.estimators._allocation import LEFT_OUT, Allocation, models_pay
+from discreet.estimators._allocation import LEFT_OUT, QUESTION, Allocation, models_pay
 from discreet.estimators.arms.allocation import ARMS, ARMS_OF_PURE, MODELS, MODELS_PART, after_models
 from discreet.estimators.arms.design import AgainstControl, AgainstRest, known_shares
 from discreet.estimators.arms.scores import (
@@ -28,7 +27,7 @@ from discreet.estimators.measurements.score import prognosis_range
 from discreet.privacy.gate import Gate
 from discreet.privacy.gate_part import GatePart
 from discreet.privacy.query import Query
-from discreet.privacy.sensitivity.sets import Ball, Cells
+from discreet.privacy.sensitivity.sets import Ball, Cells, Interval
 from discreet.releases.arms.release import ArmsRelease
 
 # A share of an arm that noise hides is held above this part of the declared least probability.
@@ -88,7 +87,7 @@ def measure_arm_means(gate: Gate, propensity: Any, kind: Literal["ate", "differe
         )
     notes = (words, *_design_note(gate, pilot, known), *public_notes(gate.budget, gate.n, location, None))
     adjustment = {"covariates": [], "basis": "none", "terms": 1, "trim": [float(shares.min()), float(shares.max())]}
-    measured = _measure(gate, allocation, score, location, unknown, pilot.noise, level=(centre, 0.0, 0.0))
+    measured = _measure(gate, allocation, score, location.atomic, unknown, pilot.noise, level=(centre, 0.0, 0.0))
     return arms_release(kind, gate, measured, known=known is not None, adjustment=adjustment, notes=notes)
 
 
@@ -116,7 +115,7 @@ def _measure_trial(gate: Gate, known: Float, fit_models: FitModels) -> ArmsRelea
 
     limits = prognosis_range(fitted.location)
     score = DesignScore(shares=known, offsets=pilot.offsets, prognosis=prognosis, limits=limits)
-    measured = _measure(joint, allocation, score, fitted.location, np.zeros(len(known)), pilot.noise)
+    measured = _measure(joint, allocation, score, fitted.location.atomic, np.zeros(len(known)), pilot.noise)
     words = "The interval relies on the stated probabilities of the arms; covariates only narrow it."
     notes = (words, *_design_note(gate, pilot, known), *public_notes(gate.budget, gate.n, fitted.location, None))
     trim = (float(known.min()), float(known.max()))
@@ -124,40 +123,35 @@ def _measure_trial(gate: Gate, known: Float, fit_models: FitModels) -> ArmsRelea
 
 
 def _measure_observed(gate: Gate, fit_models: FitModels) -> ArmsRelease:
-    """By models of every arm against all others."""
-    labels, left = gate.bounds.arms.levels, gate.left
+    """By models of every arm, each on an equal part of the budget."""
+    labels = gate.bounds.arms.levels
+    (outcome,) = gate.ask(Query("mean outcome", QUESTION * gate.left, Interval(-1.0, 1.0), lambda c: c.y))
+    centre = float(np.clip(float(outcome.value) / gate.n, -1.0, 1.0))
+    left = gate.left
     fitted = [
-        fit_models(GatePart(gate.viewed(AgainstRest(arm)), left / len(labels), f"{label}: "), None)
+        fit_models(GatePart(gate.viewed(AgainstRest(arm, centre)), left / len(labels), f"{label}: "), None)
         for arm, label in enumerate(labels)
     ]
-    location = fitted[0].location
     shares = np.array([each.location.treated for each in fitted])
-    score = ObservedScore(
-        models=tuple(each.outcome for each in fitted), shares=shares / shares.sum(), limits=prognosis_range(location)
-    )
+    outcomes = tuple(each.outcome for each in fitted)
+    score = ObservedScore(models=outcomes, centre=centre, shares=shares / shares.sum(), limits=(-1.0, 1.0))
     allocation, joint = after_models(gate.left, known=False), GatePart(gate, gate.left)
-    remainders = np.array([each.remainder * _weight(each) for each in fitted])
-    off = np.array([hypot(each.off, each.first.noise) for each in fitted])
-    measured = _measure(joint, allocation, score, location, remainders, off)
-    # What the models leave out is taken to be a part of what they took away.
-    plain = (1.0 - shares) * np.array([each.first.effect for each in fitted])
+    remainders = np.array([each.remainder for each in fitted])
     noise = np.array([each.first.noise for each in fitted])
-    moved = np.maximum(np.abs(measured.relative - plain) - noise, 0.0)
+    off = np.hypot([each.off for each in fitted], noise)
+    measured = _measure(joint, allocation, score, any(each.location.atomic for each in fitted), remainders, off)
+    # What the models leave out is taken to be a part of what they took away.
+    plain = centre + np.array([each.first.effect for each in fitted])
+    moved = np.maximum(np.abs(measured.level + measured.relative - plain) - noise, 0.0)
     measured = measured._replace(nuisance=measured.nuisance + np.diag((LEFT_OUT * moved) ** 2))
     trim = (min(each.trim[0] for each in fitted), max(each.trim[1] for each in fitted))
-    basis = fitted[0].basis
     notes = (
         "The interval assumes that treatment is as good as random among people with the same declared covariates, and "
-        f"that the adjustment ({basis}, for each arm) captures what they do.",
+        f"that the adjustment ({fitted[0].basis}, for each arm) captures what they do.",
         f"Fitted probabilities of an arm are held between {trim[0]:.3g} and {trim[1]:.3g}.",
-        *public_notes(gate.budget, gate.n, location, None),
+        *public_notes(gate.budget, gate.n, fitted[0].location, None),
     )
     return arms_release("ate", gate, measured, known=False, adjustment=_adjustment(gate, fitted, trim), notes=notes)
-
-
-def _weight(fitted: AverageModels) -> float:
-    """How much an error of both models matters to an arm's mean, beside the effect of the arm against the rest."""
-    return float(np.sqrt(np.mean((1.0 - fitted.outcome.propensity.on_reference) ** 2)))
 
 
 def _against_control(known: Float | None) -> AgainstControl:
@@ -204,13 +198,13 @@ def _measure(
     gate: Gate,
     allocation: Allocation,
     score: ArmScore,
-    location: Location,
+    atomic: bool,
     remainders: Float,
     off: Float,
     level: tuple[float, float, float] | None = None,
 ) -> Measured:
     """The last rounds: tails, where to clip, the scores, and the mean prognosis unless it is public."""
-    tails = measure_tails(gate, allocation["residual tails"], score, atomic=location.atomic)
+    tails = measure_tails(gate, allocation["residual tails"], score, atomic=atomic)
     share = allocation["score of all arms"]
     clip = choose_clip(gate, allocation["clipped excess"], score, tails, share)
     found = measure_score(gate, share, score, clip)

@@ -60,11 +60,6 @@ class ArmScore(Protocol):
         ...
 
     @property
-    def apart(self) -> float:
-        """How much longer than the clip a vector may be."""
-        ...
-
-    @property
     def limits(self) -> tuple[float, float]:
         """Where a prognosis is held."""
         ...
@@ -124,11 +119,6 @@ class DesignScore:
         return True
 
     @property
-    def apart(self) -> float:
-        """Clipped residuals are all that there is."""
-        return 0.0
-
-    @property
     def constants(self) -> Float:
         """What the means of the vectors lack, beside the mean prognosis."""
         return self.offsets
@@ -160,19 +150,22 @@ class DesignScore:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ObservedScore:
-    """Where probabilities are estimated: doubly robust scores by a model of every arm against all others.
+    """Where probabilities are estimated: doubly robust scores by models of every arm.
 
     Parameters
     ----------
     models
-        Public models, one for each arm against the others.
+        Public models of every arm against the others, whose outcomes count as ``centre``.
+    centre
+        That number.
     shares
         Released shares of the arms.
     limits
-        Where a prognosis is held.
+        Where an expected outcome is held.
     """
 
     models: tuple[Outcome, ...]
+    centre: float
     shares: Float
     limits: tuple[float, float]
 
@@ -182,19 +175,10 @@ class ObservedScore:
         return False
 
     @property
-    def apart(self) -> float:
-        """Effects at a propensity that differs from the arm's share."""
-        return float(np.linalg.norm(self.effects))
-
-    @property
-    def effects(self) -> Float:
-        """Constant effects of the arms against all others."""
-        return np.array([each.effect for each in self.models])
-
-    @property
     def constants(self) -> Float:
-        """What the means of the vectors lack, beside the mean prognosis."""
-        return (1.0 - self.shares) * self.effects
+        """What the means of the vectors lack, beside the mean prognosis: effects, counted from their mean."""
+        effects = np.array([each.effect for each in self.models])
+        return np.asarray(effects - effects @ self.shares)
 
     @property
     def overlap(self) -> Strata:
@@ -205,38 +189,35 @@ class ObservedScore:
     @property
     def reach(self) -> tuple[float, float]:
         """Largest residual below and above zero."""
-        more = float(np.abs(self.effects).max())
-        return 1.0 + self.limits[1] + more, 1.0 - self.limits[0] + more
+        return 1.0 + self.limits[1], 1.0 - self.limits[0]
 
-    def _answers(self, c: Chunk) -> tuple[Float, Float, Float]:
+    def _answers(self, c: Chunk) -> tuple[Float, Float]:
+        """Probability of every arm, and the outcome to be expected in it."""
         answers = [each.answers(c) for each in self.models]
         e = np.column_stack([each.e for each in answers])
-        prognosis = np.clip(np.column_stack([each.prognosis for each in answers]), *self.limits)
-        inside = c.t[:, None] == np.arange(len(self.models))
-        return e, prognosis, inside.astype(np.float64)
-
-    def residuals(self, c: Chunk) -> Residuals:
-        """What the model of the own arm leaves unexplained."""
-        e, prognosis, inside = self._answers(c)
-        expected = ((prognosis + e * self.effects) * inside).sum(axis=1)
-        return Residuals(c.y - expected, self._least(e))
+        prognosis = np.column_stack([each.prognosis for each in answers])
+        return e, np.clip(self.centre + (prognosis - self.centre) / (1.0 - e), *self.limits)
 
     def _least(self, e: Float) -> Float:
         return np.asarray(np.minimum(e.min(axis=1), 1.0 / len(self.models)))
 
+    def residuals(self, c: Chunk) -> Residuals:
+        """What the model of the own arm leaves unexplained."""
+        e, expected = self._answers(c)
+        return Residuals(c.y - expected[np.arange(len(e)), c.t.astype(np.intp)], self._least(e))
+
     def vectors(self, c: Chunk, clip: Clip) -> Float:
-        """Doubly robust scores less the common prognosis, residuals clipped alike in all arms."""
-        e, prognosis, inside = self._answers(c)
-        least = self._least(e)[:, None]
-        low, high = -clip.low * least, clip.high * least
-        residual = np.clip(c.y[:, None] - prognosis - (inside - 1.0 + e) * self.effects, low, high)
-        common = np.clip(c.y[:, None] - (prognosis @ self.shares)[:, None], low, high)
-        return np.asarray(common + (inside - e) / e * residual + (self.shares - e) * self.effects)
+        """Doubly robust scores less the common prognosis and the effects, residuals clipped alike in all arms."""
+        e, expected = self._answers(c)
+        least, own = self._least(e), (np.arange(len(e)), c.t.astype(np.intp))
+        found = expected - (expected @ self.shares)[:, None] - self.constants
+        found[own] += np.clip(c.y - expected[own], -clip.low * least, clip.high * least) / e[own]
+        return np.asarray(found)
 
     def prognosis(self, c: Chunk) -> Float:
-        """The mean of all arms' prognoses, by their shares."""
-        _, prognosis, _ = self._answers(c)
-        return np.asarray(prognosis @ self.shares)
+        """The mean of what is expected in all arms, by their shares."""
+        _, expected = self._answers(c)
+        return np.asarray(expected @ self.shares)
 
 
 class ArmMeans(NamedTuple):
@@ -284,7 +265,7 @@ def _set_of(gate: Gate, score: ArmScore, low: float, high: float) -> VectorMomen
     """The set of one record's scores, residuals clipped to [-low m, high m]."""
     arms = len(score.constants)
     if not score.in_block:
-        return VectorMoments(max(low, high) + score.apart, arms)
+        return VectorMoments(max(low, high), arms)
     if gate.pure:
         return ArmMoments(low, high, arms, _SQUARE_OF_PURE)
     # Squares are free as far as numbers of one arm are further apart than those of two.
