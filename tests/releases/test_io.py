@@ -45,6 +45,9 @@ def numbers(release):
         }
     if kind == "discreet-uplift":
         return {"headline": release.counts.sum(), "counts": release.counts, "effects": release.effects}
+    if kind == "discreet-arms":
+        contrasts = [row[2:] for row in release.contrasts(simultaneous=True)]
+        return {"headline": release.estimates[0], "means": release.estimates, "contrasts": contrasts}
     if kind == "discreet-paper-release":
         return {"headline": release.estimate}
     effects = release.effect() if kind == "discreet-paper-answers" else release.effect(POINTS)
