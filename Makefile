@@ -38,6 +38,7 @@ mutants: $(VENV)/.stamp-mutants $(VENV)/.stamp-dev ## whether the tests notice s
 evidence: $(VENV)/.stamp-evidence $(VENV)/.stamp-plots $(VENV)/.stamp-dev ## the simulations behind the documentation's numbers
 	$(BIN)/python -m evidence.run
 	$(BIN)/python -m evidence.uplift
+	$(BIN)/python -m evidence.arms
 	$(BIN)/python -m evidence.effects
 	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --dest .evidence-cache causallib==0.10.0
 	$(BIN)/python -m evidence.trust

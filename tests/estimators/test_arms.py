@@ -1,6 +1,8 @@
 """Several arms: what is released of them, and what is refused before any budget is spent."""
 
 import json
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,7 +32,7 @@ def fit(made, table=None, seed=1, **options):
         return made.fit_table(study() if table is None else table, outcome="y", treatment="arm", **options).release_
 
 
-MADE = {
+MADE: dict[str, Callable[..., Any]] = {
     "means": lambda **given: DifferenceInMeans(epsilon=2.0, delta=1e-6, bounds=BOUNDS, **given),
     "known means": lambda **given: DifferenceInMeans(
         epsilon=2.0, delta=1e-6, bounds=BOUNDS, propensity=SHARES, **given
