@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any
@@ -16,6 +16,7 @@ from discreet.data.records import (
     CHUNK_ROWS,
     Chunk,
     CodeMap,
+    Further,
     Held,
     Kernel,
     Names,
@@ -27,6 +28,7 @@ from discreet.data.records import (
     admit,
     chunks,
     hold,
+    hold_further,
 )
 from discreet.data.sampling import Sample, each_of, sampled
 from discreet.data.views.coded import CodedRecords, fits, packed
@@ -47,6 +49,7 @@ class ArrayRecords(RecordsInMemory):
     n: int
     bounds: Bounds
     held: Held = field(repr=False)
+    called: Names = field(repr=False)
     kept: list[Chunk] = field(default_factory=list, repr=False)
     as_codes: list[tuple[CodeMap, CodedRecords]] = field(default_factory=list, repr=False)
     unit: Unit | None = None
@@ -99,9 +102,23 @@ class ArrayRecords(RecordsInMemory):
         for name, columns in given.items():
             if any(len(column) != len(y) for column in columns):
                 raise InvalidInput(f"{name} and Y must have one entry per record each: align their lengths.")
-        held = hold(y, t, x, e, k, bounds=bounds, names=_names(bounds))
-        records = cls(n=len(y), bounds=bounds, held=held, unit=unit, public=public)
+        names = _names(bounds)
+        held = hold(y, t, x, e, k, bounds=bounds, names=names)
+        records = cls(n=len(y), bounds=bounds, held=held, called=names, unit=unit, public=public)
         admit(records._chunks(), bounds)
+        return records
+
+    def beside(self, further: Mapping[Further, Any], names: Mapping[str, str]) -> ArrayRecords:
+        """The same records with further columns, which ``names`` calls something by their roles."""
+        columns = [(each, vector(values, names[each.role])) for each, values in further.items()]
+        for each, values in columns:
+            if len(values) != self.n:
+                raise InvalidInput(
+                    f"{names[each.role]} and Y must have one entry per record each: align their lengths."
+                )
+        called = self.called._replace(more=tuple(names[each.role] for each in further))
+        records = replace(self, held=hold_further(self.held, columns, called), called=called, kept=[], as_codes=[])
+        admit(records._chunks(), self.bounds)
         return records
 
     def sum(self, kernel: Kernel, progress: RowProgress | None = None) -> IntArray:
@@ -119,11 +136,12 @@ class ArrayRecords(RecordsInMemory):
         if self.held.k is None:
             return None
         kept = tuple(sampled(self._chunks(), part))
-        return Sample(n=self.n, bounds=self.bounds, unit=each_of(self.unit), kept=kept)
+        roles = tuple(each.role for each, _ in self.held.more)
+        return Sample(n=self.n, bounds=self.bounds, unit=each_of(self.unit), kept=kept, roles=roles)
 
     def coded(self, codes: CodeMap, progress: RowProgress | None = None) -> Records:
         """Codes where records are encoded anew in each pass, and codes fit into memory; rows of units stay together."""
-        if self.kept or self.units is not None or not fits(self.n, self.bounds.p):
+        if self.kept or self.units is not None or not fits(self.n, self.bounds.p, len(self.held.more)):
             return self
         if not self.as_codes or self.as_codes[0][0] != codes:
             kept = tuple(packed(self._chunks(), codes))
@@ -141,11 +159,11 @@ class ArrayRecords(RecordsInMemory):
 
     def _chunks(self) -> Iterable[Chunk]:
         if not self.kept:
-            made: Iterable[Chunk] = chunks(self.held, self.bounds, _names(self.bounds), self.edges)
+            made: Iterable[Chunk] = chunks(self.held, self.bounds, self.called, self.edges)
             if self.edges and self.units is not None:
                 parts = np.split(self.units, self.edges[1:-1])
                 made = (chunk._replace(u=part) for chunk, part in zip(made, parts, strict=True))
-            if self.n * (self.bounds.p + 3) > KEPT_NUMBERS:
+            if self.n * (self.bounds.p + 3 + len(self.held.more)) > KEPT_NUMBERS:
                 return made
             self.kept.extend(made)
         return self.kept
@@ -158,7 +176,8 @@ def _taken(held: Held, order: IntArray) -> Held:
         return values[order] if isinstance(values, np.ndarray) else values.take(order)
 
     e, k = (None if each is None else taken(each) for each in (held.e, held.k))
-    return Held(y=taken(held.y), t=taken(held.t), x=tuple(map(taken, held.x)), e=e, k=k)
+    more = tuple((each, taken(values)) for each, values in held.more)
+    return Held(y=taken(held.y), t=taken(held.t), x=tuple(map(taken, held.x)), e=e, k=k, more=more)
 
 
 def _edges(units: IntArray) -> tuple[int, ...]:

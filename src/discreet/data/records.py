@@ -4,8 +4,8 @@ Whatever the source, rows pass the same two steps: `hold` settles what kind of v
 clips and encodes a few thousand rows at a time.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from discreet.data._arrays import Codes, Float, IntArray, Values
 from discreet.data.binary import unlabelled
 from discreet.data.bounds import Bounds, Levels
-from discreet.data.columns import arrow, numbers, plain, too_large
+from discreet.data.columns import Range, arrow, numbers, plain, too_large
 from discreet.data.expressions import Formula
 from discreet.data.partition import Partition
 from discreet.exceptions import InvalidInput
@@ -30,6 +30,16 @@ MIN_ROWS = 10
 _EXACT = 2.0**53
 # A unit with more rows than this would drown everything in noise.
 _MOST_ROWS = 1_000_000
+_NOTHING: Mapping[str, Float] = {}
+
+
+class Further(NamedTuple):
+    """A column that some estimators take beside outcome, treatment and covariates, such as an instrument."""
+
+    role: str
+    """what it is to the estimator, and its name in `Chunk.more`"""
+    spec: Range | Levels
+    """what it is declared to hold"""
 
 
 class Chunk(NamedTuple):
@@ -49,6 +59,8 @@ class Chunk(NamedTuple):
     """(m,) number of the unit that each row belongs to, where all rows of a unit are in one chunk: see `Records`"""
     c: npt.NDArray[np.unsignedinteger[Any]] | None = None
     """(p, m) codes of covariates where these alone were kept, and ``x`` has no columns: see `Records.coded`"""
+    more: Mapping[str, Float] = _NOTHING
+    """(m,) each: further columns by their roles, ranges mapped onto [-1, 1], levels as their position"""
 
 
 Kernel: TypeAlias = Callable[[Chunk], IntArray]
@@ -191,6 +203,7 @@ class Held:
     x: tuple[Values, ...]
     e: Values | None
     k: Values | None = None
+    more: tuple[tuple[Further, Values], ...] = ()
 
 
 class Names(NamedTuple):
@@ -201,12 +214,13 @@ class Names(NamedTuple):
     x: tuple[str, ...]
     e: str
     k: str = "sample_by"
+    more: tuple[str, ...] = ()
 
 
 def hold(
     y: Values, t: Values, x: Sequence[Values], e: Values, k: Values | None = None, *, bounds: Bounds, names: Names
 ) -> Held:
-    """Settle the kind of each column, once for all passes."""
+    """Settle the kind of each column, once for all passes; `hold_further` does so for what else there is."""
     return Held(
         y=_settled(y, names.y) if bounds.outcome_levels is None else _events(y, bounds.outcome_levels, names.y),
         t=_arms(t, bounds.arms, names.t),
@@ -217,6 +231,15 @@ def hold(
         e=None if e is None else _settled(e, names.e),
         k=None if k is None else _settled(k, names.k),
     )
+
+
+def hold_further(held: Held, further: Iterable[tuple[Further, Values]], names: Names) -> Held:
+    """The same columns with further ones beside them."""
+    more = tuple(
+        (each, each.spec.codes(values, name) if isinstance(each.spec, Levels) else _settled(values, name))
+        for (each, values), name in zip(further, names.more, strict=True)
+    )
+    return replace(held, more=more)
 
 
 def chunks(held: Held, bounds: Bounds, names: Names, edges: Sequence[int] = ()) -> Iterator[Chunk]:
@@ -236,7 +259,13 @@ def chunks(held: Held, bounds: Bounds, names: Names, edges: Sequence[int] = ()) 
             else:
                 spec.encode(column[rows], name, out)
         e, k = _known(held.e, rows, bounds, names.e), _keys(held.k, rows, names.k)
-        yield Chunk(y=outcome.encode(held.y[rows], names.y), t=t, x=x.T, e=e, k=k)
+        more = {
+            each.role: each.spec.encode(column[rows], name)
+            if isinstance(each.spec, Range)
+            else column[rows].astype(np.float64)
+            for (each, column), name in zip(held.more, names.more, strict=True)
+        }
+        yield Chunk(y=outcome.encode(held.y[rows], names.y), t=t, x=x.T, e=e, k=k, more=more)
 
 
 def admit(source: Iterable[Chunk], bounds: Bounds) -> int:
@@ -320,6 +349,16 @@ def _keys(k: Values | None, rows: slice, name: str) -> Float | None:
             f"{name} must hold a whole number for every record, as a sample is chosen by it: fill or number them."
         )
     return keys
+
+
+def check_varies(records: Records, role: str, name: str) -> None:
+    """Refuse a further column of two levels that holds one of them alone, as an empty arm is refused."""
+
+    def count(chunk: Chunk) -> IntArray:
+        return np.array([chunk.more[role].sum()]).astype(np.int64)
+
+    if int(records.sum(count)[0]) in (0, records.n):
+        raise InvalidInput(f"{name} is the same in every record: nothing can be learnt from it; give one that varies.")
 
 
 def outside_overlap(name: str) -> str:

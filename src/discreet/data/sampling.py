@@ -66,10 +66,12 @@ class Sample(RecordsInMemory):
     unit: Unit
     public: tuple[str, ...] = ()
     kept: tuple[Chunk, ...] = field(repr=False)
+    roles: tuple[str, ...] = ()
+    """of further columns"""
 
     def sum(self, kernel: Kernel, progress: RowProgress | None = None) -> IntArray:
         """Add up ``kernel(chunk)``, an int64 array. How many rows there are is not reported."""
-        total = nothing(kernel, self.bounds)
+        total = nothing(kernel, self.bounds, self.roles)
         for chunk in self.kept:
             total = added(total, kernel(whole(chunk)))
         return total
@@ -90,16 +92,17 @@ def together(parts: Sequence[Chunk]) -> tuple[Chunk, ...]:
     return tuple(_some(whole, np.arange(start, min(start + CHUNK_ROWS, len(whole.t)))) for start in starts)
 
 
-def nothing(kernel: Kernel, bounds: Bounds) -> IntArray:
+def nothing(kernel: Kernel, bounds: Bounds, roles: Iterable[str] = ()) -> IntArray:
     """What a kernel adds up to where there are no records: as many zeros as it has numbers for a made-up one."""
-    return 0 * kernel(Chunk(np.zeros(1), np.zeros(1), np.zeros((1, bounds.p)), np.full(1, bounds.propensity[0])))
+    e, more = np.full(1, bounds.propensity[0]), {role: np.zeros(1) for role in roles}
+    return 0 * kernel(Chunk(np.zeros(1), np.zeros(1), np.zeros((1, bounds.p)), e, more=more))
 
 
 def _some(chunk: Chunk, which: npt.NDArray[np.bool_] | IntArray) -> Chunk:
     # One covariate after the other stays in memory.
     e = None if chunk.e is None else chunk.e[which]
     x: Any = chunk.x.T[:, which].astype(np.float32).T
-    return Chunk(chunk.y[which], chunk.t[which], x, e)
+    return Chunk(chunk.y[which], chunk.t[which], x, e, more={role: v[which] for role, v in chunk.more.items()})
 
 
 def whole(chunk: Chunk) -> Chunk:
@@ -114,6 +117,7 @@ def _joined(parts: Sequence[Chunk]) -> Chunk:
         np.concatenate([part.t for part in parts]),
         np.concatenate([part.x.T for part in parts], axis=1).T,
         np.concatenate(e) if e else None,
+        more={role: np.concatenate([part.more[role] for part in parts]) for role in parts[0].more},
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from math import sqrt
 from numbers import Real
-from typing import Any, ClassVar, Literal, Self, Unpack, cast
+from typing import Any, ClassVar, Literal, Self, Unpack
 
 from discreet.data.backends import TableSpec, open_table
 from discreet.data.backends.base import Options
@@ -19,6 +19,7 @@ from discreet.data.bounds import Bounds
 from discreet.data.in_memory import ArrayRecords
 from discreet.data.records import Records
 from discreet.estimators import _allocation
+from discreet.estimators._parameters import NO_COLUMNS, TABLE_OPTIONS, FitOptions, Role, TableOptions, payment_of
 from discreet.estimators._results import Fitted, ReleaseT
 from discreet.estimators.arms.design import known_shares
 from discreet.estimators.measurements.coded_features import CodesOf
@@ -40,18 +41,6 @@ ROWS_ALIKE = "Sampling error is counted as if all {rows} rows of one {unit} were
 ROWS_JOINED = "Sampling error rests on sums over all rows of one {unit}, which may be alike."
 # Called with (pass, rows done, rows in all).
 Progress = Callable[[str, int, int], None]
-
-
-class TableOptions(Payment, total=False):
-    """Keyword arguments of ``fit_table`` besides the names of columns; `TableFits.fit_table` says what they mean."""
-
-    where: Mapping[str, Any] | None
-    unit: str | None
-    max_rows: int | None
-    sample_by: str | None
-    relation: str | None
-    query: str | None
-    workers: int | None
 
 
 class Checked(ABC):
@@ -101,6 +90,20 @@ class Checked(ABC):
     def _check_budget(self, budget: Budget) -> None:
         """Refuse a budget, or other parameters, that the estimator cannot work with."""
 
+    # Columns that it takes besides outcome, treatment and covariates.
+    roles: ClassVar[tuple[Role, ...]] = ()
+
+    def _further(self, method: str, given: Mapping[str, Any]) -> dict[Role, Any]:
+        """What was given for each role; a column that is needed and missing is refused."""
+        found = {role: given.get(role.named_in(method)) for role in self.roles}
+        for role, value in found.items():
+            if value is None and role.needed:
+                raise InvalidInput(
+                    f"{type(self).__name__} needs {role.named_in(method)}=, {role.help}: {method} takes it beside the "
+                    "outcome and the treatment."
+                )
+        return {role: value for role, value in found.items() if value is not None}
+
 
 class Chargeable:
     """An estimator whose fit a ledger may be charged for."""
@@ -123,7 +126,7 @@ class ArrayFits(Checked, Chargeable, Fitted[ReleaseT]):
     """Fitting to arrays."""
 
     def fit(
-        self, Y: Any, T: Any, *, X: Any = None, progress: Progress | None = None, **payment: Unpack[Payment]
+        self, Y: Any, T: Any, *, X: Any = None, progress: Progress | None = None, **options: Unpack[FitOptions]
     ) -> Self:
         """Estimate from arrays or frames.
 
@@ -141,15 +144,29 @@ class ArrayFits(Checked, Chargeable, Fitted[ReleaseT]):
             Who asks, and which part of the data set is meant.
         reservation : int, optional
             The number of a request that the ledger has reserved already.
+        Z, before, event, sample_weight : array-like of shape (n,), optional
+            Further columns, of those estimators that say so.
         """
-        refuse_unknown("fit", payment, Payment.__optional_keys__)
-        run = partial(self._fit_arrays, Y, T, X, progress)
-        return self._charged({"Y": Y, "T": T, "X": X}, run, payment) if payment else run()
+        known = {role.argument for role in self.roles}
+        refuse_unknown("fit", options, Payment.__optional_keys__ | known)
+        further = self._further("fit", options)
+        run = partial(self._fit_arrays, Y, T, X, progress, further)
+        payment = payment_of(options)
+        if not payment:
+            return run()
+        call = {"Y": Y, "T": T, "X": X, "further": {role.argument: values for role, values in further.items()}}
+        return self._charged(call, run, payment)
 
-    def _fit_arrays(self, Y: Any, T: Any, X: Any, progress: Progress | None) -> Self:
+    def _fit_arrays(
+        self, Y: Any, T: Any, X: Any, progress: Progress | None, further: Mapping[Role, Any] = NO_COLUMNS
+    ) -> Self:
         self.check()
         self._warn()
-        self._fit(ArrayRecords.of(Y, T, X, bounds=self.bounds, propensity=self._propensity_of_rows), progress)
+        records = ArrayRecords.of(Y, T, X, bounds=self.bounds, propensity=self._propensity_of_rows)
+        if further:
+            columns = {role.column(self.bounds): values for role, values in further.items()}
+            records = records.beside(columns, {role.name: role.argument for role in further})
+        self._fit(records, progress)
         return self
 
     def _warn(self) -> None:
@@ -231,13 +248,18 @@ class TableFits(ArrayFits[ReleaseT]):
             on.
         ledger, dataset, analyst, stratum, reservation : optional
             As in ``fit``.
+        before, event, instrument, weight : str, optional
+            Further columns, of those estimators that say so.
         """
-        refuse_unknown("fit_table", options, TableOptions.__optional_keys__)
+        known = {role.name for role in self.roles}
+        refuse_unknown("fit_table", options, TABLE_OPTIONS | known)
+        further = self._further("fit_table", options)
         run = partial(self._fit_table, table, outcome, treatment, covariates, progress, options)
-        payment = cast(Payment, {name: value for name, value in options.items() if name in Payment.__optional_keys__})
+        payment = payment_of(options)
         if not payment:
             return run()
         call = {"table": table, "outcome": outcome, "treatment": treatment, "covariates": covariates, **options}
+        call["further"] = {role.name: column for role, column in further.items()}
         return self._charged(call, run, payment)
 
     def _fit_table(
@@ -256,6 +278,7 @@ class TableFits(ArrayFits[ReleaseT]):
                 f"sample_by belongs to ATE and CATE: {type(self).__name__} fits no models that a sample would do for, "
                 "so leave it out."
             )
+        further = self._further("fit_table", options)
         source = Options(relation=options.get("relation"), query=options.get("query"), workers=options.get("workers"))
         spec = TableSpec(
             outcome=outcome,
@@ -267,6 +290,7 @@ class TableFits(ArrayFits[ReleaseT]):
             unit=options.get("unit"),
             max_rows=options.get("max_rows"),
             sample_by=options.get("sample_by"),
+            further=tuple((role.column(self.bounds), name) for role, name in further.items()),
         )
         with open_table(table, spec, source) as records:
             self._fit(records, progress)

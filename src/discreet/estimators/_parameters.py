@@ -1,4 +1,4 @@
-"""Parameters of estimators, by scikit-learn's rules and without importing scikit-learn.
+"""Parameters of estimators, by scikit-learn's rules and without importing scikit-learn; columns that few of them take.
 
 ``sklearn.base`` loads statistics, pandas and threads of its own: more time than a plan takes. scikit-learn asks an
 estimator for methods, not for a parent, so that ``sklearn.base.clone`` and whatever rests on it works.
@@ -7,13 +7,94 @@ estimator for methods, not for a parent, so that ``sklearn.base.clone`` and what
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from inspect import Parameter, isclass, signature
-from typing import Any, Self
+from typing import Any, Self, TypedDict, cast
 
+from discreet.data.bounds import Bounds
+from discreet.data.columns import Levels, Range
+from discreet.data.records import Further
 from discreet.exceptions import InvalidInput
+from discreet.ledger.charging import Payment
 
 # How much of itself an estimator shows, in characters: as much as one of scikit-learn.
 _SHOWN = 700
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Role:
+    """A column that an estimator takes besides outcome, treatment and covariates.
+
+    Parameters
+    ----------
+    name
+        What ``fit_table`` calls it, and `Chunk.more`.
+    argument
+        What ``fit`` calls it.
+    help
+        What it is, for people.
+    declared
+        What it holds, by the bounds.
+    needed
+        Whether it may not be left out.
+    """
+
+    name: str
+    argument: str
+    help: str
+    declared: Callable[[Bounds], Range | Levels]
+    needed: bool = True
+
+    def column(self, bounds: Bounds) -> Further:
+        """The column as records hold it."""
+        return Further(self.name, self.declared(bounds))
+
+    def named_in(self, method: str) -> str:
+        """What ``fit`` or ``fit_table`` calls it."""
+        return self.argument if method == "fit" else self.name
+
+
+NO_COLUMNS: Mapping[Role, Any] = {}
+
+
+class FurtherColumns(TypedDict, total=False):
+    """Columns that some estimators take besides outcome, treatment and covariates: `Role` says which one means what."""
+
+    before: str
+    event: str
+    instrument: str
+    weight: str
+
+
+class FitOptions(Payment, total=False):
+    """Keyword arguments of ``fit`` besides outcome, treatment and covariates; the first are for those with a `Role`."""
+
+    before: Any
+    event: Any
+    Z: Any
+    sample_weight: Any
+
+
+class TableOptions(FurtherColumns, Payment, total=False):
+    """Keyword arguments of ``fit_table`` besides the names of columns; `TableFits.fit_table` says what they mean."""
+
+    where: Mapping[str, Any] | None
+    unit: str | None
+    max_rows: int | None
+    sample_by: str | None
+    relation: str | None
+    query: str | None
+    workers: int | None
+
+
+# Those that all estimators take.
+TABLE_OPTIONS = TableOptions.__optional_keys__ - FurtherColumns.__optional_keys__
+
+
+def payment_of(options: Mapping[str, Any]) -> Payment:
+    """Those of the keyword arguments that belong to a ledger."""
+    return cast(Payment, {name: value for name, value in options.items() if name in Payment.__optional_keys__})
 
 
 class Parameters:

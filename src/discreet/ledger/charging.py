@@ -337,9 +337,13 @@ def _columns(call: Mapping[str, Any]) -> dict[str, Any]:
         for role, values in (("outcome", call.get("Y")), ("treatment", call.get("T"))):
             name = getattr(values, "name", None)
             names |= {role: name} if isinstance(name, str) else {}
+        for role, values in call.get("further", {}).items():
+            # Even without a name: the same numbers in another role are another request.
+            names[role] = str(getattr(values, "name", None) or role)
         listed = getattr(X, "columns", None)
         return names if listed is None else names | {"covariates": [str(name) for name in listed]}
     words = {name: call.get(name) for name in ("outcome", "treatment", "covariates", *_ROW_ARGUMENTS)}
+    words |= call.get("further", {})
     words["covariates"] = None if words["covariates"] is None else list(words["covariates"])
     named = {name: plain(value) for name, value in words.items() if value is not None or name not in _ROW_ARGUMENTS}
     return named | ({"file": _file(call["table"])} if _file(call["table"]) else {})
@@ -356,7 +360,7 @@ def _file(table: Any) -> str | None:
 def _contents(call: Mapping[str, Any], more: tuple[Any, ...]) -> Iterator[bytes] | None:
     """What identifies records: themselves where they are in memory, the files that hold them, or an address."""
     if "table" not in call:
-        return _bytes(call.get("Y"), call.get("T"), call.get("X"))
+        return _bytes(call.get("Y"), call.get("T"), call.get("X"), *call.get("further", {}).values())
     table = call["table"]
     if _file(table) is not None:
         return _marks(os.fspath(table))
@@ -367,6 +371,7 @@ def _contents(call: Mapping[str, Any], more: tuple[Any, ...]) -> Iterator[bytes]
     wanted += [*(call.get("covariates") or eager.columns), *(call.get("where") or ())]
     # Probabilities may be a column, and those of several arms are no names.
     wanted += [each for each in more if isinstance(each, str)]
+    wanted += call.get("further", {}).values()
     names = [name for name in dict.fromkeys(wanted) if name in eager.columns]
     return _bytes(*(eager[name].to_native() for name in names))
 

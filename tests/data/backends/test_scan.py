@@ -93,8 +93,9 @@ def test_what_is_missing_from_the_columns_is_missing_from_the_checksum_alone() -
 
 def test_columns_are_called_by_their_names_in_refusals() -> None:
     names = columns(propensity="e", sample_by="k").names
-    assert names == ("column 'y'", "column 't'", ("column 'x'", "column 'z'"), "column 'e'", "column 'k'")
-    assert columns(propensity=0.5).names[-2:] == ("propensity", "sample_by")
+    assert names == ("column 'y'", "column 't'", ("column 'x'", "column 'z'"), "column 'e'", "column 'k'", ())
+    bare = columns(propensity=0.5).names
+    assert (bare.e, bare.k) == ("propensity", "sample_by")
 
 
 def test_text_cannot_choose_a_sample_and_a_filter_fits_what_is_declared() -> None:

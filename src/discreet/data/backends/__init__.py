@@ -20,7 +20,7 @@ from discreet.data.backends.base import Options
 from discreet.data.backends.scan import Columns, in_order
 from discreet.data.bounds import Bounds
 from discreet.data.filters import Condition, Half, conditions
-from discreet.data.records import Records, Unit, outside_overlap
+from discreet.data.records import Further, Records, Unit, outside_overlap
 from discreet.exceptions import InvalidInput, MissingBounds
 
 __all__ = ["BackendEntry", "TableSpec", "backends", "open_table"]
@@ -103,6 +103,8 @@ class TableSpec:
         A column of whole numbers by which a sample may be chosen.
     half : (str, Half), optional
         A column that divides the units, and which half of them is used.
+    further : tuple of (Further, str)
+        Columns that the estimator takes beside these.
     """
 
     outcome: str
@@ -115,6 +117,7 @@ class TableSpec:
     max_rows: int | None = None
     sample_by: str | None = None
     half: tuple[str, Half] | None = None
+    further: tuple[tuple[Further, str], ...] = ()
 
     def columns(self) -> Columns:
         """What backends are given, once everything fits together."""
@@ -129,6 +132,7 @@ class TableSpec:
             where=where if self.half is None else (*where, Condition(self.half[0], half=self.half[1])),
             unit=None if self.unit is None or self.max_rows is None else Unit(self.unit, self.max_rows),
             sample_by=None if self.sample_by is None else _name("sample_by", self.sample_by),
+            further=tuple((each, _name(each.role, name)) for each, name in self.further),
         )
         _check_roles(columns)
         # Each column of text or numbers is read once, whatever it serves for.
@@ -200,8 +204,12 @@ def _check_roles(columns: Columns) -> None:
         raise InvalidInput(outside_overlap("propensity"))
     roles = [columns.outcome, columns.treatment, *columns.covariates]
     roles += [columns.propensity] if isinstance(columns.propensity, str) else []
+    roles += [name for _, name in columns.further]
     if len(set(roles)) < len(roles):
-        raise InvalidInput("outcome, treatment, covariates and propensity must be different columns: choose again.")
+        others = "".join(f", {each.role}" for each, _ in columns.further)
+        raise InvalidInput(
+            f"outcome, treatment, covariates{others} and propensity must be different columns: choose again."
+        )
     if columns.sample_by in roles:
         raise InvalidInput(
             "sample_by must be a column of its own, such as an id, and no outcome, treatment, covariate or propensity: "

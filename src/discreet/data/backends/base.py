@@ -192,10 +192,11 @@ class TableRecords:
         """
         if self.columns.sample_by is None:
             return None
-        if self.source.capabilities.remote or rows * (self.bounds.p + 6) > KEPT_NUMBERS:
+        further = tuple(each.role for each, _ in self.columns.further)
+        if self.source.capabilities.remote or rows * (self.bounds.p + 6 + 2 * len(further)) > KEPT_NUMBERS:
             return _SweptSample(self, part)
         kept = together(self.swept(Sweep(self.columns, part=part), progress).sample)
-        return Sample(n=self.n, bounds=self.bounds, unit=each_of(self.unit), kept=kept)
+        return Sample(n=self.n, bounds=self.bounds, unit=each_of(self.unit), kept=kept, roles=further)
 
     def coded(self, codes: CodeMap, progress: RowProgress | None = None) -> Records:
         """Codes in memory where they fit and rows may leave where they are; one pass, which is checked like any.
@@ -203,7 +204,7 @@ class TableRecords:
         Where more than two processes read a table, they go on doing so: that is faster.
         """
         divided = self.n > MANY_ROWS and (os.cpu_count() or 1) > 2
-        if self.source.capabilities.remote or divided or not fits(self.n, self.bounds.p):
+        if self.source.capabilities.remote or divided or not fits(self.n, self.bounds.p, len(self.columns.further)):
             return self
         if self._coded is None or self._coded[0] != codes:
             kept = self.swept(Sweep(self.columns, codes=codes), progress).sample
@@ -231,8 +232,8 @@ class TableRecords:
     ) -> IntArray | None:
         """Counts and sums by cell and arm, if the engine adds up by itself: see `Records`."""
         fresh = self._fresh
-        if self._hashed or self.bounds.several_arms:
-            # Engines add up by two arms.
+        if self._hashed or self.columns.further or self.bounds.several_arms:
+            # What an engine adds up is by two arms, and says nothing of further columns, which have to be checked too.
             return None
         try:
             groups = self.source.group(self.columns, partition, formulas)
@@ -341,7 +342,8 @@ class _SweptSample:
     def sum(self, kernel: Kernel, progress: RowProgress | None = None) -> IntArray:
         """Add up ``kernel(chunk)`` over the sample; ``progress`` is given all rows."""
         sums = self.table.swept(Sweep(self.table.columns, kernel, self.part), progress).sums
-        return nothing(kernel, self.bounds) if sums is None else sums
+        roles = (each.role for each, _ in self.table.columns.further)
+        return nothing(kernel, self.bounds, roles) if sums is None else sums
 
     def group_sums(
         self, partition: Partition | None, formulas: Sequence[Formula], progress: RowProgress | None = None

@@ -57,6 +57,9 @@ def open_records(table: Any, columns: Columns, options: Options) -> ArrayRecords
         sample_by=None if columns.sample_by is None else frame[columns.sample_by].to_native(),
         public=columns.public,
     )
+    if columns.further:
+        values = {each: frame[name].to_native() for each, name in columns.further}
+        records = records.beside(values, {each.role: named(name) for each, name in columns.further})
     return replace(records, units=units)
 
 

@@ -20,6 +20,7 @@ from discreet.data.records import (
     CHUNK_ROWS,
     Chunk,
     CodeMap,
+    Further,
     Kernel,
     Names,
     RowProgress,
@@ -27,6 +28,7 @@ from discreet.data.records import (
     added,
     chunks,
     hold,
+    hold_further,
     seen_arms,
 )
 from discreet.data.sampling import sampled, whole
@@ -58,6 +60,8 @@ class Columns:
         Whose rows they are, where one unit may have several.
     sample_by
         A column of whole numbers by which a sample may be chosen.
+    further
+        Columns that the estimator takes beside these.
     """
 
     bounds: Bounds
@@ -68,6 +72,7 @@ class Columns:
     where: Where = ()
     unit: Unit | None = None
     sample_by: str | None = None
+    further: tuple[tuple[Further, str], ...] = ()
 
     @property
     def wanted(self) -> dict[str, bool]:
@@ -78,6 +83,7 @@ class Columns:
         wanted = {name: isinstance(spec, Levels) and spec.is_text for name, spec in zip(names, specs, strict=True)}
         if isinstance(self.propensity, str):
             wanted[self.propensity] = False
+        wanted |= {name: isinstance(each.spec, Levels) and each.spec.is_text for each, name in self.further}
         if self.sample_by is not None and wanted.setdefault(self.sample_by, False):
             raise InvalidInput(f"sample_by must name a column of whole numbers, and {self.sample_by!r} holds text.")
         for condition in self.where:
@@ -102,6 +108,7 @@ class Columns:
             tuple(map(named, self.covariates)),
             named(self.propensity) if isinstance(self.propensity, str) else "propensity",
             "sample_by" if self.sample_by is None else named(self.sample_by),
+            tuple(named(name) for _, name in self.further),
         )
 
     def chunks(self, batch: Any) -> Iterator[Chunk]:
@@ -122,7 +129,11 @@ class Columns:
         elif e is not None:
             e = np.broadcast_to(np.float64(e), batch.num_rows)
         k = None if self.sample_by is None else batch.column(places[self.sample_by])
-        yield from chunks(hold(y, t, x, e, k, bounds=bounds, names=names), bounds, names)
+        held = hold(y, t, x, e, k, bounds=bounds, names=names)
+        if self.further:
+            more = [(each, batch.column(places[name])) for each, name in self.further]
+            held = hold_further(held, more, names)
+        yield from chunks(held, bounds, names)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -220,7 +231,8 @@ class Sweep:
 def _checksum(chunk: Chunk) -> int:
     mixed = chunk.y.view(np.uint64) * _ODD
     term = np.empty_like(mixed)
-    for column in (chunk.t, *chunk.x.T, *(each for each in (chunk.e, chunk.k) if each is not None)):
+    others = [each for each in (chunk.e, chunk.k) if each is not None]
+    for column in (chunk.t, *chunk.x.T, *others, *chunk.more.values()):
         # Wraps around, on purpose; rows are mixed one by one, so that it matters what stands beside what.
         mixed += np.right_shift(np.ascontiguousarray(column).view(np.uint64), _SEVEN, out=term)
         mixed *= _ODD

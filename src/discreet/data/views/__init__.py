@@ -1,1 +1,1 @@
-"""Records seen in another way: outcomes capped, covariates as codes."""
+"""Records seen in another way: through a map of single records, such as a cap; covariates as codes."""

@@ -15,11 +15,16 @@ from discreet.data.records import Chunk, CodeMap, Kernel, RecordsInMemory, RowPr
 KEPT_BYTES = 300_000_000
 # Of a record beside its codes: an outcome, an arm and a probability.
 _OTHERS = 9
+# Of a further column.
+_FURTHER = 8
 
 
-def fits(rows: float, p: int) -> bool:
-    """Whether records are kept as codes: by their number, which must be public or released where that matters."""
-    return rows * (p + _OTHERS) <= KEPT_BYTES
+def fits(rows: float, p: int, more: int = 0) -> bool:
+    """Whether records are kept as codes: by their number, which must be public or released where that matters.
+
+    ``more`` is how many further columns they have.
+    """
+    return rows * (p + _OTHERS + _FURTHER * more) <= KEPT_BYTES
 
 
 # It neither compares nor prints its columns: they are the records themselves.
@@ -42,15 +47,16 @@ def packed(source: Iterable[Chunk], codes: CodeMap) -> Iterator[Chunk]:
     """Chunks with codes in place of covariates, in as little memory as their numbers can be held in."""
     for chunk in source:
         e = None if chunk.e is None else _short(chunk.e)
-        t = chunk.t.astype(np.int8)
-        yield Chunk(_short(chunk.y), t, np.empty((len(t), 0)), e, c=codes(chunk.x))  # type: ignore[arg-type]
+        t, more = chunk.t.astype(np.int8), {role: _short(values) for role, values in chunk.more.items()}
+        yield Chunk(_short(chunk.y), t, np.empty((len(t), 0)), e, c=codes(chunk.x), more=more)  # type: ignore[arg-type]
 
 
 def _unpacked(chunk: Chunk) -> Chunk:
     y, t, e = (None if each is None else each.astype(np.float64) for each in (chunk.y, chunk.t, chunk.e))
     assert y is not None
     assert t is not None
-    return chunk._replace(y=y, t=t, e=e)
+    more = {role: values.astype(np.float64) for role, values in chunk.more.items()}
+    return chunk._replace(y=y, t=t, e=e, more=more)
 
 
 def _short(values: Float) -> Float:

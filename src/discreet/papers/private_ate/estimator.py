@@ -23,8 +23,8 @@ from typing import Any, ClassVar
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import MIN_ROWS, Chunk, Records
-from discreet.estimators._base import Progress, TableFits, TableOptions, refuse_unknown
-from discreet.estimators._parameters import Parameters
+from discreet.estimators._base import Progress, TableFits, refuse_unknown
+from discreet.estimators._parameters import TABLE_OPTIONS, Parameters
 from discreet.estimators._results import AverageResult
 from discreet.exceptions import InvalidInput
 from discreet.ledger.charging import on_ledger
@@ -227,7 +227,7 @@ class PrivATE(TableFits[Release], AverageResult, Parameters):
     ) -> PrivATE:
         if self.split is None:
             raise InvalidInput("split_by belongs to split='public' or 'private': choose one, or leave it out.")
-        refuse_unknown("fit_table", options, TableOptions.__optional_keys__ - {"sample_by"})
+        refuse_unknown("fit_table", options, TABLE_OPTIONS - {"sample_by"})
         if options.get("unit") is not None:
             raise InvalidInput(_NO_UNIT)
         self._warn()

@@ -150,6 +150,7 @@ def _levels(columns: Columns) -> dict[str, list[str]]:
     bounds = columns.bounds
     specs = [(columns.outcome, bounds.outcome_column), (columns.treatment, bounds.arms)]
     specs += zip(columns.covariates, bounds.columns, strict=True)
+    specs += [(name, each.spec) for each, name in columns.further]
     found: dict[str, list[str]] = {}
     for column, spec in specs:
         if isinstance(spec, Levels) and spec.is_text:
