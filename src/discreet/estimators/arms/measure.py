@@ -176,7 +176,9 @@ def _measure_arms(gate: Gate, allocation: Allocation, location: Location) -> _Pi
     )
     found = counts.value / gate.n
     shares = np.maximum(found, _LEAST * gate.bounds.propensity[0])
-    means = np.clip(sums.value / gate.n / shares, -radius, radius)
+    # No further from the mean of all than a prognosis may be: noise would only widen the range of residuals.
+    low, high = prognosis_range(location)
+    means = np.clip(sums.value / gate.n / shares, max(low - centre, -radius), min(high - centre, radius))
     noise = float(sums.sd) / gate.n / shares
     return _Pilot(shares / shares.sum(), float(counts.sd) / gate.n, means, noise)
 

@@ -132,12 +132,14 @@ class DesignScore:
     @property
     def reach(self) -> tuple[float, float]:
         """Largest residual below and above zero."""
-        return 1.0 + self.limits[1], 1.0 - self.limits[0]
+        low, high = float(self.offsets.min()), float(self.offsets.max())
+        return 1.0 + self.limits[1] + high, 1.0 - self.limits[0] - low
 
     def residuals(self, c: Chunk) -> Residuals:
         """What prognosis and arm leave unexplained."""
-        expected = self.prognosis(c) + self.offsets[c.t.astype(np.intp)]
-        return Residuals(c.y - np.clip(expected, *self.limits), np.full(len(c.y), self.shares.min()))
+        # Offsets are never clipped here: what is taken away is added again, to the last bit.
+        expected = np.clip(self.prognosis(c), *self.limits) + self.offsets[c.t.astype(np.intp)]
+        return Residuals(c.y - expected, np.full(len(c.y), self.shares.min()))
 
     def vectors(self, c: Chunk, clip: Clip) -> Float:
         """Inversely weighted residuals, each in its arm's place."""
