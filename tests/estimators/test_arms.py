@@ -9,7 +9,10 @@ import pandas as pd
 import pytest
 
 from discreet import ATE, CATE, ArmsRelease, Bounds, DifferenceInMeans, Uplift, load, plan, render_page
+from discreet.data.records import Chunk
+from discreet.estimators.arms.scores import DesignScore
 from discreet.exceptions import InvalidInput, MissingBounds
+from discreet.postprocessing.tails import Clip
 from discreet.testing import record_sums, seeded_noise
 
 ARMS = ["placebo", "low", "high"]
@@ -237,3 +240,34 @@ def test_a_broken_file_is_refused():
     ):
         with pytest.raises(InvalidInput):
             ArmsRelease.from_dict(plain | change)
+
+
+@pytest.mark.parametrize("offset", [0.0, 0.3, 5.0, -5.0])
+def test_offsets_are_taken_away_and_added_again_wherever_a_prognosis_is_held(offset):
+    rng = np.random.default_rng(2)
+    t = rng.integers(0, 3, 400).astype(float)
+    chunk = Chunk(rng.choice([-1.0, 1.0], 400, p=[0.97, 0.03]), t, np.empty((400, 0)), None)
+    shares, offsets = np.array([0.5, 0.25, 0.25]), np.array([0.0, offset, 0.01])
+    centre, limits = -0.94, (-1.0, -0.8)
+    score = DesignScore(shares=shares, offsets=offsets, prognosis=lambda c: np.full(len(c.y), centre), limits=limits)
+    far = max(score.reach) / shares.min()
+    own = np.abs(score.residuals(chunk).own)
+    assert own.max() <= max(score.reach)
+    found = score.vectors(chunk, Clip(far, far, 0.0, 0.0)).mean(axis=0) + score.constants
+    inside = t[:, None] == np.arange(3)
+    expected = offsets + np.mean(inside * (chunk.y[:, None] - centre - offsets) / shares, axis=0)
+    np.testing.assert_allclose(found, expected)
+
+
+def test_noise_is_as_large_as_stated_where_outcomes_are_rare():
+    rng = np.random.default_rng(4)
+    arm = rng.choice(ARMS, 4_000, p=list(SHARES.values()))
+    table = pd.DataFrame({"y": (rng.random(4_000) < 0.02).astype(int), "arm": arm})
+    bounds = Bounds(outcome=[0, 1], treatment=ARMS)
+    made = DifferenceInMeans(epsilon=0.5, delta=1e-6, bounds=bounds, propensity=SHARES)
+    found = []
+    for seed in range(40):
+        release = fit(made, table, seed)
+        found.append(release.contrast("high", "placebo").effect / release.uncertainty("high", "placebo").privacy)
+    # 40 draws: a standard deviation of one is found within a third of it but for one in a thousand.
+    assert np.std(found) < 1.4

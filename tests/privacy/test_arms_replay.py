@@ -62,6 +62,16 @@ def test_the_diameters_are_attained(relation):
         assert max(l1 for _, l1 in found) > 0.999999
 
 
+def test_no_direction_leads_further_than_stated():
+    """What the mutants of these sets are given: opposite and orthogonal vectors, and numbers at and beyond the ends."""
+    vectors = [*np.eye(3) * 9.0, *-np.eye(3) * 9.0, np.ones(3), -np.ones(3), np.array([1.0, 1.0, -1.0])]
+    numbers_ = [(arm, s) for arm in (0, 1) for s in (-9.0, 0.0, 0.05, 9.0)]
+    for relation in RELATIONS:
+        assert max(distance(VectorMoments(1.0, 3), a, b, relation)[0] for a in vectors for b in vectors) <= 1.0
+        sets = ArmMoments(0.1, 2.0, 3, 0.5), ArmMoments(1.0, 1.0, 3, 1.0)
+        assert max(distance(each, a, b, relation)[0] for each in sets for a in numbers_ for b in numbers_) <= 1.0
+
+
 def test_sums_and_products_are_those_of_the_records():
     rng = np.random.default_rng(1)
     v = rng.normal(0.0, 0.4, (500, 3))
