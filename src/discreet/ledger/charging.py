@@ -370,8 +370,7 @@ def _contents(call: Mapping[str, Any], more: tuple[Any, ...]) -> Iterator[bytes]
     wanted = [call.get(role) for role in ("outcome", "treatment", "unit", "split_by", "sample_by")]
     wanted += [*(call.get("covariates") or eager.columns), *(call.get("where") or ())]
     # Probabilities may be a column, and those of several arms are no names.
-    wanted += [each for each in more if isinstance(each, str)]
-    wanted += call.get("further", {}).values()
+    wanted += [each for each in (*more, *call.get("further", {}).values()) if isinstance(each, str)]
     names = [name for name in dict.fromkeys(wanted) if name in eager.columns]
     return _bytes(*(eager[name].to_native() for name in names))
 
