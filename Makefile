@@ -40,6 +40,7 @@ evidence: $(VENV)/.stamp-evidence $(VENV)/.stamp-plots $(VENV)/.stamp-dev ## the
 	$(BIN)/python -m evidence.natural_experiments
 	$(BIN)/python -m evidence.uplift
 	$(BIN)/python -m evidence.policies
+	$(BIN)/python -m evidence.arms
 	$(BIN)/python -m evidence.effects
 	$(BIN)/python -m evidence.sites
 	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --dest .evidence-cache causallib==0.10.0

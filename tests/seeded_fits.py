@@ -40,6 +40,8 @@ def study(n: int = 6_000, seed: int = 7) -> pd.DataFrame:
     return pd.DataFrame({"y": y, "t": t, "age": age, "ward": ward, "dose": dose, "e": e})
 
 
+# Wards as arms: the same table serves for several arms too.
+WARDS = Bounds(outcome=(-3, 5), covariates={"age": (18, 90), "dose": (0, 10)}, treatment=["a", "b", "c"])
 ESTIMATORS: dict[str, Callable[[], Any]] = {
     "ate": lambda: ATE(epsilon=1, delta=1e-6, bounds=BOUNDS),
     "ate, add-remove": lambda: ATE(epsilon=1, delta=1e-6, bounds=BOUNDS, neighbours="add-remove"),

@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 _HOME = {
     "ATC": "estimators.weighted.atc",
     "ATE": "estimators.ate",
+    "ArmsRelease": "releases.arms.release",
     "ATO": "estimators.weighted.ato",
     "ATT": "estimators.weighted.att",
     "CATE": "estimators.cate",
@@ -18,6 +19,7 @@ _HOME = {
     "Budget": "privacy.budget",
     "BudgetExceeded": "exceptions",
     "CombinedRelease": "releases.combined.release",
+    "Contrast": "releases.arms.release",
     "Curve": "releases.function",
     "DifferenceInDifferences": "estimators.natural_experiments.did",
     "DifferenceInMeans": "estimators.difference_in_means",
@@ -69,10 +71,12 @@ __all__ = [
     "ATT",
     "CATE",
     "LATE",
+    "ArmsRelease",
     "Bounds",
     "Budget",
     "BudgetExceeded",
     "CombinedRelease",
+    "Contrast",
     "Curve",
     "DifferenceInDifferences",
     "DifferenceInMeans",
@@ -154,6 +158,7 @@ if TYPE_CHECKING:
     from discreet.privacy.budget import Budget, Shares
     from discreet.privacy.guarantee import Guarantee, parallel, sequential
     from discreet.releases import load
+    from discreet.releases.arms.release import ArmsRelease, Contrast
     from discreet.releases.average import Release, Uncertainty
     from discreet.releases.combined.combining import combine
     from discreet.releases.combined.release import CombinedRelease

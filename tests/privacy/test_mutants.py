@@ -19,6 +19,7 @@ from discreet.data import in_memory
 from discreet.data import sampling as samples
 from discreet.data.backends import base, scan, sql
 from discreet.data.views import capped, coded, viewed, within
+from discreet.estimators.arms import scores as arm_scores
 from discreet.estimators.measurements import coded_features, effect_function, level, score
 from discreet.estimators.measurements.estimand import EVERYONE
 from discreet.estimators.natural_experiments import views
@@ -33,15 +34,18 @@ from discreet.postprocessing import tails
 from discreet.privacy import gate, gate_within, noise, query
 from discreet.privacy.compiled import products
 from discreet.privacy.sensitivity import fixed_point as lattice
+from discreet.privacy.sensitivity import moments as arm_moments
 from discreet.privacy.sensitivity import sets as geometry
 from discreet.privacy.sensitivity.sets import Ball, Interval
 from evidence.planted import _patched
 from tests.data import test_further, test_views
 from tests.data.backends import test_group_by
+from tests.estimators import test_arms
 from tests.estimators.measurements import test_cap, test_effect_function, test_level, test_score
 from tests.estimators.natural_experiments import test_late
 from tests.ledger import test_costs, test_fits, test_ledger, test_races_and_crashes
 from tests.privacy import (
+    test_arms_replay,
     test_compiled,
     test_gate,
     test_learners_replay,
@@ -461,6 +465,30 @@ MUTANTS = {
         "np.fmin(np.fmax(y, -1.0), 1.0)",
         "1.5 * y",
         (lambda _: test_survival_replay.check_a_record_is_seen_alike_whatever_stands_beside_it(),),
+    ),
+    "the other half of a vector's products is forgotten in their noise": Mutant(
+        arm_moments.VectorMoments.grid,
+        "np.where(first == second, 1.0, math.sqrt(2.0))",
+        "np.where(first == second, 1.0, 3.0)",
+        (lambda _: test_arms_replay.test_no_direction_leads_further_than_stated(),),
+    ),
+    "numbers of one arm are taken to be all that can be apart": Mutant(
+        arm_moments.arm_diameter,
+        "np.maximum(across, within)",
+        "within",
+        (lambda _: test_arms_replay.test_no_direction_leads_further_than_stated(),),
+    ),
+    "a number beyond its end counts in full": Mutant(
+        arm_moments.ArmMoments.grid,
+        "np.clip(s, -self.low, self.high)",
+        "s",
+        (lambda _: test_arms_replay.test_no_direction_leads_further_than_stated(),),
+    ),
+    "an offset that is added again was taken away in part": Mutant(
+        arm_scores.DesignScore.residuals,
+        "np.clip(self.prognosis(c), *self.limits) + self.offsets[c.t.astype(np.intp)]",
+        "np.clip(self.prognosis(c) + self.offsets[c.t.astype(np.intp)], *self.limits)",
+        (lambda _: test_arms.test_offsets_are_taken_away_and_added_again_wherever_a_prognosis_is_held(5.0),),
     ),
     "an engine rounds halves up": Mutant(
         sql.Sql.rint,

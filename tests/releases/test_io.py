@@ -65,6 +65,9 @@ def numbers(release):
             for part in band._fields
         }
         return {"headline": release.estimate, "interval": release.interval()} | bands
+    if kind == "discreet-arms":
+        contrasts = [row[2:] for row in release.contrasts(simultaneous=True)]
+        return {"headline": release.estimates[0], "means": release.estimates, "contrasts": contrasts}
     if kind == "discreet-paper-release":
         return {"headline": release.estimate}
     effects = release.effect() if kind == "discreet-paper-answers" else release.effect(POINTS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from typing import Any
@@ -57,6 +57,7 @@ def matrix() -> list[Configuration]:
     """All configurations: design, outcome, 1 to 30 covariates, pure or not, both relations."""
     return [
         *_averages(),
+        *_arms(),
         *_times_to_event(),
         *_functions(),
         *_segments(),
@@ -145,6 +146,27 @@ def _times_to_event() -> list[Configuration]:
                 n=700 if p else 1_000,
             )
         )
+    return found
+
+
+def _arms() -> list[Configuration]:
+    from discreet.estimators.ate import ATE
+    from discreet.estimators.difference_in_means import DifferenceInMeans
+
+    found = []
+    designs: dict[str, list[float] | None] = {"observational": None, "trial": [0.5, 0.25, 0.25]}
+    for number, (design, outcome, relation) in enumerate(product(designs, OUTCOMES, RELATIONS)):
+        bounds = replace(public_facts(3, OUTCOMES[outcome]), treatment=("none", "some", "much"))
+        given: dict[str, Any] = {"propensity": designs[design], "neighbours": relation}
+        # A single record in an arm, and so none in another, is refused: not that kind of study.
+        how: dict[str, Any] = {"kind": KINDS[number // 2 % 3], "binary": outcome == "binary"}
+        words = f"three arms, {design}, {outcome}, {relation}"
+        made = _made(ATE, 20.0, bounds, given | {"delta": DELTA})
+        found.append(Configuration("ATE", words, made, n=400, **how))
+        for delta in (None, DELTA):
+            noise = "pure" if delta is None else "approximate"
+            made = _made(DifferenceInMeans, 1.0, bounds, given | {"delta": delta})
+            found.append(Configuration("DifferenceInMeans", f"{words}, {noise}", made, n=1_000, **how))
     return found
 
 

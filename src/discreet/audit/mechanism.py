@@ -91,7 +91,8 @@ def relation_of(estimator: Any) -> Neighbours:
 def propensity_of(estimator: Any) -> float | None:
     """The known probability of treatment, if there is one."""
     known = stated(estimator, "propensity", None)
-    return None if known is None else float(known)
+    # Those of several arms do not come with the records.
+    return None if known is None or not isinstance(known, Real) else float(known)
 
 
 def with_fixed_parts(estimator: Any) -> Any:
@@ -116,7 +117,9 @@ def bounds_of(estimator: Any) -> Bounds:
             "estimator must have fit and bounds=Bounds(...), or be an audit.Mechanism with a pair of data sets."
         )
     propensity = stated(estimator, "propensity", None)
-    if propensity is not None and (isinstance(propensity, bool) or not isinstance(propensity, Real)):
+    single = isinstance(propensity, Real) and not isinstance(propensity, bool)
+    # Of several arms the estimator keeps the probabilities, and checks them.
+    if propensity is not None and not single and not bounds.several_arms:
         raise InvalidInput("an audit brings its own records: give propensity as one number, or leave it out.")
     return bounds
 

@@ -20,6 +20,7 @@ from discreet.cli._console import (
     UnitColumn,
     Where,
     Workers,
+    by_arm,
     charging,
     check_extra,
     check_level,
@@ -144,11 +145,12 @@ def _made(entry: Entry, asked: dict[str, Any]) -> Any:
 
     chosen = {option.name: asked[option.name] for option in entry.options}
     covariates = chosen.pop("covariates", None)
-    for name in ("propensity", "cap"):
-        if name in chosen:
-            chosen[name] = number_or_name(chosen[name])
-    arguments = entry.arguments(chosen)
     public = only(Bounds.load(asked["bounds"]), covariates)
+    if "cap" in chosen:
+        chosen["cap"] = number_or_name(chosen["cap"])
+    if "propensity" in chosen:
+        chosen["propensity"] = by_arm(chosen["propensity"], public)
+    arguments = entry.arguments(chosen)
     return entry.load()(epsilon=asked["epsilon"], bounds=public, **arguments)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from discreet.data._arrays import Level
-from discreet.data.binary import BinaryRange, binary_levels
+from discreet.data.binary import BinaryRange, arm_labels, binary_levels
 from discreet.data.columns import Levels, Range, finite, is_data
 from discreet.exceptions import InvalidInput, MissingBounds
 
@@ -56,8 +56,9 @@ class Bounds:
         columns; a list declares them by position.
     propensity : (low, high), default (0.05, 0.95)
         Smallest and largest probability of treatment.
-    treatment : (control, treated), optional
-        The two labels of the treatment column, if they are not 0 and 1 or booleans.
+    treatment : (control, treated) or list of labels, optional
+        The labels of the treatment column, the control first, if they are not 0 and 1 or booleans. More than two
+        declare several arms, which `ATE` and `DifferenceInMeans` compare with each other.
     outcome_fill : float, or a label, optional
         What a missing outcome counts as. Without it, missing outcomes are refused.
 
@@ -95,7 +96,7 @@ class Bounds:
     outcome: tuple[float, float] = None  # type: ignore[assignment]
     covariates: Mapping[str, Declared] | Sequence[Declared] | None = None
     propensity: tuple[float, float] = (0.05, 0.95)
-    treatment: tuple[Level, Level] | None = None
+    treatment: tuple[Level, ...] | None = None
     outcome_fill: Level | None = None
     # Follows from the outcome. It is a field so that [0, 1] and (0, 1), whose numbers are the same, are not equal.
     outcome_levels: Levels | None = field(default=None, init=False, repr=False)
@@ -108,7 +109,7 @@ class Bounds:
             outcome: tuple[float, float] | list[str] | list[int] | list[float] | list[bool] = ...,
             covariates: Mapping[str, Declared] | Sequence[Declared] | None = None,
             propensity: tuple[float, float] = (0.05, 0.95),
-            treatment: tuple[Level, Level] | None = None,
+            treatment: tuple[Level, ...] | list[str] | list[int] | list[float] | None = None,
             outcome_fill: Level | None = None,
         ) -> None: ...
 
@@ -126,12 +127,8 @@ class Bounds:
                 raise InvalidInput(
                     "It needs 0 < low < high < 1, a millionth from either end: use (0.05, 0.95) if you are not sure."
                 )
-        treatment = self.treatment
-        if treatment is not None:
-            if is_data(treatment) or not isinstance(treatment, tuple | list) or len(treatment) != 2:
-                raise InvalidInput("treatment=(control, treated) takes two labels: name the control label first.")
-            with _naming("treatment"):
-                object.__setattr__(self, "treatment", Levels(tuple(treatment)).levels)
+        with _naming("treatment"):
+            object.__setattr__(self, "treatment", arm_labels(self.treatment))
         if outcome is not None:
             object.__setattr__(self, "outcome", (outcome.low, outcome.high))
             object.__setattr__(self, "outcome_fill", outcome.fill)
@@ -195,8 +192,13 @@ class Bounds:
 
     @property
     def arms(self) -> Levels:
-        """The treatment as a column of two levels, control first."""
+        """The treatment as a column of levels, control first."""
         return Levels(self.treatment or (0, 1))
+
+    @property
+    def several_arms(self) -> bool:
+        """Whether there are more than two arms."""
+        return self.treatment is not None and len(self.treatment) > 2
 
     def capped(self, cap: float) -> "Bounds":
         """The same where larger outcomes count as ``cap``, and so does a larger fill."""
@@ -210,7 +212,9 @@ class Bounds:
             "propensity": {"low": self.propensity[0], "high": self.propensity[1]},
         }
         if self.treatment is not None:
-            out["treatment"] = {"control": self.treatment[0], "treated": self.treatment[1]}
+            labels = list(self.treatment)
+            two = {"control": labels[0], "treated": labels[1]}
+            out["treatment"] = {"arms": labels} if self.several_arms else two
         if not self.named:
             out["covariates"] = [_spec_to_dict(spec) for spec in self.columns]
         elif self.p:
@@ -224,10 +228,14 @@ class Bounds:
         given: dict[str, Any] = {}
         if "outcome" in facts:
             given |= _outcome_from_dict(facts["outcome"])
-        for key, first, second in (("propensity", "low", "high"), ("treatment", "control", "treated")):
-            if key in facts:
-                pair = _table(key, facts[key], {first, second}, {first, second})
-                given[key] = (pair[first], pair[second])
+        if "propensity" in facts:
+            pair = _table("propensity", facts["propensity"], {"low", "high"}, {"low", "high"})
+            given["propensity"] = (pair["low"], pair["high"])
+        if "treatment" in facts:
+            several = isinstance(facts["treatment"], Mapping) and "arms" in facts["treatment"]
+            keys = ("arms",) if several else ("control", "treated")
+            labels = _table("treatment", facts["treatment"], set(keys), set(keys))
+            given["treatment"] = labels["arms"] if several else tuple(labels[key] for key in keys)
         covariates = facts.get("covariates", {})
         if isinstance(covariates, list):
             given["covariates"] = [_spec_from_dict(f"covariate {j}", spec) for j, spec in enumerate(covariates)]

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from math import hypot, sqrt
+from math import sqrt
 from numbers import Real
 from typing import Any, ClassVar, Self, Unpack
 
@@ -30,9 +30,8 @@ from discreet.estimators._parameters import (
     refuse_unknown,
 )
 from discreet.estimators._results import Fitted, ReleaseT
+from discreet.estimators.arms.design import known_shares
 from discreet.estimators.measurements.coded_features import CodesOf
-from discreet.estimators.measurements.level import Level
-from discreet.estimators.measurements.score import Score
 from discreet.exceptions import InvalidInput, MissingBounds
 from discreet.ledger.charging import Payment, charged_fit
 from discreet.postprocessing.coding import Coding
@@ -40,8 +39,6 @@ from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours
 from discreet.privacy.sensitivity.sets import Interval
-from discreet.releases.average import Kind, Release, Uncertainty
-from discreet.releases.parts.arm_means import ArmMeans
 
 ROWS_APART = (
     "Rows are taken as independent where sampling error is estimated: if rows of one {unit} are alike, the interval is "
@@ -49,8 +46,6 @@ ROWS_APART = (
 )
 ROWS_ALIKE = "Sampling error is counted as if all {rows} rows of one {unit} were alike, the most that it can be."
 ROWS_JOINED = "Sampling error rests on sums over all rows of one {unit}, which may be alike."
-# Where the rounds are listed, if not in ate.md.
-_PROOFS = dict.fromkeys(("att", "atc", "ato"), "att.md")
 # Called with (pass, rows done, rows in all).
 Progress = Callable[[str, int, int], None]
 
@@ -63,6 +58,8 @@ class Checked(ABC):
     bounds: Bounds
     propensity: Any
     neighbours: Neighbours
+    # Whether more than two arms can be compared.
+    several_arms: ClassVar[bool] = False
 
     def check(self) -> None:
         """Refuse what can be refused without reading a record, and forget an earlier release."""
@@ -72,13 +69,29 @@ class Checked(ABC):
                 "Declare them; do not compute them from the data."
             )
         self._check_budget(Budget(epsilon=self.epsilon, delta=self.delta))
-        if self.neighbours == "add-remove" and not isinstance(self.propensity, str | Real | None):
+        self._check_arms()
+        if self.neighbours == "add-remove" and not isinstance(self._propensity_of_rows, str | Real | None):
             raise InvalidInput(
                 "propensity must be a number or a column's name under neighbours='add-remove': the estimator keeps it, "
                 "and the length of an array would reveal the number of records."
             )
         # An earlier release does not belong to the parameters of this fit.
         self.__dict__.pop("release_", None)
+
+    def _check_arms(self) -> None:
+        """Refuse more arms than the estimator can compare, and probabilities that do not belong to the arms."""
+        if self.bounds.several_arms and not self.several_arms:
+            raise InvalidInput(
+                f"{type(self).__name__} compares two arms, and Bounds(treatment=[...]) declares more: declare two and "
+                "leave the others out with where=, or use ATE or DifferenceInMeans."
+            )
+        if self.bounds.several_arms:
+            known_shares(self.propensity, self.bounds)
+
+    @property
+    def _propensity_of_rows(self) -> Any:
+        """Probabilities that come with the records: those of several arms are the same for all of them."""
+        return None if self.bounds.several_arms else self.propensity
 
     @abstractmethod
     def _check_budget(self, budget: Budget) -> None:
@@ -145,7 +158,7 @@ class ArrayFits(Checked, Chargeable, Fitted[ReleaseT]):
     ) -> Self:
         self.check()
         self._warn()
-        records = ArrayRecords.of(Y, T, X, bounds=self.bounds, propensity=self.propensity)
+        records = ArrayRecords.of(Y, T, X, bounds=self.bounds, propensity=self._propensity_of_rows)
         if further:
             columns = {role.column(self.bounds): values for role, values in further.items()}
             records = records.beside(columns, {role.name: role.argument for role in further})
@@ -268,7 +281,7 @@ class TableFits(ArrayFits[ReleaseT]):
             treatment=treatment,
             covariates=covariates,
             bounds=self.bounds,
-            propensity=self.propensity,
+            propensity=self._propensity_of_rows,
             where=options.get("where"),
             unit=options.get("unit"),
             max_rows=options.get("max_rows"),
@@ -278,7 +291,8 @@ class TableFits(ArrayFits[ReleaseT]):
         with open_table(table, spec, source) as records:
             self._fit(records, progress)
             if records.unit is not None and records.unit.max_rows > 1:
-                note = self.unit_notes[records.by_unit() is not None]
+                # Scores of several arms are not added up by unit.
+                note = self.unit_notes[records.by_unit() is not None and not self.bounds.several_arms]
                 note = note.format(unit=records.unit.column, rows=records.unit.max_rows)
                 self.release_ = replace(self.release_, notes=(*self.release_.notes, note))
         return self
@@ -313,88 +327,3 @@ def coded_gates(gate: Gate, model_gate: Gate, codings: tuple[Coding, ...]) -> tu
         return gate, model_gate
     coded = gate.coded(CodesOf(codings))
     return coded, coded
-
-
-def sample_note(gate: Gate, model_gate: Gate, what: str = "Models of treatment and outcome") -> tuple[str, ...]:
-    """What a release says of the records that its models are from."""
-    if model_gate is gate:
-        return ()
-    chosen = "a column named for it" if model_gate.counts_rows else "their places in the table"
-    return (
-        f"{what} were fitted to a sample of about {model_gate.n:,.0f} records, chosen by {chosen}; the effect is "
-        "estimated from all records.",
-    )
-
-
-def uncertainty_of(gate: Gate, score: Score, remainder: float) -> Uncertainty:
-    """The parts of an average effect's uncertainty, in the outcome's unit."""
-    unit = gate.bounds.outcome_width / 2.0
-    return Uncertainty(
-        sampling=unit * sqrt(score.variance / gate.n),
-        privacy=unit * score.noise,
-        nuisance=unit * remainder,
-        clipping=unit * score.hidden,
-    )
-
-
-def average_release(
-    kind: Kind,
-    gate: Gate,
-    score: Score,
-    uncertainty: Uncertainty,
-    *,
-    known: bool,
-    adjustment: dict[str, Any],
-    notes: tuple[str, ...],
-    reference: dict[str, float],
-) -> Release:
-    """What is published of an average effect; everything in it is computed from released numbers and public facts."""
-    unit = gate.bounds.outcome_width / 2.0
-    public = ["the declared bounds"]
-    public += [] if gate.counts_rows else ["the number of records"]
-    public += ["the probability of treatment"] if known else []
-    return Release(
-        kind=kind,
-        # No effect can exceed the outcome's range.
-        estimate=unit * min(max(score.mean, -2.0), 2.0),
-        uncertainty=uncertainty,
-        n=gate.n,
-        guarantee=gate.guarantee(proof=_PROOFS.get(kind, "ate.md"), public=tuple(public)),
-        bounds=gate.bounds,
-        design="known propensity" if known else "observational",
-        adjustment=adjustment,
-        notes=notes,
-        reference=reference,
-    )
-
-
-def with_arms(release: Release, gate: Gate, level: Level | None, remainder: float = 0.0) -> Release:
-    """A release with the level of its outcome, from which and the effect the means of both arms follow.
-
-    What the effect's models leave is taken to be in either mean, ``remainder`` is in the level alone.
-    """
-    if level is None:
-        return release
-    effect = release.uncertainty
-    unit, q = gate.bounds.outcome_width / 2.0, level.part
-    low, high = (unit**2 * end / gate.n for end in level.covariance)
-    arms = ArmMeans(
-        level=gate.bounds.outcome[0] + unit * (1.0 + level.mean),
-        part=q,
-        uncertainty=Uncertainty(
-            sampling=unit * sqrt(level.variance / gate.n),
-            privacy=unit * level.noise,
-            # Of one arm it is a mean without models.
-            nuisance=0.0 if q in (0.0, 1.0) else hypot(max(q, 1.0 - q) * effect.nuisance, unit * remainder),
-            clipping=unit * level.hidden,
-        ),
-        covariance=(low, high),
-    )
-    return replace(release, arms=arms)
-
-
-def clip_note(uncertainty: Uncertainty) -> tuple[str, ...]:
-    """What a release says of clipped scores, where that matters."""
-    if uncertainty.share()["clipping"] < 0.1:
-        return ()
-    return ("Rare extreme scores (poor overlap or heavy tails) were clipped; the interval is wider to allow for it.",)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from math import hypot, sqrt
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -26,17 +26,14 @@ from discreet.estimators._base import (
     ROWS_JOINED,
     Progress,
     TableFits,
-    average_release,
-    clip_note,
     coded_gates,
     count_first,
     open_model_gate,
-    sample_note,
-    uncertainty_of,
-    with_arms,
 )
 from discreet.estimators._parameters import Parameters
+from discreet.estimators._releasing import average_release, clip_note, sample_note, uncertainty_of, with_arms
 from discreet.estimators._results import AverageResult
+from discreet.estimators.arms.measure import AverageModels, measure_arms
 from discreet.estimators.difference_in_means import measure_means
 from discreet.estimators.measurements.cap import Cap, check_cap, measure_capped
 from discreet.estimators.measurements.coded_features import CodedFeatures
@@ -72,6 +69,7 @@ from discreet.privacy.accountant import calibrate_mu
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours
+from discreet.releases.arms.release import ArmsRelease
 from discreet.releases.average import Release, Uncertainty
 
 # What an observational study assumes; estimators that assume something else say so in its place.
@@ -82,7 +80,7 @@ class AverageEffect(TableFits[Release], Parameters):
     """What estimators of an average over all records, or over some of them, share: `estimand` says over whom."""
 
     estimand: ClassVar[Estimand]
-    release_types: ClassVar = (Release,)
+    release_types: ClassVar[tuple[type[Any], ...]] = (Release,)
     one_gate: ClassVar[bool] = True
     unit_notes: ClassVar[tuple[str, str]] = (ROWS_ALIKE, ROWS_JOINED)
     samples: ClassVar[bool] = True
@@ -127,8 +125,8 @@ class AverageEffect(TableFits[Release], Parameters):
             return measure_means(gate, self.propensity, self.estimand.kind, self.estimand, level=level)
         return self._measure_with_models(gate, level=level)[0]
 
-    def _measure_with_models(self, gate: Gate, *, level: bool = False) -> tuple[Release, Location, Outcome]:
-        """The same, by models of treatment and outcome in any case; and these, which are public."""
+    def _fit_models(self, gate: Gate, *, level: bool = False) -> AverageModels:
+        """The rounds before the score: public models of treatment and outcome, and what is known of their errors."""
         known, bounds = self.propensity is not None, gate.bounds
         terms = basis_terms(gate.n * gate.mu, gate.n, bounds.columns)
         # Models are fitted through this one: on all records, or on a sample of very many.
@@ -159,13 +157,23 @@ class AverageEffect(TableFits[Release], Parameters):
         remainder, off = 0.0, first.noise
         if not known:
             outcome, remainder, off = self._refine(model_gate, allocation, location.magnitude.scale, outcome)
+        basis = str(features.basis) if bounds.p else "none"
+        return AverageModels(
+            gate, model_gate, allocation, location, first, outcome, remainder, off, trim, basis, terms, screening
+        )
+
+    def _measure_with_models(self, gate: Gate, *, level: bool = False) -> tuple[Release, Location, Outcome]:
+        """All rounds by models of treatment and outcome in any case; and these, which are public."""
+        known, bounds, models = self.propensity is not None, gate.bounds, self._fit_models(gate, level=level)
+        gate, model_gate, allocation, location, first, outcome, remainder, off, trim, basis, terms, screening = models
+        pilot = first.effect
         (score, means), allocation = _measure_score(gate, model_gate, allocation, location, outcome, self.propensity)
         off = hypot(off, sqrt(score.variance / gate.n))
         # What the models leave out is taken to be a part of what they took away.
         moved = 0.0 if known else max(abs(score.mean - pilot) - first.noise, 0.0)
         uncertainty = uncertainty_of(gate, score, hypot(remainder, score.lost * off, LEFT_OUT * moved))
         left = 0.0 if known or self.estimand.one_arm else level_remainder(outcome, location)
-        notes = _notes(str(features.basis), bounds, known, trim, uncertainty, gate.budget)
+        notes = _notes(basis, bounds, known, trim, uncertainty, gate.budget)
         release = average_release(
             self.estimand.kind,
             gate,
@@ -174,7 +182,7 @@ class AverageEffect(TableFits[Release], Parameters):
             known=known,
             adjustment={
                 "covariates": list(bounds.names),
-                "basis": str(features.basis) if bounds.p else "none",
+                "basis": basis,
                 "terms": terms,
                 "trim": list(trim),
                 "shares": allocation.shares,
@@ -252,6 +260,19 @@ class ATE(AverageResult, AverageEffect):
 
     method_id: ClassVar[str] = "discreet/ate"
     estimand: ClassVar[Estimand] = EVERYONE
+    release_types: ClassVar[tuple[type[Any], ...]] = (Release, ArmsRelease)
+    several_arms: ClassVar[bool] = True
+
+    def _measure(self, gate: Gate, *, level: bool = False) -> Release:
+        """All rounds after the count, of two arms or of several; they fit into what it leaves of the budget."""
+        if gate.bounds.several_arms:
+            # Typed as what two arms give: several give an `ArmsRelease`, whoever fits them.
+            return cast(Release, measure_arms(gate, self.propensity, self._fit_two_arms))
+        return super()._measure(gate, level=level)
+
+    def _fit_two_arms(self, gate: Gate, propensity: float | None) -> AverageModels:
+        """Models of two arms that several are seen as, with a known probability of the second or none."""
+        return ATE(**(self.get_params(deep=False) | {"propensity": propensity}))._fit_models(gate)
 
 
 def _measure_score(

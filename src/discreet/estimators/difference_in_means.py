@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from math import hypot, sqrt
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from discreet.data.bounds import Bounds
 from discreet.data.records import Records
 from discreet.estimators._allocation import MEANS, MEANS_OF_PURE, beside
-from discreet.estimators._base import (
-    ROWS_ALIKE,
-    ROWS_JOINED,
-    Progress,
-    TableFits,
-    average_release,
-    clip_note,
-    count_first,
-    uncertainty_of,
-    with_arms,
-)
+from discreet.estimators._base import ROWS_ALIKE, ROWS_JOINED, Progress, TableFits, count_first
 from discreet.estimators._parameters import Parameters
+from discreet.estimators._releasing import average_release, clip_note, uncertainty_of, with_arms
 from discreet.estimators._results import AverageResult
+from discreet.estimators.arms.measure import measure_arm_means
 from discreet.estimators.measurements.cap import Cap, check_cap, measure_capped
 from discreet.estimators.measurements.estimand import EVERYONE, Estimand
 from discreet.estimators.measurements.level import level_rounds, measure_score
@@ -30,6 +22,7 @@ from discreet.estimators.measurements.score import ScoreRounds, design_strata, p
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours
+from discreet.releases.arms.release import ArmsRelease
 from discreet.releases.average import Kind, Release
 
 
@@ -45,7 +38,8 @@ class DifferenceInMeans(TableFits[Release], AverageResult, Parameters):
     bounds : Bounds
         Public facts; only outcome, treatment and overlap are used.
     propensity : float, array or column name, optional
-        Probability of treatment where it is known by design; otherwise the share of treated is released.
+        Probability of treatment where it is known by design; otherwise the share of treated is released. Of several
+        arms a dictionary from their labels to numbers, or a list of numbers.
     neighbours : {"replace-one", "add-remove"}
         Which data sets must look alike.
     cap : float or "auto", optional
@@ -56,7 +50,7 @@ class DifferenceInMeans(TableFits[Release], AverageResult, Parameters):
     Attributes
     ----------
     release_ : Release
-        The only thing that fitting leaves behind; it may be published.
+        The only thing that fitting leaves behind; it may be published. Of several declared arms an `ArmsRelease`.
 
     Privacy
     -------
@@ -76,8 +70,9 @@ class DifferenceInMeans(TableFits[Release], AverageResult, Parameters):
     """
 
     method_id: ClassVar[str] = "discreet/difference-in-means"
-    release_types: ClassVar = (Release,)
+    release_types: ClassVar = (Release, ArmsRelease)
     one_gate: ClassVar[bool] = True
+    several_arms: ClassVar[bool] = True
     unit_notes: ClassVar[tuple[str, str]] = (ROWS_ALIKE, ROWS_JOINED)
     # Subclasses whose constructors are older than the parameter do not set it.
     cap: Cap = None
@@ -110,6 +105,9 @@ class DifferenceInMeans(TableFits[Release], AverageResult, Parameters):
         self.release_ = self._measure(gate) if self.cap is None else measure_capped(gate, self.cap, self._measure)
 
     def _measure(self, gate: Gate) -> Release:
+        if gate.bounds.several_arms:
+            # Typed as what two arms give: several give an `ArmsRelease`, whoever fits them.
+            return cast(Release, measure_arm_means(gate, self.propensity, "difference-in-means"))
         return measure_means(gate, self.propensity, "difference-in-means", level=True)
 
 

@@ -124,7 +124,7 @@ COVARIATES = Option(
 PROPENSITY = Option(
     name="propensity",
     type=str | None,
-    help="Probability of treatment if known by design: a number, or its column.",
+    help="Probability of treatment if known by design: a number, or its column; of several arms label=.5,other=.5.",
 )
 RELATION = Option(
     name="neighbours", type=Neighbours, help="Which data sets must be indistinguishable.", default="replace-one"

@@ -19,6 +19,7 @@ COVERED = frozenset(
             for proof, noises in {
                 "ate.md": ("gaussian", "laplace"),
                 "att.md": ("gaussian",),
+                "arms.md": ("gaussian", "laplace"),
                 "cate.md": ("gaussian",),
                 "survival.md": ("gaussian",),
                 "did.md": ("gaussian",),

@@ -76,6 +76,7 @@ REGISTRY: dict[str, Kind] = {
     "discreet-combined-release": Kind(home="discreet.releases.combined.release:CombinedRelease"),
     "discreet-survival": Kind(home="discreet.releases.survival.release:SurvivalRelease"),
     "discreet-local-effect": Kind(home="discreet.releases.local_effects.release:LocalEffectRelease"),
+    "discreet-arms": Kind(home="discreet.releases.arms.release:ArmsRelease"),
     "discreet-paper-release": Kind(home="discreet.papers.propensity.release:PointRelease"),
     "discreet-paper-answers": Kind(home="discreet.papers.dp_cate.release:AnswersRelease"),
     "discreet-paper-function": Kind(home="discreet.papers.dp_cate.release:FunctionRelease"),

@@ -29,6 +29,7 @@ from discreet.data.records import (
     chunks,
     hold,
     hold_further,
+    seen_arms,
 )
 from discreet.data.sampling import places, sampled, whole
 from discreet.data.views.coded import packed
@@ -146,7 +147,7 @@ class Tally:
     Parameters
     ----------
     rows, treated
-        How many rows are used, and how many of them are treated.
+        How many rows are used, and how many of them are treated (of several arms, the sum of their places).
     checksum
         Depends on every encoded value and not on the order of rows: modulo 2**64.
     sums
@@ -155,6 +156,8 @@ class Tally:
         Why the rows cannot be used: a sentence without data. The other numbers then mean nothing.
     sample
         Rows of a sample, where they were to be kept.
+    arms
+        Where several arms are declared, a bit for each that some row is in.
     """
 
     rows: int = 0
@@ -163,6 +166,7 @@ class Tally:
     sums: IntArray | None = None
     refusal: str | None = None
     sample: tuple[Chunk, ...] = field(default=(), repr=False)
+    arms: int = 0
 
     def __add__(self, other: Tally) -> Tally:
         sums = self.sums if other.sums is None else added(self.sums, other.sums)
@@ -173,6 +177,7 @@ class Tally:
             sums,
             self.refusal or other.refusal,
             self.sample + other.sample,
+            self.arms | other.arms,
         )
 
 
@@ -202,17 +207,18 @@ class Sweep:
 
         Rows that cannot be used do not raise, so that their refusal comes home from other processes as well.
         """
-        rows = treated = checksum = 0
+        rows = treated = checksum = arms = 0
         sums: IntArray | None = None
         kept: list[Chunk] = []
 
         def checked() -> Iterator[Chunk]:
-            nonlocal rows, treated, checksum, first
+            nonlocal rows, treated, checksum, first, arms
             for batch in batches:
                 for chunk in self.columns.chunks(batch, places(first, batch.num_rows) if self.by_place else None):
                     yield chunk
                     rows += len(chunk.t)
                     treated += int(chunk.t.sum())
+                    arms |= seen_arms(chunk, self.columns.bounds)
                     # Places are nothing that a record holds.
                     checksum = (checksum + _checksum(chunk._replace(k=None) if self.by_place else chunk)) % 2**64
                     if progress is not None:
@@ -228,7 +234,7 @@ class Sweep:
                     kept.append(chunk)
         except InvalidInput as refusal:
             return Tally(refusal=str(refusal))
-        return Tally(rows, treated, checksum, sums, sample=tuple(kept))
+        return Tally(rows, treated, checksum, sums, sample=tuple(kept), arms=arms)
 
 
 def _checksum(chunk: Chunk) -> int:

@@ -20,7 +20,7 @@ from discreet.releases.explained.headline import (
     headline,
 )
 from discreet.releases.page import guess
-from discreet.releases.report import EXPLANATIONS
+from discreet.releases.parts.average_page import EXPLANATIONS
 from discreet.releases.wording import RELATION, listed
 
 _DESIGNS = {
