@@ -287,7 +287,7 @@ class TableRecords:
         if tally.refusal is not None:
             raise InvalidInput(tally.refusal)
         if self._first is None:
-            check_arms(tally.rows, tally.treated)
+            self.columns.check_rows(tally.rows, tally.treated)
             if self._n not in (0, tally.rows) or self._arms not in (None, tally.treated):
                 raise InvalidInput(CHANGED)
             self._n, self._first = tally.rows, tally

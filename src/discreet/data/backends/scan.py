@@ -16,7 +16,19 @@ import numpy as np
 from discreet.data._arrays import IntArray, mask_array
 from discreet.data.bounds import Bounds, Levels
 from discreet.data.filters import Where
-from discreet.data.records import CHUNK_ROWS, Chunk, CodeMap, Kernel, Names, RowProgress, Unit, added, chunks, hold
+from discreet.data.records import (
+    CHUNK_ROWS,
+    Chunk,
+    CodeMap,
+    Kernel,
+    Names,
+    RowProgress,
+    Unit,
+    added,
+    check_arms,
+    chunks,
+    hold,
+)
 from discreet.data.sampling import sampled, whole
 from discreet.data.views.coded import packed
 from discreet.exceptions import InvalidInput
@@ -68,13 +80,17 @@ class Columns:
             wanted[self.propensity] = False
         if self.sample_by is not None and wanted.setdefault(self.sample_by, False):
             raise InvalidInput(f"sample_by must name a column of whole numbers, and {self.sample_by!r} holds text.")
+        self.want_filters(wanted)
+        return wanted
+
+    def want_filters(self, wanted: dict[str, bool]) -> None:
+        """Add the columns of the conditions, which must hold what these compare them with."""
         for condition in self.where:
             if wanted.setdefault(condition.column, condition.is_text) != condition.is_text:
                 raise InvalidInput(
                     f"where[{condition.column!r}] does not fit what the bounds declare of that column: write numbers "
                     "for numbers and text for text."
                 )
-        return wanted
 
     @property
     def public(self) -> tuple[str, ...]:
@@ -92,14 +108,23 @@ class Columns:
             "sample_by" if self.sample_by is None else named(self.sample_by),
         )
 
-    def chunks(self, batch: Any) -> Iterator[Chunk]:
-        """Clip and encode those rows of a batch that are used; its columns are ``wanted``, in that order."""
+    def used(self, batch: Any) -> Any:
+        """Those rows of a batch that are used; its columns are ``wanted``, in that order."""
         places = {name: j for j, name in enumerate(self.wanted)}
         for condition in self.where:
             mask = condition.mask(batch.column(places[condition.column]))
             if not mask.all():
                 # Conditions are met one after the other, so that each sees the rows that are left.
                 batch = batch.filter(mask_array(mask))
+        return batch
+
+    def check_rows(self, n: int, treated: int) -> None:
+        """Refuse what no estimate can be made of."""
+        check_arms(n, treated)
+
+    def chunks(self, batch: Any) -> Iterator[Chunk]:
+        """Clip and encode those rows of a batch that are used; its columns are ``wanted``, in that order."""
+        batch, places = self.used(batch), {name: j for j, name in enumerate(self.wanted)}
         if not batch.num_rows:
             return
         p, bounds, names = self.bounds.p, self.bounds, self.names
