@@ -34,6 +34,7 @@ _HOME = {
     "Release": "releases.average",
     "Shares": "privacy.budget",
     "SourceFailed": "exceptions",
+    "SuggestedBounds": "releases.suggested.release",
     "Uncertainty": "releases.average",
     "UnsupportedRelease": "exceptions",
     "Uplift": "estimators.uplift",
@@ -45,6 +46,7 @@ _HOME = {
     "render_page": "releases.report",
     "save_page": "releases.report",
     "sequential": "privacy.guarantee",
+    "suggest_bounds": "estimators.suggestions.suggest",
 }
 
 __all__ = [
@@ -74,6 +76,7 @@ __all__ = [
     "Release",
     "Shares",
     "SourceFailed",
+    "SuggestedBounds",
     "Uncertainty",
     "UnsupportedRelease",
     "Uplift",
@@ -87,6 +90,7 @@ __all__ = [
     "render_page",
     "save_page",
     "sequential",
+    "suggest_bounds",
 ]
 
 if TYPE_CHECKING:
@@ -98,6 +102,7 @@ if TYPE_CHECKING:
     from discreet.estimators.clustering import PrivateKMeans
     from discreet.estimators.difference_in_means import DifferenceInMeans
     from discreet.estimators.planning import Plan, plan
+    from discreet.estimators.suggestions.suggest import suggest_bounds
     from discreet.estimators.uplift import Uplift
     from discreet.exceptions import (
         BudgetExceeded,
@@ -121,6 +126,7 @@ if TYPE_CHECKING:
     from discreet.releases.function import Curve, EffectRelease
     from discreet.releases.report import render_page, save_page
     from discreet.releases.segments import UpliftCurve, UpliftRelease
+    from discreet.releases.suggested.release import SuggestedBounds
 
 
 # Modules that are reached as attributes of the package, `discreet.testing.seeded_noise`; `audit` can be called.

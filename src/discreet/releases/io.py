@@ -71,6 +71,7 @@ REGISTRY: dict[str, Kind] = {
     "discreet-uplift": Kind(
         home="discreet.releases.segments:UpliftRelease", version=2, upgrades={1: _upgrades.segments_1}
     ),
+    "discreet-suggested-bounds": Kind(home="discreet.releases.suggested.release:SuggestedBounds"),
     "discreet-paper-release": Kind(home="discreet.papers.propensity.release:PointRelease"),
     "discreet-paper-answers": Kind(home="discreet.papers.dp_cate.release:AnswersRelease"),
     "discreet-paper-function": Kind(home="discreet.papers.dp_cate.release:FunctionRelease"),
@@ -91,7 +92,7 @@ def load(path: str | Path) -> Any:
 
     Returns
     -------
-    Release, EffectRelease, UpliftRelease or a release of discreet.papers
+    Release, EffectRelease, UpliftRelease, SuggestedBounds or a release of discreet.papers
         As it was published; its guarantee is checked against its events again.
 
     Examples

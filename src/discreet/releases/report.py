@@ -18,6 +18,8 @@ from discreet.releases.page import bounds_rows, guarantee_facts, guess, inline_f
 from discreet.releases.plots import effect_figure, release_figure, segments_figure
 from discreet.releases.protocol import AnyRelease
 from discreet.releases.segments import UpliftRelease
+from discreet.releases.suggested.page import render_suggestion, suggestion_facts, suggestion_figures
+from discreet.releases.suggested.release import SuggestedBounds
 from discreet.releases.wording import rounds
 
 if TYPE_CHECKING:
@@ -344,6 +346,12 @@ KINDS = (
         figures=segment_figures,
         facts=segment_facts,
     ),
+    Kind(
+        release=SuggestedBounds,
+        page=render_suggestion,
+        figures=suggestion_figures,
+        facts=suggestion_facts,
+    ),
 )
 _BY_CLASS = {kind.release: kind for kind in KINDS}
 
@@ -370,7 +378,7 @@ def render_page(release: AnyRelease, *, title: str | None = None) -> str:
     kind = kind_of(release)
     if kind is None:
         raise UnsupportedRelease(
-            "release must be one of ATE, CATE or Uplift to become a page: print its summary instead."
+            "release must be one of ATE, CATE, Uplift or suggest_bounds to become a page: print its summary instead."
         )
     return kind.page(release, title=title)
 

@@ -21,6 +21,11 @@ ALARM, ALARM_TAIL, _NEARLY = 1e-3, 1e-4, 5e-3
 _WHOLE = 0.1
 
 
+def alarm_level(sd: float, pure: bool, alarm: float) -> float:
+    """What noise of this standard deviation exceeds with probability ``alarm``: Laplace noise if pure, else Gaussian."""
+    return sd * (-log(2.0 * alarm) / 2.0**0.5 if pure else -float(ndtri(alarm)))
+
+
 @dataclass(frozen=True, eq=False)
 class Histogram:
     """Released shares of the records in the cells of a grid, and the noise of each."""
@@ -42,7 +47,7 @@ class Histogram:
 
     def level(self, alarm: float) -> float:
         """The share that noise alone exceeds with this probability."""
-        return self.sd * (-log(2.0 * alarm) / 2.0**0.5 if self.pure else -float(ndtri(alarm)))
+        return alarm_level(self.sd, self.pure, alarm)
 
     @property
     def missing(self) -> float:

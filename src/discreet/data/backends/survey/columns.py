@@ -5,7 +5,6 @@ The gate's maps put numbers into cells of public or released edges, so that noth
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -84,7 +83,7 @@ def places(values: Any, spec: Levels, name: str) -> Float:
         found[np.isnan(x)] = len(levels) + 1
         return found
     column = texts(values, name)
-    found = np.array(as_numpy(pc.index_in(column, value_set=text_array(spec.levels)), math.nan), dtype=np.float64)
-    found[np.isnan(found)] = len(spec.levels)
+    found = np.array(as_numpy(pc.index_in(column, value_set=text_array(spec.levels)), -1), dtype=np.float64)
+    found[found < 0] = len(spec.levels)
     found[as_numpy(pc.is_null(column))] = len(spec.levels) + 1
     return found
