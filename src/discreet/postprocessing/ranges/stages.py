@@ -172,6 +172,6 @@ def rounded(low: float, high: float) -> tuple[float, float]:
     width = high - low
     power = 10.0 ** floor(log10(width / _LEAST_STEPS))
     step = max(each for each in (power, 2.0 * power, 5.0 * power) if each <= width / _LEAST_STEPS * 1.000001)
-    # So many digits that steps can be told apart, and no more.
+    # So many digits as steps have, and no more.
     digits = max(-floor(log10(step)), 0)
     return round(floor(low / step) * step, digits), round(ceil(high / step) * step, digits)
