@@ -39,6 +39,7 @@ evidence: $(VENV)/.stamp-evidence $(VENV)/.stamp-plots $(VENV)/.stamp-dev ## the
 	$(BIN)/python -m evidence.run
 	$(BIN)/python -m evidence.uplift
 	$(BIN)/python -m evidence.effects
+	$(BIN)/python -m evidence.bounds
 	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --dest .evidence-cache causallib==0.10.0
 	$(BIN)/python -m evidence.trust
 	$(BIN)/python -m evidence.audit

@@ -45,6 +45,8 @@ def numbers(release):
         }
     if kind == "discreet-uplift":
         return {"headline": release.counts.sum(), "counts": release.counts, "effects": release.effects}
+    if kind == "discreet-suggested-bounds":
+        return {"headline": release.bounds.outcome[1], "low": release.bounds.outcome[0]}
     if kind == "discreet-paper-release":
         return {"headline": release.estimate}
     effects = release.effect() if kind == "discreet-paper-answers" else release.effect(POINTS)

@@ -231,7 +231,7 @@ class TableRecords:
     ) -> IntArray | None:
         """Counts and sums by cell and arm, if the engine adds up by itself: see `Records`."""
         fresh = self._fresh
-        if self._hashed:
+        if self._hashed or not self.columns.has_arms:
             return None
         try:
             groups = self.source.group(self.columns, partition, formulas)

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -60,6 +60,8 @@ class Columns:
         A column of whole numbers by which a sample may be chosen.
     """
 
+    # Whether engines may add up by arm.
+    has_arms: ClassVar[bool] = True
     bounds: Bounds
     outcome: str
     treatment: str

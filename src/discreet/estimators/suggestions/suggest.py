@@ -107,7 +107,7 @@ def suggest_bounds(
         epsilon=budget.epsilon,
         delta=budget.delta,
         neighbours=neighbours,
-        categories={name: list(levels) for name, levels in (categories or {}).items()},
+        categories=dict(categories or {}),
         treatment=treatment,
     )
     return finder.fit_table(table, outcome=outcome, covariates=asked[outcome is not None :], **options).release_

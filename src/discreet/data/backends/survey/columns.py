@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow.compute as pc
@@ -27,6 +27,8 @@ class SurveyColumns(Columns):
     Numbers come as they are, NaN where they are missing. A category comes as the place of its level among the
     candidates that ``bounds`` list, one past them if it is none of these, two if it is missing.
     """
+
+    has_arms: ClassVar[bool] = False
 
     @property
     def wanted(self) -> dict[str, bool]:
