@@ -60,5 +60,7 @@ def test_names_of_columns_cannot_break_the_file(release):
 
     first, *rest = release.columns
     strange = replace(first, name='da"ys\n[outcome]')
-    renamed = replace(release, outcome=strange.name, columns=(strange, *(replace(each, name=f"{each.name}\n#") for each in rest)))
+    renamed = replace(
+        release, outcome=strange.name, columns=(strange, *(replace(each, name=f"{each.name}\n#") for each in rest))
+    )
     assert dc.Bounds.from_toml(renamed.to_toml()) == renamed.bounds

@@ -143,7 +143,12 @@ class ArrayFits(Checked, Chargeable, Fitted[ReleaseT]):
     def _open_gate(self, records: Records, progress: Progress | None) -> Gate:
         """A gate on the records with the estimator's budget and relation."""
         budget = Budget(epsilon=self.epsilon, delta=self.delta)
-        return Gate(records, budget=budget, neighbours=self.neighbours, progress=row_progress(progress, records, self.neighbours))
+        return Gate(
+            records,
+            budget=budget,
+            neighbours=self.neighbours,
+            progress=row_progress(progress, records, self.neighbours),
+        )
 
 
 class TableFits(ArrayFits[ReleaseT]):

@@ -105,9 +105,7 @@ def _sections(facts: Mapping[str, Any]) -> Iterator[str]:
             yield from _refusal({"outcome": _OUTCOME} | {key: facts[key]})
 
 
-def _covariate(
-    name: str, part: object, columns: Mapping[str, str | None], roles: Mapping[str, str]
-) -> Iterator[str]:
+def _covariate(name: str, part: object, columns: Mapping[str, str | None], roles: Mapping[str, str]) -> Iterator[str]:
     """What is wrong with the part of one covariate."""
     if name in roles:
         yield f"covariate {name!r} is the {roles[name]}: delete its part."

@@ -35,7 +35,8 @@ def suggest(
     outcome: Annotated[str | None, typer.Option(help="Column of the outcome, if it needs a range.")] = None,
     covariates: Annotated[str | None, typer.Option(help="Columns of numbers to adjust for: a,b,c.")] = None,
     category: Annotated[
-        list[str] | None, typer.Option(help="A column of categories with candidates: ward=north,south; repeat for more.")
+        list[str] | None,
+        typer.Option(help="A column of categories with candidates: ward=north,south; repeat for more."),
     ] = None,
     delta: Annotated[float | None, typer.Option(help="With it, many columns get less noise.")] = None,
     neighbours: Relation = "replace-one",

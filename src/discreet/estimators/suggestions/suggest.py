@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, Self, Unpack, cast, get_args
 
 from discreet.data.backends.base import Options
@@ -56,31 +57,19 @@ def suggest_bounds(
     Parameters
     ----------
     table
-        As `ATE.fit_table` takes it: a path of CSV or Parquet files, a frame, a DuckDB query, ...; arrays are put into a
-        frame first.
-    outcome : str, optional
-        The column of the outcome, of numbers. One of two labels needs no suggestion: ``Bounds(outcome=[0, 1])``.
-    covariates : list of str, optional
-        Columns of numbers.
+        As `ATE.fit_table` takes it; arrays are put into a frame first.
+    outcome, covariates : str and list of str, optional
+        Columns of numbers. An outcome of two labels needs no suggestion: ``Bounds(outcome=[0, 1])``.
     categories : dict, optional
-        Columns of categories, each with candidates for its levels, which are public. Those that are frequent are
-        suggested, and all other values count as one more level.
+        Columns of categories, each with candidates for its levels, which are public. Frequent ones are suggested.
     epsilon, delta : float
-        The budget for all columns together. With a delta Gaussian noise is used where it is less, which it is from
-        three columns on; the guarantee says what was spent.
+        The budget for all columns together. A delta is used where Gaussian noise is less, and stated only then.
     treatment : (control, treated), optional
         The labels of the treatment, which are passed on to the bounds.
     neighbours : {"replace-one", "add-remove"}
         Which data sets must look alike.
-    progress, where, unit, max_rows, relation, query, workers : optional
-        As in `ATE.fit_table`.
-    ledger, dataset, analyst, stratum, reservation : optional
-        As in `ATE.fit`: what is asked for again is answered from the first release.
-
-    Returns
-    -------
-    SuggestedBounds
-        ``.bounds`` for an estimator, ``.to_toml()`` for a file with comments, ``.summary()``, ``.save(path)``.
+    **options
+        ``where``, ``unit``, ``ledger`` and the others of `ATE.fit_table`.
 
     Privacy
     -------
@@ -149,8 +138,7 @@ class BoundsFinder(Chargeable, Fitted[SuggestedBounds], Parameters):
         """Look at a table; ``covariates`` are all columns but the outcome, those of categories among them."""
         payment = cast(Payment, {name: value for name, value in options.items() if name in Payment.__optional_keys__})
 
-        def run() -> Self:
-            return self._fit_table(table, outcome, tuple(covariates), options)
+        run = partial(self._fit_table, table, outcome, tuple(covariates), options)
 
         if not payment:
             return run()
@@ -159,9 +147,7 @@ class BoundsFinder(Chargeable, Fitted[SuggestedBounds], Parameters):
         call = {"table": table, "outcome": outcome, "treatment": None, "covariates": [outcome, *covariates]} | rows
         return self._charged(call, run, payment)
 
-    def _fit_table(
-        self, table: Any, outcome: str | None, covariates: tuple[str, ...], options: SuggestOptions
-    ) -> Self:
+    def _fit_table(self, table: Any, outcome: str | None, covariates: tuple[str, ...], options: SuggestOptions) -> Self:
         self.__dict__.pop("release_", None)
         if options.get("sample_by") is not None:
             raise InvalidInput("sample_by belongs to ATE and CATE: histograms take one pass each, so leave it out.")

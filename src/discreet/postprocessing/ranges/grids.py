@@ -102,7 +102,8 @@ class HalvedCells:
 
     def __call__(self, values: Float) -> IntArray:
         """The cell of each number."""
-        return self.grid(values) + self.grid.size * (np.rint(values) != values)
+        cells: IntArray = self.grid(values) + self.grid.size * (np.rint(values) != values)
+        return cells
 
 
 def evenly(low: float, high: float, cells: int) -> Float:

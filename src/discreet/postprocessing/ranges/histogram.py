@@ -22,7 +22,7 @@ _WHOLE = 0.1
 
 
 def alarm_level(sd: float, pure: bool, alarm: float) -> float:
-    """What noise of this standard deviation exceeds with probability ``alarm``: Laplace noise if pure, else Gaussian."""
+    """What noise of this standard deviation exceeds with probability ``alarm``: Laplace noise if pure."""
     return sd * (-log(2.0 * alarm) / 2.0**0.5 if pure else -float(ndtri(alarm)))
 
 
@@ -75,7 +75,7 @@ class Histogram:
         return share if share > self.level(ALARM) else 0.0
 
     def surprise(self, off: Float, expected: Float) -> Float:
-        """Minus the log likelihood, up to a constant, of shares that are ``off`` the expected ones: noise and chance."""
+        """Minus the log likelihood, up to a constant, of shares ``off`` the expected ones: noise and chance."""
         chance = np.maximum(expected, 0.0) / self.n
         if not self.pure:
             total = chance + self.sd**2

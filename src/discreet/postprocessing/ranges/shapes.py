@@ -123,7 +123,8 @@ def fit(frame: Frame, seen: Histogram) -> Fitted:
         rough[place] = weight[place] * (weight[place] * square - 2.0 * product) / (2.0 * seen.sd**2)
         prior[place] = penalty + _STRADDLES * ((below[:, :, zero] > _BELOW_ZERO) & (below[:, :, zero] < 0.5))
     # Squares say what is far off, in a tenth of the time.
-    near = np.isfinite(prior) & (rough < rough.min() + _FAR_OFF)
+    rough[np.isinf(prior)] = np.inf
+    near = rough < rough.min() + _FAR_OFF
     expected = cells[near] * weight[near][:, None]
     loss = np.full(shape, np.inf)
     loss[near] = seen.surprise(fractions - expected, expected) + prior[near]

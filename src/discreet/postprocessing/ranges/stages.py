@@ -66,7 +66,7 @@ def frame(seen: Histogram) -> Frame:
 
 
 def _middle(seen: Histogram) -> Frame:
-    """Of what has no value of its own: its median, and half the distance of the ends of the middle two thirds; no closer than cells can tell."""
+    """Median of what has no value of its own, and half the width of its middle two thirds, as far as cells say."""
     rest = seen.grid.rest[1:-1]
     low, high = (ends[rest] for ends in seen.grid.ends)
     # Noise of cells that hold little would add up.

@@ -65,9 +65,7 @@ class SurveyColumns(Columns):
             raise InvalidInput(f"There are fewer than {MIN_ROWS} records, too few for any bounds: bring more.")
 
 
-def survey(
-    ranges: Sequence[str], categories: Mapping[str, Levels], **rest: Any
-) -> SurveyColumns:
+def survey(ranges: Sequence[str], categories: Mapping[str, Levels], **rest: Any) -> SurveyColumns:
     """Columns of numbers, and columns of categories with candidates for their levels."""
     declared: dict[str, Any] = dict.fromkeys(ranges, (0.0, 1.0)) | dict(categories)
     bounds = Bounds(outcome=(0.0, 1.0), covariates=declared)
