@@ -1,4 +1,4 @@
-"""`discreet bounds check` lists every mistake at once and reads no record; `bounds suggest` is paid for and writes a file."""
+"""`discreet bounds check` lists every mistake at once; `discreet bounds suggest` is paid for and writes a file."""
 
 import pyarrow as pa
 import pyarrow.parquet as pq

@@ -1,7 +1,7 @@
 """The command that has bounds suggested by noisy histograms: a release, which is paid for."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -27,6 +27,9 @@ from discreet.cli._console import (
 )
 from discreet.cli._sources import Select, Source, Table
 from discreet.exceptions import InvalidInput
+
+if TYPE_CHECKING:
+    from discreet.releases.suggested.release import SuggestedBounds
 
 
 def suggest(
@@ -76,6 +79,10 @@ def suggest(
 
     with charging(ledger, dataset, analyst, stratum) as paid, progress("checking the records", rows=True) as show:
         found = suggest_bounds(source, **asked, **options, **paid, progress=show)
+    _show_and_write(found, out, release, report)
+
+
+def _show_and_write(found: "SuggestedBounds", out: Path, release: Path | None, report: Path | None) -> None:
     # Shown first: should writing fail, what was paid for is not lost.
     shown = found.display()
     show_table(found.title, shown.head, shown.lines)

@@ -51,8 +51,7 @@ def suggest_bounds(
 ) -> SuggestedBounds:
     """Suggest bounds from noisy histograms: a release of its own, with a guarantee and a cost.
 
-    Declare bounds from what is known wherever it is known: that costs nothing. This is for the rest. The smallest and
-    the largest value of a column are never used; ranges leave out about one in two hundred values.
+    Declare what is known: that costs nothing. This is for the rest. Ranges leave out about one in two hundred values.
 
     Parameters
     ----------
@@ -64,10 +63,8 @@ def suggest_bounds(
         Columns of categories, each with candidates for its levels, which are public. Frequent ones are suggested.
     epsilon, delta : float
         The budget for all columns together. A delta is used where Gaussian noise is less, and stated only then.
-    treatment : (control, treated), optional
-        The labels of the treatment, which are passed on to the bounds.
-    neighbours : {"replace-one", "add-remove"}
-        Which data sets must look alike.
+    treatment, neighbours : optional
+        Labels of the treatment, as `Bounds` takes them, and which data sets must look alike, as in `ATE`.
     **options
         ``where``, ``unit``, ``ledger`` and the others of `ATE.fit_table`.
 

@@ -73,7 +73,8 @@ class SuggestedRange:
     @property
     def spec(self) -> Spec:
         """As a declaration; missing values count as the middle where there are any to be seen."""
-        assert self.low is not None and self.high is not None
+        assert self.low is not None
+        assert self.high is not None
         assert self.centre is not None
         fill = float(f"{min(max(self.centre, self.low), self.high):.3g}") if self.missing else None
         return Range(self.low, self.high, fill=None if fill is None else min(max(fill, self.low), self.high))

@@ -88,7 +88,8 @@ class SuggestedBounds:
             raise InvalidInput("No range was asked for the outcome: complete the file that to_toml() writes.")
         first = self.columns[0]
         assert isinstance(first, SuggestedRange)
-        assert first.low is not None and first.high is not None
+        assert first.low is not None
+        assert first.high is not None
         rest: Any = {column.name: column.spec for column in self.columns[1:]}
         return Bounds(outcome=(first.low, first.high), covariates=rest, treatment=self.treatment)
 
