@@ -48,6 +48,7 @@ _HOME = {
     "Sensitivity": "releases.diagnostics.sensitivity",
     "Shares": "privacy.budget",
     "SourceFailed": "exceptions",
+    "SuggestedBounds": "releases.suggested.release",
     "SurvivalEffect": "estimators.survival.effect",
     "SurvivalRelease": "releases.survival.release",
     "Uncertainty": "releases.average",
@@ -62,6 +63,7 @@ _HOME = {
     "render_page": "releases.report",
     "save_page": "releases.report",
     "sequential": "privacy.guarantee",
+    "suggest_bounds": "estimators.suggestions.suggest",
 }
 
 __all__ = [
@@ -105,6 +107,7 @@ __all__ = [
     "Sensitivity",
     "Shares",
     "SourceFailed",
+    "SuggestedBounds",
     "SurvivalEffect",
     "SurvivalRelease",
     "Uncertainty",
@@ -121,6 +124,7 @@ __all__ = [
     "render_page",
     "save_page",
     "sequential",
+    "suggest_bounds",
 ]
 
 if TYPE_CHECKING:
@@ -135,6 +139,7 @@ if TYPE_CHECKING:
     from discreet.estimators.natural_experiments.late import LATE
     from discreet.estimators.planning import Plan, plan
     from discreet.estimators.policies.value import PolicyValue
+    from discreet.estimators.suggestions.suggest import suggest_bounds
     from discreet.estimators.survival.effect import SurvivalEffect
     from discreet.estimators.uplift import Uplift
     from discreet.estimators.weighted.atc import ATC
@@ -170,6 +175,7 @@ if TYPE_CHECKING:
     from discreet.releases.policies.value import PolicyValueRelease
     from discreet.releases.report import render_page, save_page
     from discreet.releases.segments import UpliftCurve, UpliftRelease
+    from discreet.releases.suggested.release import SuggestedBounds
     from discreet.releases.survival.release import SurvivalRelease
 
 

@@ -346,6 +346,8 @@ def _spec_to_dict(spec: Spec) -> dict[str, Any]:
 
 
 def _spec_from_dict(what: str, facts: object) -> Spec:
+    if facts == {}:
+        raise InvalidInput(f"{what} is not filled in: give low and high, or levels, or delete its part.")
     with_levels = isinstance(facts, Mapping) and "levels" in facts
     needed = {"levels"} if with_levels else {"low", "high"}
     facts = _table(what, facts, needed | ({"other", "fill"} if with_levels else {"fill"}), needed)

@@ -17,7 +17,7 @@ from discreet.data.backends import TableSpec, open_table
 from discreet.data.backends.base import Options
 from discreet.data.bounds import Bounds
 from discreet.data.in_memory import ArrayRecords
-from discreet.data.records import Records
+from discreet.data.records import Records, RowProgress
 from discreet.estimators import _allocation
 from discreet.estimators._parameters import (
     NO_COLUMNS,
@@ -174,20 +174,13 @@ class ArrayFits(Checked, Chargeable, Fitted[ReleaseT]):
 
     def _open_gate(self, records: Records, progress: Progress | None) -> Gate:
         """A gate on the records with the estimator's budget and relation."""
-        done, reported = 0, 0
-
-        def count_rows(rows: int) -> None:
-            nonlocal done, reported
-            done += rows
-            passes, within = divmod(done - 1, records.n)
-            # Under add-remove the number of records is private, for those who watch the bar and count its moves too.
-            private = self.neighbours == "add-remove" or records.unit is not None
-            if progress is not None and not (private and reported > passes):
-                progress(f"pass {passes + 1}", *((0, 1) if private else (within + 1, records.n)))
-            reported = passes + 1
-
         budget = Budget(epsilon=self.epsilon, delta=self.delta)
-        return Gate(records, budget=budget, neighbours=self.neighbours, progress=count_rows)
+        return Gate(
+            records,
+            budget=budget,
+            neighbours=self.neighbours,
+            progress=row_progress(progress, records, self.neighbours),
+        )
 
 
 class TableFits(ArrayFits[ReleaseT]):
@@ -296,6 +289,23 @@ class TableFits(ArrayFits[ReleaseT]):
                 note = note.format(unit=records.unit.column, rows=records.unit.max_rows)
                 self.release_ = replace(self.release_, notes=(*self.release_.notes, note))
         return self
+
+
+def row_progress(progress: Progress | None, records: Records, neighbours: Neighbours) -> RowProgress:
+    """What a gate reports rows to: the pass and the rows done, as far as they are public."""
+    done, reported = 0, 0
+
+    def count_rows(rows: int) -> None:
+        nonlocal done, reported
+        done += rows
+        passes, within = divmod(done - 1, records.n)
+        # Under add-remove the number of records is private, for those who watch the bar and count its moves too.
+        private = neighbours == "add-remove" or records.unit is not None
+        if progress is not None and not (private and reported > passes):
+            progress(f"pass {passes + 1}", *((0, 1) if private else (within + 1, records.n)))
+        reported = passes + 1
+
+    return count_rows
 
 
 def count_first(gate: Gate) -> None:

@@ -28,6 +28,8 @@ from discreet.releases.policies.page import policy_facts, policy_figures, render
 from discreet.releases.policies.value import PolicyValueRelease
 from discreet.releases.protocol import AnyRelease
 from discreet.releases.segments import UpliftRelease
+from discreet.releases.suggested.page import render_suggestion, suggestion_facts, suggestion_figures
+from discreet.releases.suggested.release import SuggestedBounds
 from discreet.releases.survival import report as survival
 from discreet.releases.wording import rounds
 
@@ -253,6 +255,12 @@ KINDS = (
         page=render_arms,
         figures=arm_figures,
         facts=arm_facts,
+    ),
+    Kind(
+        release=SuggestedBounds,
+        page=render_suggestion,
+        figures=suggestion_figures,
+        facts=suggestion_facts,
     ),
 )
 _BY_CLASS = {kind.release: kind for kind in KINDS}

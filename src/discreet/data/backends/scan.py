@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from discreet.data.records import (
     RowProgress,
     Unit,
     added,
+    check_arms,
     chunks,
     hold,
     hold_further,
@@ -64,6 +65,8 @@ class Columns:
         Columns that the estimator takes beside these.
     """
 
+    # Whether engines may add up by arm.
+    has_arms: ClassVar[bool] = True
     bounds: Bounds
     outcome: str
     treatment: str
@@ -86,13 +89,17 @@ class Columns:
         wanted |= {name: isinstance(each.spec, Levels) and each.spec.is_text for each, name in self.further}
         if self.sample_by is not None and wanted.setdefault(self.sample_by, False):
             raise InvalidInput(f"sample_by must name a column of whole numbers, and {self.sample_by!r} holds text.")
+        self.want_filters(wanted)
+        return wanted
+
+    def want_filters(self, wanted: dict[str, bool]) -> None:
+        """Add the columns of the conditions, which must hold what these compare them with."""
         for condition in self.where:
             if wanted.setdefault(condition.column, condition.is_text) != condition.is_text:
                 raise InvalidInput(
                     f"where[{condition.column!r}] does not fit what the bounds declare of that column: write numbers "
                     "for numbers and text for text."
                 )
-        return wanted
 
     @property
     def public(self) -> tuple[str, ...]:
@@ -111,11 +118,11 @@ class Columns:
             tuple(named(name) for _, name in self.further),
         )
 
-    def chunks(self, batch: Any, keys: Float | None = None) -> Iterator[Chunk]:
-        """Clip and encode those rows of a batch that are used; its columns are ``wanted``, in that order.
+    def used(self, batch: Any) -> Any:
+        """Those rows of a batch that are used; its columns are ``wanted``, in that order."""
+        return self._used(batch, None)[0]
 
-        ``keys`` are numbers by which a sample may be chosen where no column has them.
-        """
+    def _used(self, batch: Any, keys: Float | None) -> tuple[Any, Float | None]:
         where = {name: j for j, name in enumerate(self.wanted)}
         for condition in self.where:
             mask = condition.mask(batch.column(where[condition.column]))
@@ -123,6 +130,19 @@ class Columns:
                 # Conditions are met one after the other, so that each sees the rows that are left.
                 batch = batch.filter(mask_array(mask))
                 keys = None if keys is None else keys[mask]
+        return batch, keys
+
+    def check_rows(self, n: int, treated: int, seen: int) -> None:
+        """Refuse what no estimate can be made of; ``seen`` are the arms, as `seen_arms` says."""
+        check_arms(n, treated, self.bounds, seen)
+
+    def chunks(self, batch: Any, keys: Float | None = None) -> Iterator[Chunk]:
+        """Clip and encode those rows of a batch that are used; its columns are ``wanted``, in that order.
+
+        ``keys`` are numbers by which a sample may be chosen where no column has them.
+        """
+        batch, keys = self._used(batch, keys)
+        where = {name: j for j, name in enumerate(self.wanted)}
         if not batch.num_rows:
             return
         p, bounds, names = self.bounds.p, self.bounds, self.names
