@@ -13,7 +13,7 @@ from discreet.data.bounds import Bounds, Level, Levels
 from discreet.data.filters import conditions
 from discreet.data.records import Records, Unit
 from discreet.estimators import _allocation
-from discreet.estimators._base import Progress, row_progress
+from discreet.estimators._base import Chargeable, Progress, count_first, row_progress
 from discreet.estimators._parameters import Parameters, TableOptions, refuse_unknown
 from discreet.estimators._results import Fitted
 from discreet.estimators.suggestions.rounds import AROUND, Rounds
