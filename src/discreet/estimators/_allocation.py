@@ -397,10 +397,3 @@ def beside(*, weighted: bool, level: bool, pure: bool = False, joined: bool = Fa
     shares = _OF_LEVEL_PURE if pure else _OF_LEVEL
     # The products of sums over units are no sums over rows.
     return asked | ({LEVEL: sum(shares.values())} if joined else shares)
-
-
-# Choice: parts of the budget behind an effect on compliers. How many comply matters in second order beside what the
-# guess leaves of the outcome. Chosen by hand between four divisions, of which .15, .1 and .75 gave the narrowest
-# intervals on studies 1,000 to 1,059 of evidence.natural_experiments; a little more finds weak instruments out.
-INSTRUMENT_PARTS: Mapping[str, float] = MappingProxyType({"compliance: ": 0.2, "guess: ": 0.05, "outcome: ": 0.75})
-PILOT = Allocation.of({"location": 0.8, "arm means": 0.2}, parts={"location": LOCATION}, provenance=_BY_HAND)

@@ -11,7 +11,7 @@ import pytest
 
 import discreet as dc
 from discreet import LATE, Bounds, InvalidInput, Uncertainty
-from discreet.estimators._allocation import INSTRUMENT_PARTS, PILOT
+from discreet.estimators.natural_experiments.allocation import INSTRUMENT_PARTS, PILOT
 from discreet.estimators.natural_experiments.views import Compliance, Remainder
 from discreet.exceptions import InvalidBudget
 from discreet.releases.local_effects.fieller import Part, combined, fieller
