@@ -85,3 +85,15 @@ def test_what_does_not_fit_is_refused_everywhere_before_anything_is_spent(tables
     if place != "csv":
         with pytest.raises(InvalidInput, match="column 'ward' must hold numbers"):
             suggested(table, covariates=["ward"], categories=None)
+
+
+def test_postgresql_releases_the_same(tables, postgres):
+    import psycopg
+
+    data = frame().astype(object).where(frame().notna(), None)
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("CREATE TABLE survey (cost float8, age int, ward text, grade int, id int)")
+        with connection.cursor() as cursor:
+            cursor.executemany("INSERT INTO survey VALUES (%s, %s, %s, %s, %s)", data.values.tolist())
+    for given in ({}, {"where": {"age": (30, 80)}, "unit": "id", "max_rows": 2, "epsilon": 8.0}):
+        assert suggested(postgres, relation="survey", **given) == suggested(tables["pandas"], **given)

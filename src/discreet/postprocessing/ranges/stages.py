@@ -124,8 +124,8 @@ def found_range(first: Histogram, last: Closest | None) -> FoundRange:
         if fitted.signal > _SIGNAL:
             low, high = _ends(fitted, first, last.seen)
             return FoundRange(low=low, high=high, centre=fitted.median, **facts)
-    # Where zeros and ones are not all, what else there is must not be left out.
-    if atoms and 1.0 - shown.missing - sum(atoms.values()) < 2.0 * shown.level(ALARM):
+    # Zeros alone say nothing of what else there is, which noise may hide.
+    if len(atoms) == 2 and 1.0 - shown.missing - sum(atoms.values()) < 2.0 * shown.level(ALARM):
         return FoundRange(low=0.0, high=1.0, centre=atoms.get(1.0, 0.0) / sum(atoms.values()), **facts)
     return FoundRange(low=None, high=None, centre=None, **facts)
 
