@@ -41,6 +41,7 @@ _HOME = {
     "Uplift": "estimators.uplift",
     "UpliftCurve": "releases.segments",
     "UpliftRelease": "releases.segments",
+    "guide": "estimators.planning.guide",
     "load": "releases",
     "parallel": "privacy.guarantee",
     "plan": "estimators.planning",
@@ -85,6 +86,7 @@ __all__ = [
     "UpliftRelease",
     "__version__",
     "audit",
+    "guide",
     "load",
     "parallel",
     "plan",
@@ -102,6 +104,7 @@ if TYPE_CHECKING:
     from discreet.estimators.clustering import PrivateKMeans
     from discreet.estimators.difference_in_means import DifferenceInMeans
     from discreet.estimators.planning import Plan, plan
+    from discreet.estimators.planning.guide import guide
     from discreet.estimators.uplift import Uplift
     from discreet.exceptions import (
         BudgetExceeded,
