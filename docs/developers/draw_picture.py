@@ -20,7 +20,7 @@ BOXES = (
     (534, 150, "#cfe6d4", "a release", ("effect, interval,", "guarantee: a file")),
     (750, 140, "#d8e2f0", "answers", ("any level, anybody,", "for ever")),
 )
-ARROWS = ((184, 250, "bounds"), (450, 534, "noisy sums"), (684, 750, "free"))
+ARROWS = ((184, 250, "bounds"), (440, 538, "noisy sums"), (684, 750, "free"))
 
 
 def draw() -> str:
