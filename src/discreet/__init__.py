@@ -57,6 +57,7 @@ _HOME = {
     "UpliftCurve": "releases.segments",
     "UpliftRelease": "releases.segments",
     "combine": "releases.combined.combining",
+    "guide": "estimators.planning.guide",
     "load": "releases",
     "parallel": "privacy.guarantee",
     "plan": "estimators.planning",
@@ -118,6 +119,7 @@ __all__ = [
     "__version__",
     "audit",
     "combine",
+    "guide",
     "load",
     "parallel",
     "plan",
@@ -138,6 +140,7 @@ if TYPE_CHECKING:
     from discreet.estimators.natural_experiments.did import DifferenceInDifferences
     from discreet.estimators.natural_experiments.late import LATE
     from discreet.estimators.planning import Plan, plan
+    from discreet.estimators.planning.guide import guide
     from discreet.estimators.policies.value import PolicyValue
     from discreet.estimators.suggestions.suggest import suggest_bounds
     from discreet.estimators.survival.effect import SurvivalEffect
