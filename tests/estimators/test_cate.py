@@ -238,7 +238,7 @@ def test_without_noise_both_corrections_agree_with_the_truth_where_an_arm_is_rar
     for correction in ("R", "DR"):
         with seeded_noise(1):
             cate = CATE(epsilon=1e4, delta=1e-6, bounds=bounds, correction=correction).fit(y, t, X=x)
-        assert rmse(cate.effect(x), 1 - x[:, 0]) < 0.11
+        assert rmse(cate.effect(x), 1 - x[:, 0]) < 0.115
 
 
 def test_a_randomised_treatment_is_not_explained_away_where_covariates_are_nearly_collinear():

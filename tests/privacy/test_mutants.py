@@ -233,8 +233,8 @@ MUTANTS = {
     ),
     "a sample is answered from what was prepared for all records": Mutant(
         gate.Gate.sampled,
-        "records, {}, True, None",
-        "records, self._prepared, True, None",
+        "records, {}, records.unit is not None",
+        "records, self._prepared, records.unit is not None",
         (
             lambda _: (
                 test_samples_replay.test_a_gate_on_a_sample_does_not_answer_from_what_was_prepared_for_all_records()

@@ -49,6 +49,10 @@ class Contrast(NamedTuple):
     high: float
 
 
+class _NoSingleEffect(InvalidInput, AttributeError):
+    """Asked of several arms for what two arms have; whoever only looks whether it is there finds that it is not."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmsRelease:
     """Mean outcomes of several arms, and everything that follows from them alone.
@@ -214,11 +218,13 @@ class ArmsRelease:
     @property
     def estimate(self) -> NoReturn:
         """There is no single effect of several arms."""
-        raise InvalidInput("Several arms have no single effect: ask the release for contrasts(), means() or plot().")
+        raise _NoSingleEffect("Several arms have no single effect: ask the release for contrasts(), means() or plot().")
 
     def interval(self, alpha: float = 0.05) -> NoReturn:
         """There is no single effect of several arms."""
-        raise InvalidInput("Several arms have no single interval: ask the release for contrasts(), means() or plot().")
+        raise _NoSingleEffect(
+            "Several arms have no single interval: ask the release for contrasts(), means() or plot()."
+        )
 
     @property
     def title(self) -> str:
