@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from math import hypot, sqrt
 from numbers import Real
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from discreet.estimators._parameters import Parameters
 from discreet.estimators._releasing import average_release, clip_note, sample_note, uncertainty_of, with_arms
 from discreet.estimators._results import AverageResult
 from discreet.estimators.arms.measure import AverageModels, measure_arms
-from discreet.estimators.difference_in_means import measure_means
+from discreet.estimators.difference_in_means import means_allocation, measure_means
 from discreet.estimators.measurements.cap import Cap, check_cap, measure_capped
 from discreet.estimators.measurements.coded_features import CodedFeatures
 from discreet.estimators.measurements.covariates import (
@@ -60,6 +60,7 @@ from discreet.estimators.measurements.score import (
     ScoreRounds,
     clips_nothing,
     design_strata,
+    noise_dominates,
     prognosis_range,
 )
 from discreet.exceptions import InvalidBudget
@@ -69,11 +70,22 @@ from discreet.privacy.accountant import calibrate_mu
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours
+from discreet.privacy.query import Query
 from discreet.releases.arms.release import ArmsRelease
 from discreet.releases.average import Release, Uncertainty
 
 # What an observational study assumes; estimators that assume something else say so in its place.
 AS_GOOD_AS_RANDOM = "treatment is as good as random among people with the same declared covariates"
+
+
+class _Start(NamedTuple):
+    """What the first rounds leave behind: the gate of the models, shares, and where the outcome is."""
+
+    model_gate: Gate
+    allocation: Allocation
+    terms: int
+    marginals: tuple[Query, ...]
+    location: Location
 
 
 class AverageEffect(TableFits[Release], Parameters):
@@ -123,10 +135,18 @@ class AverageEffect(TableFits[Release], Parameters):
         """All rounds after the count, with those of the arms' means; they fit into what it leaves of the budget."""
         if self.propensity is not None and not models_pay(gate.n * gate.mu, gate.bounds.p, self.propensity):
             return measure_means(gate, self.propensity, self.estimand.kind, self.estimand, level=level)
-        return self._measure_with_models(gate, level=level)[0]
+        plain = means_allocation(gate, self.estimand, level=level)
+        start = self._start(gate, level=level)
+        if isinstance(self.propensity, Real) and start.model_gate is gate:
+            share, design = start.allocation["score"], float(self.propensity)
+            if noise_dominates(gate, share, start.location, design):
+                # The first rounds have the same shares with models and without.
+                kind, located = self.estimand.kind, (plain, start.location)
+                return measure_means(gate, design, kind, self.estimand, level=level, located=located)
+        return self._measure_with_models(gate, level=level, start=start)[0]
 
-    def _fit_models(self, gate: Gate, *, level: bool = False) -> AverageModels:
-        """The rounds before the score: public models of treatment and outcome, and what is known of their errors."""
+    def _start(self, gate: Gate, *, level: bool) -> _Start:
+        """The first rounds: where the outcome is, and who gets which share of the budget."""
         known, bounds = self.propensity is not None, gate.bounds
         terms = basis_terms(gate.n * gate.mu, gate.n, bounds.columns)
         # Models are fitted through this one: on all records, or on a sample of very many.
@@ -138,6 +158,13 @@ class AverageEffect(TableFits[Release], Parameters):
         ).after_counts(gate)
         marginals = coding_questions(bounds.columns, allocation["marginals"]) if bounds.p else ()
         location = locate(model_gate, allocation["location"], *marginals)
+        return _Start(model_gate, allocation, terms, marginals, location)
+
+    def _fit_models(self, gate: Gate, *, level: bool = False, start: _Start | None = None) -> AverageModels:
+        """The rounds before the score: public models of treatment and outcome, and what is known of their errors."""
+        known, bounds = self.propensity is not None, gate.bounds
+        model_gate, allocation, terms, marginals, location = start or self._start(gate, level=level)
+        information = model_gate.n * gate.mu
         first = pilot_effect(model_gate, allocation["arm means"], location)
         pilot = first.effect
         codings = measure_codings(model_gate, marginals, allocation["marginals"]) if bounds.p else ()
@@ -162,9 +189,15 @@ class AverageEffect(TableFits[Release], Parameters):
             gate, model_gate, allocation, location, first, outcome, remainder, off, trim, basis, terms, screening
         )
 
-    def _measure_with_models(self, gate: Gate, *, level: bool = False) -> tuple[Release, Location, Outcome]:
+    def _measure_with_models(
+        self, gate: Gate, *, level: bool = False, start: _Start | None = None
+    ) -> tuple[Release, Location, Outcome]:
         """All rounds by models of treatment and outcome in any case; and these, which are public."""
-        known, bounds, models = self.propensity is not None, gate.bounds, self._fit_models(gate, level=level)
+        known, bounds, models = (
+            self.propensity is not None,
+            gate.bounds,
+            self._fit_models(gate, level=level, start=start),
+        )
         gate, model_gate, allocation, location, first, outcome, remainder, off, trim, basis, terms, screening = models
         pilot = first.effect
         (score, means), allocation = _measure_score(gate, model_gate, allocation, location, outcome, self.propensity)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, cast
 
 from discreet.data.bounds import Bounds
 from discreet.data.records import Records
-from discreet.estimators._allocation import MEANS, MEANS_OF_PURE, beside
+from discreet.estimators._allocation import MEANS, MEANS_OF_PURE, Allocation, beside
 from discreet.estimators._base import ROWS_ALIKE, ROWS_JOINED, Progress, TableFits, count_first
 from discreet.estimators._parameters import Parameters
 from discreet.estimators._releasing import average_release, clip_note, uncertainty_of, with_arms
@@ -16,7 +16,7 @@ from discreet.estimators.arms.measure import measure_arm_means
 from discreet.estimators.measurements.cap import Cap, check_cap, measure_capped
 from discreet.estimators.measurements.estimand import EVERYONE, Estimand
 from discreet.estimators.measurements.level import level_rounds, measure_score
-from discreet.estimators.measurements.location import locate, pilot_effect, public_notes
+from discreet.estimators.measurements.location import Location, locate, pilot_effect, public_notes
 from discreet.estimators.measurements.nuisances import mean_model
 from discreet.estimators.measurements.score import ScoreRounds, design_strata, prognosis_range
 from discreet.privacy.budget import Budget
@@ -111,16 +111,33 @@ class DifferenceInMeans(TableFits[Release], AverageResult, Parameters):
         return measure_means(gate, self.propensity, "difference-in-means", level=True)
 
 
-def measure_means(
-    gate: Gate, propensity: Any, kind: Kind, estimand: Estimand = EVERYONE, *, level: bool = False
-) -> Release:
-    """The rounds of a difference of means, after the count."""
-    known = propensity is not None
+def means_allocation(gate: Gate, estimand: Estimand, *, level: bool) -> Allocation:
+    """Shares of a difference of means, before anything but counts was asked."""
     allocation = MEANS_OF_PURE if gate.pure else MEANS
     allocation = allocation.beside(
         beside(weighted=estimand.weighted, level=level, pure=gate.pure, joined=gate.joins_rows)
-    ).after_counts(gate)
-    location = locate(gate, allocation["location"])
+    )
+    return allocation.after_counts(gate)
+
+
+def measure_means(
+    gate: Gate,
+    propensity: Any,
+    kind: Kind,
+    estimand: Estimand = EVERYONE,
+    *,
+    level: bool = False,
+    located: tuple[Allocation, Location] | None = None,
+) -> Release:
+    """The rounds of a difference of means after the count; without the first ones if the outcome is ``located``.
+
+    Then that is the allocation as it was before them, and where the outcome is.
+    """
+    known = propensity is not None
+    if located is None:
+        allocation = means_allocation(gate, estimand, level=level)
+        located = allocation, locate(gate, allocation["location"])
+    allocation, location = located
     treated, pilot = location.treated, pilot_effect(gate, allocation["arm means"], location)
     overlap = design_strata(propensity if known else treated, gate.bounds, estimand)
     rounds = ScoreRounds(
@@ -142,7 +159,8 @@ def measure_means(
     uncertainty = uncertainty_of(gate, score, remainder)
     randomised = "Treatment is taken to be randomised: no covariate is adjusted for."
     few = (
-        "The interval relies on the stated probabilities of treatment; records are too few for covariates to narrow it."
+        "The interval relies on the stated probabilities of treatment; records are too few, or noise is too much, for "
+        "covariates to narrow it."
     )
     checks = public_notes(gate.budget, gate.n, location, propensity)
     release = average_release(

@@ -29,6 +29,10 @@ from discreet.privacy.sensitivity.sets import Ball, Cells, Interval, MeanSquare
 _PROGNOSIS = 5.0
 # Largest ratio of noise to sampling error at which a score goes unclipped.
 _FREE_NOISE = 0.3
+# Choice: ratio of noise to sampling error from which on a known design goes without models: they have a quarter of the
+# budget, and would have to explain a tenth of the outcome only to make up for it. By hand, after looking at the cells
+# of the page on trials in which adjusted intervals were wider.
+_NOISY = 0.6
 # Choice: a sum of weights counts as no smaller than two standard deviations of its noise. By hand.
 _CLEAR = 2.0
 
@@ -237,3 +241,12 @@ def clips_nothing(gate: Gate, share: float, ceiling: float, location: Location, 
     noise = gate.noise_sd(MeanSquare(ceiling), share) / gate.n
     varies = location.treated * (1.0 - location.treated) / h**2
     return noise <= _FREE_NOISE * float(np.sqrt(location.magnitude.clipped_square(2.0) / (gate.n * varies)))
+
+
+def noise_dominates(gate: Gate, share: float, location: Location, propensity: float) -> bool:
+    """Whether noise is so much of the error of a known design's score that models of the outcome would not pay."""
+    unit, rarer = gate.noise_sd(MeanSquare(1.0), share) / gate.n, min(propensity, 1.0 - propensity)
+    clip = location.tails.clip(unit, (1.0 + location.centre, 1.0 - location.centre))
+    # The first tails count in halves, as those of even arms.
+    noise = unit * (clip.low + clip.high) / 4.0 / rarer
+    return noise > _NOISY * location.deviation / float(np.sqrt(gate.n * propensity * (1.0 - propensity)))
