@@ -126,6 +126,7 @@ def test_people_with_several_rows_are_one_unit(tmp_path):
     assert found.guarantee_.unit == "one who with at most 2 rows"
     assert found.guarantee_.proof == "survival.md, units.md"
     assert "rows of one who" in found.release_.notes[-1]
+    assert found.release_.rows == 2
 
 
 def test_cells_say_in_which_interval_a_record_leaves_and_whether_by_the_event():

@@ -101,3 +101,17 @@ def test_levels_lie_between_zero_and_one(alpha):
     for ask in (RELEASE.interval, RELEASE.curves):
         with pytest.raises(InvalidInput, match="alpha must lie between 0 and 1"):
             ask(alpha)
+
+
+def test_bands_allow_for_rows_of_one_unit_that_are_alike():
+    four = edited(rows=4)
+    assert four.to_dict()["rows"] == 4
+    assert "rows" not in RELEASE.to_dict()
+    for name, band in RELEASE.curves().items():
+        wide = four.curves()[name]
+        np.testing.assert_array_equal(wide.survival, band.survival)
+        # On the scale of the cumulative hazard: at most twice as wide, and by as much where noise is small.
+        ratio = np.log(wide.survival / wide.low)[1:] / np.log(band.survival / band.low)[1:]
+        assert np.all((ratio > 1.2) & (ratio <= 2.0))
+    with pytest.raises(InvalidInput, match="rows must be a whole number"):
+        edited(rows=0)

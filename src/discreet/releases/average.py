@@ -160,6 +160,10 @@ class Release(Diagnosed, Ratios):
         return Average(self.estimate, self.interval, self.uncertainty.sampling * math.sqrt(self.n))
 
     @property
+    def _of_changes(self) -> bool:
+        return self.kind == "difference-in-differences"
+
+    @property
     def title(self) -> str:
         """What was estimated, for people."""
         return _TITLE[self.kind] + ("" if self.cap is None else f" (outcome capped at {self.cap:g})")

@@ -137,3 +137,18 @@ def test_what_cannot_be_used_is_refused_before_anything_is_spent(monkeypatch: An
         did().fit(frame["after"], frame["t"], before=frame["before"], Z=frame["t"], X=frame[["age"]])
     with pytest.raises(InvalidBudget, match="DifferenceInDifferences needs delta"):
         fitted(did(delta=None), frame)
+
+
+def test_means_of_changes_are_no_risks() -> None:
+    rng = np.random.default_rng(3)
+    t = rng.integers(0, 2, 4_000)
+    before, after = (rng.random(4_000) < 0.3).astype(int), (rng.random(4_000) < 0.4 + 0.1 * t).astype(int)
+    found = []
+    for outcome in ([0, 1], (0, 1)):
+        with seeded_noise(4):
+            bounds = Bounds(outcome=outcome)
+            change = DifferenceInDifferences(epsilon=2.0, delta=1e-6, bounds=bounds).fit(after, t, before=before)
+        found.append(change.release_.sensitivity())
+    assert found[0].e_value == found[1].e_value
+    with pytest.raises(InvalidInput, match="neither differences in differences nor"):
+        change.release_.means()

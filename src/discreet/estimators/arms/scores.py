@@ -15,6 +15,7 @@ import numpy as np
 from discreet.data._arrays import Float, IntArray
 from discreet.data.records import Chunk
 from discreet.estimators.measurements.nuisances import Outcome
+from discreet.estimators.measurements.score import with_count
 from discreet.postprocessing.tails import SIDES, Clip, Strata, Tails, signed_bins
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
@@ -315,4 +316,4 @@ def measure_prognosis(gate: Gate, share: float, score: ArmScore) -> tuple[float,
     mean, square = (float(each) for each in sums.value / gate.n)
     noise, square_noise = (float(each) for each in np.asarray(sums.sd) / gate.n)
     variance = gate.most_rows * (max(square - mean**2, 0.0) + square_noise)
-    return middle + mean, variance / gate.n, noise**2
+    return middle + mean, variance / gate.n, with_count(gate, noise, mean) ** 2

@@ -174,13 +174,20 @@ class ScoreRounds:
         """Ask, and read the answer."""
         (sums,) = gate.ask(question.query)
         mean, square = sums.value / gate.n
-        noise, square_noise = np.asarray(sums.sd) / gate.n
-        if gate.counts_rows:
-            # The released number of records is off, and scores were counted from the middle of their range.
-            noise = np.hypot(noise, mean * gate.noise_sd(Interval(0.0, 1.0), COUNT) / gate.n)
+        own, square_noise = np.asarray(sums.sd) / gate.n
+        # Scores were counted from the middle of their range.
+        noise = with_count(gate, float(own), float(mean))
         # What noise may hide of it counts, and rows of one unit may all be alike: docs/proofs/units.md, lemma 4.
         variance = question.alike * (max(float(square - mean**2), 0.0) + float(square_noise))
-        return Score(self.effect + question.middle + float(mean), variance, float(noise), clip.hidden, clip.lost)
+        return Score(self.effect + question.middle + float(mean), variance, noise, clip.hidden, clip.lost)
+
+
+def with_count(gate: Gate, noise: float, mean: float) -> float:
+    """Noise of a mean, with what the number of records makes of it where that was released: it is off as well.
+
+    ``mean`` is as it was summed, counted from whichever number was taken from every record.
+    """
+    return hypot(noise, mean * gate.noise_sd(Interval(0.0, 1.0), COUNT) / gate.n) if gate.counts_rows else noise
 
 
 class Total(NamedTuple):

@@ -169,8 +169,9 @@ class SurvivalEffect(TableFits[SurvivalRelease], EffectResult[SurvivalRelease], 
         ends = gate.bounds.outcome_range.encode(times.copy())
         sizes = (2 * (2 * len(times) + 1),)
         (noisy,) = gate.ask(Query(TABLE, RULE.share * left, Cells(sizes), TimeCells(ends)))
+        sd, alike = float(noisy.sd), gate.most_rows
         control, treated = noisy.value.reshape(2, -1)
-        arms = Arm.of(times, control, float(noisy.sd)), Arm.of(times, treated, float(noisy.sd))
+        arms = Arm.of(times, control, sd, alike), Arm.of(times, treated, sd, alike)
         number, off = pseudo_outcome(arms, self.measure), [remainder(arm, self.measure) for arm in arms]
         part = GatePart(gate, (1.0 - RULE.share) * left).viewed(Seen(number, float(ends[-1])))
         if gate.bounds.p and (self.propensity is None or models_pay(part.n * part.mu, gate.bounds.p, self.propensity)):
@@ -238,6 +239,7 @@ class SurvivalEffect(TableFits[SurvivalRelease], EffectResult[SurvivalRelease], 
             design="observational" if self.propensity is None else "known propensity",
             adjustment=found.adjustment,
             notes=(*notes, *found.notes),
+            rows=gate.most_rows,
         )
 
 

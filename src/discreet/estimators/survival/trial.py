@@ -14,6 +14,7 @@ import numpy as np
 
 from discreet.data._arrays import Float
 from discreet.data.records import Chunk
+from discreet.estimators.measurements.score import with_count
 from discreet.estimators.survival.rules import TREATED_SHARE
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query
@@ -90,7 +91,9 @@ def compare_arms(gate: Gate, propensity: Any, control: ArmMean, treated: ArmMean
     variance = alike * min(max(square - mean**2, 0.0) + square_noise, half**2)
     # The released share of treated misses theirs by its noise, which matters as far as the table misses the means.
     remainder = 0.0 if known is None else missed * hypot(control.sd / (1.0 - known), treated.sd / known)
-    return middle + mean, Uncertainty(sampling=sqrt(variance / gate.n), privacy=noise, nuisance=remainder)
+    return middle + mean, Uncertainty(
+        sampling=sqrt(variance / gate.n), privacy=with_count(gate, noise, mean), nuisance=remainder
+    )
 
 
 def _treated(gate: Gate) -> tuple[float, float]:

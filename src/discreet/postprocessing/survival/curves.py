@@ -55,8 +55,11 @@ class Arm:
     lost_covariance: Float
 
     @classmethod
-    def of(cls, times: Float, counts: Float, sd: float) -> Arm:
-        """From noisy numbers of records: with the event in each interval, censored in each, and followed beyond."""
+    def of(cls, times: Float, counts: Float, sd: float, alike: int = 1) -> Arm:
+        """From noisy numbers of records: with the event in each interval, censored in each, and followed beyond.
+
+        So many records of one unit may be ``alike``: docs/proofs/units.md, lemma 4.
+        """
         k = len(times)
         with_event, lost = _nonnegative(counts[:k]), _nonnegative(counts[k:-1])
         leave = with_event + lost
@@ -66,7 +69,7 @@ class Arm:
         # What leaves, as a cumulative hazard; to which the event and censoring contribute as they do to the numbers.
         hazard = -np.log1p(-part)
         each = np.divide(hazard, leave, out=np.zeros(k), where=leave > 0.0)
-        variance = np.concatenate([with_event, lost, [max(float(counts[-1]), 0.0)]]) + sd**2
+        variance = alike * np.concatenate([with_event, lost, [max(float(counts[-1]), 0.0)]]) + sd**2
         return cls(
             times=times,
             at_risk=at_risk,

@@ -27,6 +27,7 @@ FORMAT = "discreet-survival"
 ARMS = ("control", "treated")
 # What is taken to be constant within intervals of the grid counts with what clipping may have done.
 _SOURCES = SOURCES | {"clipping": "clipping and grid"}
+_OPTIONAL = frozenset({"rows"})
 _MEASURED = {
     "rmst": "restricted mean time without the event up to {horizon:g}",
     "risk": "probability of the event up to {horizon:g}",
@@ -64,6 +65,8 @@ class SurvivalRelease:
         Public description of the adjustment, plain JSON.
     notes
         Assumptions and warnings, one sentence each.
+    rows
+        Most rows of one unit, which may all be alike: bands allow for it.
 
     Examples
     --------
@@ -93,6 +96,7 @@ class SurvivalRelease:
     design: StudyDesign
     adjustment: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    rows: int = 1
     _arms: tuple[Arm, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -108,8 +112,10 @@ class SurvivalRelease:
             raise InvalidInput("numbers of a release must be finite, and count_sd and n positive: check the file.")
         if [len(row) for row in self.counts] != [2 * len(self.times) + 1] * len(ARMS):
             raise InvalidInput("counts need a row per arm, two numbers per time and one more: check the file.")
+        if isinstance(self.rows, bool) or not isinstance(self.rows, int) or self.rows < 1:
+            raise InvalidInput("rows must be a whole number from 1 on: check the file.")
         times = np.array(self.times)
-        arms = tuple(Arm.of(times, np.array(row), self.count_sd) for row in self.counts)
+        arms = tuple(Arm.of(times, np.array(row), self.count_sd, self.rows) for row in self.counts)
         object.__setattr__(self, "_arms", arms)
 
     def interval(self, alpha: float = 0.05) -> tuple[float, float]:
@@ -236,12 +242,14 @@ class SurvivalRelease:
         plain = {name: getattr(self, name) for name in _stored()}
         made = {name: plain[name].to_dict() for name in ("uncertainty", "guarantee", "bounds")}
         lists = {"times": list(self.times), "counts": [list(row) for row in self.counts], "notes": list(self.notes)}
-        return io.head(FORMAT) | plain | made | lists
+        done = io.head(FORMAT) | plain | made | lists
+        # Files of records that are units of their own do not say so.
+        return {name: value for name, value in done.items() if name not in _OPTIONAL or value != 1}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> SurvivalRelease:
         """Read a release back; its guarantee is checked against its events again."""
-        rest = io.fields_of(plain, FORMAT, set(_stored()))
+        rest = io.fields_of(plain, FORMAT, set(_stored()), _OPTIONAL)
         with io.wrong_types_named():
             made = {
                 "times": tuple(map(float, rest["times"])),
