@@ -175,7 +175,7 @@ class CATE(TableFits[EffectRelease], Parameters):
         average = ATE(**{name: value for name, value in self.get_params().items() if name != "correction"})
         if not gate.bounds.p:
             # All of the budget goes to the average effect.
-            self.release_ = constant_release(average._measure(gate, level=True))
+            self.release_ = constant_release(average._measure(gate))
             return
         parts = {AVERAGE: AVERAGE_PART * left, "": (1.0 - AVERAGE_PART) * left}
         measured, location, models = average._measure_with_models(GatePart(gate, parts[AVERAGE], AVERAGE))

@@ -155,8 +155,8 @@ def _sources(release: Published) -> Iterator[str]:
         "sites have effects of their own, and few of them say little of their mean. More sites would shrink it."
     )
     for name, share in sorted(release.shares().items(), key=lambda item: -item[1]):
-        said = f": {words[name]}" if name in words else ""
-        yield f"{name.capitalize()}, {100 * share:.0f} %{said}"
+        reason = f": {words[name]}" if name in words else ""
+        yield f"{name.capitalize()}, {100 * share:.0f} %{reason}"
 
 
 def _help(release: Published) -> Iterator[str]:
