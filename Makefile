@@ -37,13 +37,18 @@ mutants: $(VENV)/.stamp-mutants $(VENV)/.stamp-dev ## whether the tests notice s
 
 evidence: $(VENV)/.stamp-evidence $(VENV)/.stamp-plots $(VENV)/.stamp-dev ## the simulations behind the documentation's numbers
 	$(BIN)/python -m evidence.run
+	$(BIN)/python -m evidence.natural_experiments
 	$(BIN)/python -m evidence.uplift
 	$(BIN)/python -m evidence.policies
+	$(BIN)/python -m evidence.arms
 	$(BIN)/python -m evidence.effects
 	$(BIN)/python -m evidence.sites
 	$(BIN)/python -m evidence.missing
+	$(BIN)/python -m evidence.bounds
 	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --dest .evidence-cache causallib==0.10.0
 	$(BIN)/python -m evidence.trust
+	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --dest .evidence-cache lifelines==0.30.3
+	$(BIN)/python -m evidence.survival
 	$(BIN)/python -m evidence.audit
 	cp docs/evidence/audit.csv src/discreet/serve/audit.csv
 	tests/with-postgres.sh $(BIN)/python -m evidence.ledger

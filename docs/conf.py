@@ -19,3 +19,5 @@ napoleon_custom_sections = [("Privacy", "notes_style")]
 
 html_theme = "furo"
 html_title = f"discreet {release}"
+# For language models: https://llmstxt.org
+html_extra_path = ["llms.txt"]

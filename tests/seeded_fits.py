@@ -6,7 +6,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from discreet import ATE, ATO, ATT, CATE, Bounds, DifferenceInMeans, Policy, PolicyValue, Uplift
+from discreet import (
+    ATE,
+    ATO,
+    ATT,
+    CATE,
+    Bounds,
+    DifferenceInDifferences,
+    DifferenceInMeans,
+    Policy,
+    PolicyValue,
+    Uplift,
+)
 from discreet.papers import ADUM
 from discreet.testing import record_sums, seeded_noise
 
@@ -29,6 +40,8 @@ def study(n: int = 6_000, seed: int = 7) -> pd.DataFrame:
     return pd.DataFrame({"y": y, "t": t, "age": age, "ward": ward, "dose": dose, "e": e})
 
 
+# Wards as arms: the same table serves for several arms too.
+WARDS = Bounds(outcome=(-3, 5), covariates={"age": (18, 90), "dose": (0, 10)}, treatment=["a", "b", "c"])
 ESTIMATORS: dict[str, Callable[[], Any]] = {
     "ate": lambda: ATE(epsilon=1, delta=1e-6, bounds=BOUNDS),
     "ate, add-remove": lambda: ATE(epsilon=1, delta=1e-6, bounds=BOUNDS, neighbours="add-remove"),
@@ -36,6 +49,7 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "att": lambda: ATT(epsilon=1, delta=1e-6, bounds=BOUNDS),
     "ato": lambda: ATO(epsilon=1, delta=1e-6, bounds=BOUNDS),
     "means": lambda: DifferenceInMeans(epsilon=1, bounds=BOUNDS),
+    "did": lambda: DifferenceInDifferences(epsilon=1, delta=1e-6, bounds=BOUNDS),
     "cate": lambda: CATE(epsilon=2, delta=1e-6, bounds=BOUNDS),
     "uplift": lambda: Uplift(epsilon=1, bounds=BOUNDS, by={"age": 8, "ward": "levels"}),
     "uplift, auto": lambda: Uplift(epsilon=1, delta=1e-6, bounds=BOUNDS, by={"age": "auto"}, neighbours="add-remove"),
@@ -44,12 +58,14 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "policy value": lambda: PolicyValue(policy=POLICY, epsilon=1, delta=1e-6, bounds=BOUNDS),
     "adum": lambda: ADUM(epsilon=1, bounds=BOUNDS, by={"age": 4, "dose": [0, 3, 10]}),
 }
+# Columns that estimators take besides those that all do: any number will do for an outcome from before.
+FURTHER = {"did": {"before": "e"}}
 
 
 def fitted(name: str, source: object, /, **options: object) -> tuple[Any, list[np.ndarray]]:
     """The release of a seeded fit, and the exact integer sums of all its rounds."""
     with seeded_noise(3), record_sums() as recorded:
-        estimator = ESTIMATORS[name]().fit_table(source, outcome="y", treatment="t", **options)
+        estimator = ESTIMATORS[name]().fit_table(source, outcome="y", treatment="t", **FURTHER.get(name, {}), **options)
     return estimator.release_, [sums for _, _, sums, _ in recorded]
 
 

@@ -48,6 +48,7 @@ from discreet.datasets import private_ci
 
 assert Path(dc.__file__).is_relative_to(sys.prefix), dc.__file__
 assert dc.__version__ == version("discreet")
+assert "dc.ATE" in dc.guide()
 study = private_ci(1, n=2_000, seed=1)
 ate = dc.ATE(epsilon=1.0, delta=1e-6, bounds=study.bounds).fit(study.Y, study.T, X=study.X)
 low, high = ate.ate_interval()

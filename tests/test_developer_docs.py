@@ -106,9 +106,9 @@ def test_a_decision_is_short_and_says_context_decision_and_consequences(page):
     assert len(text.splitlines()) <= 25
 
 
-def drawing() -> ModuleType:
-    """The script that draws the layers."""
-    spec = importlib.util.spec_from_file_location("developers_draw_layers", HOME / "draw_layers.py")
+def drawing(name: str = "draw_layers") -> ModuleType:
+    """The script that draws a picture."""
+    spec = importlib.util.spec_from_file_location(f"developers_{name}", HOME / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -121,6 +121,11 @@ def test_the_picture_of_the_layers_is_what_the_script_draws():
     assert script.order() == ORDER
     assert script.LAYERS.keys() == set(ORDER)
     assert (HOME / "layers.svg").read_text() == script.draw(), "run python docs/developers/draw_layers.py"
+
+
+def test_the_picture_of_the_front_page_is_what_the_script_draws():
+    made = drawing("draw_picture").draw()
+    assert (ROOT / "docs" / "picture.svg").read_text() == made, "run python docs/developers/draw_picture.py"
 
 
 def tables(page: Path) -> list[list[list[str]]]:

@@ -723,12 +723,12 @@ REASONS: dict[tuple[str, str, str], str] = {
     ): "Not harmless: `test_a_statistic_names_the_file_that_proves_how_far_it_moves`, written after this sample, notices it.",
     (
         "data/views/capped.py",
-        "CappedRecords.of",
-        "at = source.bounds.outcome_range.encode(np.array([cap], dtype=np.float64)) -> at = source.bounds.outcome_range.encode(np.array([cap], ))",
+        "Capped.of",
+        "return cls(cap, float(declared.outcome_range.encode(np.array([cap], dtype=np.float64))[0])) -> return cls(cap, float(declared.outcome_range.encode(np.array([cap], ))[0]))",
     ): "A cap is a float already.",
     (
-        "data/views/capped.py",
-        "CappedRecords.sample",
+        "data/views/viewed.py",
+        "ViewedRecords.sample",
         "some = self.source.sample(part, rows, progress) -> some = self.source.sample(part, progress)",
     ): "Not harmless: `test_a_capped_sample_is_that_of_the_source_as_it_was_asked_for`, written after this sample, notices it.",
     (

@@ -19,6 +19,7 @@ RATIOS = ("control mean", "treated mean", "ratio of means", "odds ratio")
 def measured(largest: int, number: int) -> Row:
     """Every average on a random study at the study's budget; means and ratios are from the release of `ATE`."""
     made = random_study(number, largest=largest)
+    assert made.study.ate is not None
     row: Row = {}
     for name, kind in AVERAGES.items():
         given: Row = {"epsilon": made.facts.epsilon, "delta": made.facts.delta, "propensity": made.known}

@@ -10,14 +10,18 @@ __version__ = "0.1.0"
 _HOME = {
     "ATC": "estimators.weighted.atc",
     "ATE": "estimators.ate",
+    "ArmsRelease": "releases.arms.release",
     "ATO": "estimators.weighted.ato",
     "ATT": "estimators.weighted.att",
     "CATE": "estimators.cate",
+    "LATE": "estimators.natural_experiments.late",
     "Bounds": "data.bounds",
     "Budget": "privacy.budget",
     "BudgetExceeded": "exceptions",
     "CombinedRelease": "releases.combined.release",
+    "Contrast": "releases.arms.release",
     "Curve": "releases.function",
+    "DifferenceInDifferences": "estimators.natural_experiments.did",
     "DifferenceInMeans": "estimators.difference_in_means",
     "DiscreetError": "exceptions",
     "EffectRelease": "releases.function",
@@ -29,6 +33,7 @@ _HOME = {
     "LedgerRefused": "exceptions",
     "LedgerUnavailable": "exceptions",
     "Levels": "data.columns",
+    "LocalEffectRelease": "releases.local_effects.release",
     "MissingBounds": "exceptions",
     "MissingExtra": "exceptions",
     "NotFitted": "exceptions",
@@ -43,18 +48,23 @@ _HOME = {
     "Sensitivity": "releases.diagnostics.sensitivity",
     "Shares": "privacy.budget",
     "SourceFailed": "exceptions",
+    "SuggestedBounds": "releases.suggested.release",
+    "SurvivalEffect": "estimators.survival.effect",
+    "SurvivalRelease": "releases.survival.release",
     "Uncertainty": "releases.average",
     "UnsupportedRelease": "exceptions",
     "Uplift": "estimators.uplift",
     "UpliftCurve": "releases.segments",
     "UpliftRelease": "releases.segments",
     "combine": "releases.combined.combining",
+    "guide": "estimators.planning.guide",
     "load": "releases",
     "parallel": "privacy.guarantee",
     "plan": "estimators.planning",
     "render_page": "releases.report",
     "save_page": "releases.report",
     "sequential": "privacy.guarantee",
+    "suggest_bounds": "estimators.suggestions.suggest",
 }
 
 __all__ = [
@@ -63,11 +73,15 @@ __all__ = [
     "ATO",
     "ATT",
     "CATE",
+    "LATE",
+    "ArmsRelease",
     "Bounds",
     "Budget",
     "BudgetExceeded",
     "CombinedRelease",
+    "Contrast",
     "Curve",
+    "DifferenceInDifferences",
     "DifferenceInMeans",
     "DiscreetError",
     "EffectRelease",
@@ -79,6 +93,7 @@ __all__ = [
     "LedgerRefused",
     "LedgerUnavailable",
     "Levels",
+    "LocalEffectRelease",
     "MissingBounds",
     "MissingExtra",
     "NotFitted",
@@ -93,6 +108,9 @@ __all__ = [
     "Sensitivity",
     "Shares",
     "SourceFailed",
+    "SuggestedBounds",
+    "SurvivalEffect",
+    "SurvivalRelease",
     "Uncertainty",
     "UnsupportedRelease",
     "Uplift",
@@ -101,12 +119,14 @@ __all__ = [
     "__version__",
     "audit",
     "combine",
+    "guide",
     "load",
     "parallel",
     "plan",
     "render_page",
     "save_page",
     "sequential",
+    "suggest_bounds",
 ]
 
 if TYPE_CHECKING:
@@ -117,8 +137,13 @@ if TYPE_CHECKING:
     from discreet.estimators.cate import CATE
     from discreet.estimators.clustering import PrivateKMeans
     from discreet.estimators.difference_in_means import DifferenceInMeans
+    from discreet.estimators.natural_experiments.did import DifferenceInDifferences
+    from discreet.estimators.natural_experiments.late import LATE
     from discreet.estimators.planning import Plan, plan
+    from discreet.estimators.planning.guide import guide
     from discreet.estimators.policies.value import PolicyValue
+    from discreet.estimators.suggestions.suggest import suggest_bounds
+    from discreet.estimators.survival.effect import SurvivalEffect
     from discreet.estimators.uplift import Uplift
     from discreet.estimators.weighted.atc import ATC
     from discreet.estimators.weighted.ato import ATO
@@ -141,16 +166,20 @@ if TYPE_CHECKING:
     from discreet.privacy.budget import Budget, Shares
     from discreet.privacy.guarantee import Guarantee, parallel, sequential
     from discreet.releases import load
+    from discreet.releases.arms.release import ArmsRelease, Contrast
     from discreet.releases.average import Release, Uncertainty
     from discreet.releases.combined.combining import combine
     from discreet.releases.combined.release import CombinedRelease
     from discreet.releases.diagnostics.released import Overlap
     from discreet.releases.diagnostics.sensitivity import Sensitivity
     from discreet.releases.function import Curve, EffectRelease
+    from discreet.releases.local_effects.release import LocalEffectRelease
     from discreet.releases.policies.policy import Policy
     from discreet.releases.policies.value import PolicyValueRelease
     from discreet.releases.report import render_page, save_page
     from discreet.releases.segments import UpliftCurve, UpliftRelease
+    from discreet.releases.suggested.release import SuggestedBounds
+    from discreet.releases.survival.release import SurvivalRelease
 
 
 # Modules that are reached as attributes of the package, `discreet.testing.seeded_noise`; `audit` can be called.

@@ -15,7 +15,7 @@ def test_the_list_names_attacks_and_estimators():
     done = RUN.invoke(app, ["audit", "list"])
     assert done.exit_code == 0
     assert "dp_cate_forest" in done.output
-    assert re.search(r"Estimators: ate, cate.*papers\.DPCATE", done.output)
+    assert re.search(r"Estimators: ate, .*cate, .*papers\.DPCATE", done.output)
 
 
 def test_an_estimator_is_audited_shown_and_written(tmp_path):
@@ -85,7 +85,7 @@ def test_the_estimators_that_the_command_knows_can_be_made():
 
     for name in _KNOWN:
         made = _made(name, 1.0, None, None, None, None)
-        assert type(made).__name__.lower() == name.split(".")[-1].replace("-", "").lower()
+        assert type(made).__name__.lower().startswith(name.split(".")[-1].replace("-", "").lower())
 
 
 def test_what_is_left_out_is_the_claim_of_the_attack_or_what_gaussian_noise_needs():

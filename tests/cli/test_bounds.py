@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.cli.bounds import _part, template
+from discreet.cli.bounds.template import _part, template
 from discreet.data.bounds import Bounds
 from discreet.exceptions import InvalidInput, MissingBounds
 from tests.cli.helpers import refused, run
@@ -81,7 +81,7 @@ def test_what_is_not_filled_in_is_refused_by_name(parquet):
     with pytest.raises(MissingBounds, match="outcome"):
         Bounds.from_toml("")
     text = template(parquet).replace("# outcome", "outcome")
-    with pytest.raises(InvalidInput, match="covariate 'age' lacks the key"):
+    with pytest.raises(InvalidInput, match="covariate 'age' is not filled in: give low"):
         Bounds.from_toml(text)
 
 

@@ -19,7 +19,8 @@ from discreet.data.backends.base import Options
 from discreet.data.backends.scan import Sweep
 from discreet.data.bounds import Bounds, Levels, Range
 from discreet.data.in_memory import ArrayRecords
-from discreet.data.records import Chunk, Further, check_varies
+from discreet.data.records import Chunk, Further
+from discreet.estimators.natural_experiments.views import check_instrument
 from discreet.exceptions import InvalidInput
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import Interval
@@ -114,7 +115,7 @@ def test_spark_hands_over_the_same_numbers(spark: Any, tmp_path: Any) -> None:
     with open_table(spark.read.parquet(str(tmp_path / "it.parquet")).repartition(3), spec) as records:
         # Workers do not have this file: a question of the library's own goes to them.
         assert records.n == len(FRAME)
-        check_varies(records, "instrument", "offered")
+        check_instrument(records)
 
 
 @pytest.mark.parametrize("source", ["pandas", "csv", "lazy"])
@@ -145,6 +146,8 @@ def test_rows_of_a_unit_keep_further_columns() -> None:
         together = records.by_unit()
         assert together is not None
         np.testing.assert_array_equal(together.sum(fingerprint), in_memory().sum(fingerprint))
+        # They stay beside the outcomes that they belong to.
+        np.testing.assert_array_equal(together.sum(products), in_memory().sum(products))
 
 
 def test_a_pass_notices_that_a_further_column_changed() -> None:
@@ -193,11 +196,13 @@ def test_a_column_that_is_not_there_or_serves_twice_is_refused() -> None:
         twice.columns()
 
 
-def test_a_further_column_that_never_varies_is_refused() -> None:
-    check_varies(in_memory(), "instrument", "Z")
+def test_an_instrument_that_never_varies_or_is_the_treatment_is_refused() -> None:
+    check_instrument(in_memory())
     for value in ("no", "yes"):
-        with pytest.raises(InvalidInput, match="Z is the same in every record"):
-            check_varies(in_memory(FRAME.assign(offered=value)), "instrument", "Z")
+        with pytest.raises(InvalidInput, match="The instrument is the same in every record"):
+            check_instrument(in_memory(FRAME.assign(offered=value)))
+    with pytest.raises(InvalidInput, match="The instrument is the treatment itself"):
+        check_instrument(in_memory(FRAME.assign(offered=np.where(FRAME["t"] == 1, "yes", "no"))))
 
 
 def test_the_database_is_let_go() -> None:

@@ -113,7 +113,7 @@ def test_bounds_without_an_outcome_are_refused():
         ({"outcome": (0, 1), "covariates": FRAME}, "covariates .* not data"),
         ({"outcome": (0, 1), "propensity": (0, 0.9)}, "propensity: .* 0 < low"),
         ({"outcome": (0, 1), "propensity": (0.9, 0.1)}, "propensity: .* low < high"),
-        ({"outcome": (0, 1), "treatment": ("a", "b", "c")}, "treatment=.* two labels"),
+        ({"outcome": (0, 1), "treatment": ("a",)}, "treatment=.* two labels"),
     ],
 )
 def test_bounds_that_are_no_bounds_are_refused(given, message):

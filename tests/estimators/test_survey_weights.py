@@ -116,5 +116,5 @@ def test_weights_and_missing_outcomes_are_refused_together() -> None:
 
 @pytest.mark.parametrize("weight", [(1, 5), (0, 0), (0, -1), 5, (0, np.inf)])
 def test_ranges_that_are_none_of_weights_are_refused(weight: Any) -> None:
-    with pytest.raises(InvalidInput, match="weight: "):
+    with pytest.raises(InvalidInput, match="weight"):
         Bounds(outcome=(0, 1), weight=weight)

@@ -36,7 +36,7 @@ ESTIMATORS = {
     ]
 }
 # Without old names: nobody paid for them before estimators had ids.
-_NAMES = ("ATC", "ATO", "ATT", "PolicyValue")
+_NAMES = ("ATC", "ATO", "ATT", "DifferenceInDifferences", "LATE", "PolicyValue", "SurvivalEffect")
 NEWER: dict[str, Any] = {kind.method_id: kind for kind in (getattr(discreet, name) for name in _NAMES)}
 
 

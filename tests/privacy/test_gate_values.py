@@ -68,9 +68,9 @@ def test_a_gate_of_single_records_has_one_row_to_a_unit():
 
 def test_a_sample_is_asked_for_by_its_part_and_its_expected_size(monkeypatch):
     asked = []
-    monkeypatch.setattr(type(RECORDS), "sample", lambda *arguments: asked.append(arguments))
+    monkeypatch.setattr(type(RECORDS), "sample", lambda *arguments, **more: asked.append((*arguments, more)))
     assert Gate(RECORDS, budget=Budget(epsilon=1.0)).sampled(0.25, 0.1) is None
-    assert asked == [(RECORDS, 0.25, 0.25 * RECORDS.n, None)]
+    assert asked == [(RECORDS, 0.25, 0.25 * RECORDS.n, None, {"by_place": False})]
 
 
 def test_arms_are_kept_or_added_up_as_a_map_says():

@@ -17,10 +17,13 @@ from discreet import Ledger
 from discreet.data import expressions as formulas
 from discreet.data import in_memory
 from discreet.data import sampling as samples
-from discreet.data.backends import sql
-from discreet.data.views import capped, coded, within
+from discreet.data.backends import base, scan, sql
+from discreet.data.views import capped, coded, viewed, within
+from discreet.estimators.arms import scores as arm_scores
 from discreet.estimators.measurements import coded_features, effect_function, level, score
 from discreet.estimators.measurements.estimand import EVERYONE
+from discreet.estimators.natural_experiments import views
+from discreet.estimators.survival import effect as survival
 from discreet.ledger import charging as fits
 from discreet.ledger import composition as costs
 from discreet.ledger import state as book
@@ -31,13 +34,18 @@ from discreet.postprocessing import tails
 from discreet.privacy import gate, gate_within, noise, query
 from discreet.privacy.compiled import products
 from discreet.privacy.sensitivity import fixed_point as lattice
+from discreet.privacy.sensitivity import moments as arm_moments
 from discreet.privacy.sensitivity import sets as geometry
 from discreet.privacy.sensitivity.sets import Ball, Interval
 from evidence.planted import _patched
+from tests.data import test_further, test_views
 from tests.data.backends import test_group_by
+from tests.estimators import test_arms
 from tests.estimators.measurements import test_cap, test_effect_function, test_level, test_score
+from tests.estimators.natural_experiments import test_late
 from tests.ledger import test_costs, test_fits, test_ledger, test_races_and_crashes
 from tests.privacy import (
+    test_arms_replay,
     test_compiled,
     test_gate,
     test_learners_replay,
@@ -45,6 +53,7 @@ from tests.privacy import (
     test_policy_replay,
     test_private_ci_replay,
     test_samples_replay,
+    test_survival_replay,
     test_units,
 )
 
@@ -231,8 +240,8 @@ MUTANTS = {
     ),
     "a sample is answered from what was prepared for all records": Mutant(
         gate.Gate.sampled,
-        "records, {}, True, None",
-        "records, self._prepared, True, None",
+        "records, {}, records.unit is not None",
+        "records, self._prepared, records.unit is not None",
         (
             lambda _: (
                 test_samples_replay.test_a_gate_on_a_sample_does_not_answer_from_what_was_prepared_for_all_records()
@@ -256,6 +265,36 @@ MUTANTS = {
         "np.where(chunk.y >= self.at, 1.0, below)",
         "below + np.maximum(chunk.y - self.at, 0.0)",
         (lambda _: test_cap.test_what_a_missing_outcome_counts_as_is_capped_too(),),
+    ),
+    "an engine counts by the arms that records had before they were seen otherwise": Mutant(
+        viewed.ViewedRecords.group_sums,
+        "None if formulas or not self.view.keeps_arms else",
+        "None if formulas else",
+        (lambda _: test_views.test_an_engine_counts_only_what_a_view_leaves_as_it_is(),),
+    ),
+    "an engine adds up records whose further columns nobody looked at": Mutant(
+        base.TableRecords.group_sums,
+        "if self._hashed or self.columns.further or",
+        "if self._hashed or",
+        (lambda folder: test_further.test_every_source_hands_over_the_same_numbers(folder),),
+    ),
+    "a further column is no part of the checksum of a pass": Mutant(
+        scan._checksum,
+        "*others, *chunk.more.values()",
+        "*others",
+        (lambda _: test_further.test_a_pass_notices_that_a_further_column_changed(),),
+    ),
+    "rows of a unit lose their further columns": Mutant(
+        in_memory._taken,
+        "(each, taken(values)) for each, values in held.more",
+        "(each, values) for each, values in held.more",
+        (lambda _: test_further.test_rows_of_a_unit_keep_further_columns(),),
+    ),
+    "the range of a remainder stays that of the outcome": Mutant(
+        views.Remainder.bounds,
+        "(low - max(self.guess, 0.0), high - min(self.guess, 0.0))",
+        "(low, high)",
+        (lambda _: test_late.test_views_are_what_they_say_they_are(),),
     ),
     "prepared sums are taken whatever their grid": Mutant(
         gate.Gate._known_sums,
@@ -374,7 +413,7 @@ MUTANTS = {
         (lambda _: test_level.check_rows_fill_their_sets(EVERYONE, (0.1, 0.9), 0.4),),
     ),
     "the level's window forgets what residuals add": Mutant(
-        level.LevelRounds.window.fget,  # type: ignore[attr-defined]
+        vars(level.LevelRounds)["window"].fget,
         "most * self.clip.high",
         "most * self.clip.high / 4.0",
         (
@@ -415,6 +454,48 @@ MUTANTS = {
         "product = w * (c.t - e)",
         "product = (c.t - e)",
         (lambda _: test_effect_function.check_rows_fill_their_ball("DR"),),
+    ),
+    "a time counts from that of the record beside it": Mutant(
+        survival.Seen.__call__,
+        "time = (chunk.y + 1.0) / (self.horizon + 1.0)",
+        "time = (chunk.y - chunk.y.min()) / (self.horizon + 1.0)",
+        (lambda _: test_survival_replay.check_a_record_is_seen_alike_whatever_stands_beside_it(),),
+    ),
+    "the cell of a time counts who is beside it": Mutant(
+        survival.TimeCells.__call__,
+        "cell + chunk.t * (2 * k + 1)",
+        "cell + chunk.t.max() * (2 * k + 1)",
+        (lambda _: test_survival_replay.check_a_record_is_seen_alike_whatever_stands_beside_it(),),
+    ),
+    "a view's numbers leave their range": Mutant(
+        survival.Seen.__call__,
+        "np.fmin(np.fmax(y, -1.0), 1.0)",
+        "1.5 * y",
+        (lambda _: test_survival_replay.check_a_record_is_seen_alike_whatever_stands_beside_it(),),
+    ),
+    "the other half of a vector's products is forgotten in their noise": Mutant(
+        arm_moments.VectorMoments.grid,
+        "np.where(first == second, 1.0, math.sqrt(2.0))",
+        "np.where(first == second, 1.0, 3.0)",
+        (lambda _: test_arms_replay.test_no_direction_leads_further_than_stated(),),
+    ),
+    "numbers of one arm are taken to be all that can be apart": Mutant(
+        arm_moments.arm_diameter,
+        "np.maximum(across, within)",
+        "within",
+        (lambda _: test_arms_replay.test_no_direction_leads_further_than_stated(),),
+    ),
+    "a number beyond its end counts in full": Mutant(
+        arm_moments.ArmMoments.grid,
+        "np.clip(s, -self.low, self.high)",
+        "s",
+        (lambda _: test_arms_replay.test_no_direction_leads_further_than_stated(),),
+    ),
+    "an offset that is added again was taken away in part": Mutant(
+        arm_scores.DesignScore.residuals,
+        "np.clip(self.prognosis(c), *self.limits) + self.offsets[c.t.astype(np.intp)]",
+        "np.clip(self.prognosis(c) + self.offsets[c.t.astype(np.intp)], *self.limits)",
+        (lambda _: test_arms.test_offsets_are_taken_away_and_added_again_wherever_a_prognosis_is_held(5.0),),
     ),
     "an engine rounds halves up": Mutant(
         sql.Sql.rint,

@@ -415,7 +415,7 @@ def test_a_capped_sample_is_that_of_the_source_as_it_was_asked_for():
     class Source:
         bounds = Bounds(outcome=(0, 10))
 
-        def sample(self, part, rows, progress=None):
+        def sample(self, part, rows, progress=None, *, by_place=False):
             asked.append((part, rows, progress))
 
     assert ViewedRecords(Source(), Capped.of(Source.bounds, 5.0)).sample(0.5, 100.0, print) is None

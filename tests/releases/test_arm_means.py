@@ -67,6 +67,19 @@ def test_intervals_of_means_and_ratios_cover_where_level_and_effect_are_normal(p
         assert abs(count / runs - 0.95) < 5 * np.sqrt(0.95 * 0.05 / runs), (name, count / runs)
 
 
+@pytest.mark.parametrize(("m0", "m1"), [(0.97, 0.99), (0.98, 0.5)])
+def test_ratios_cover_where_noise_puts_a_mean_outside_the_range(m0, m1):
+    rng, runs, held = np.random.default_rng(8), 600, 0
+    error = Uncertainty(sampling=0.0, privacy=0.01)
+    for level, effect in rng.normal(0, 1, (runs, 2)) * (0.02, 0.01):
+        own = arms((m0 + m1) / 2.0 + level, 0.5, 0.0, 0.02)
+        found = a_release(estimate=m1 - m0 + effect, uncertainty=error, bounds=RISKS, cap=None, arms=own)
+        _, low, high = found.risk_ratio()
+        held += low <= m1 / m0 <= high
+    # Four standard errors of a share of .95.
+    assert held / runs > 0.95 - 4 * np.sqrt(0.95 * 0.05 / runs), held / runs
+
+
 def test_what_noise_hides_of_the_covariance_widens_intervals():
     exact, unknown = (release(covariance=(-doubt, doubt)) for doubt in (0.0, 3e-5))
     for name in ("control", "treated"):

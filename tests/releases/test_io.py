@@ -31,6 +31,8 @@ POINTS = pd.DataFrame({"age": [0.1, 0.5, 0.9], "bp": [0.5, 0.5, 0.1]})
 def numbers(release):
     """What a release says, by name."""
     kind = release.format
+    if kind == "discreet-local-effect":
+        return {"headline": release.estimate, "interval": release.interval()}
     if kind == "discreet-release":
         found = {"headline": release.estimate, "interval": release.interval()}
         if release.arms is not None:
@@ -56,6 +58,18 @@ def numbers(release):
         return found | {"assigned": release.policy.assign(ROWS)}
     if kind == "discreet-combined-release":
         return {"headline": release.estimate, "interval": release.interval(), "tau": release.tau}
+    if kind == "discreet-survival":
+        bands = {
+            f"{part} of the {arm}": getattr(band, part)
+            for arm, band in release.curves().items()
+            for part in band._fields
+        }
+        return {"headline": release.estimate, "interval": release.interval()} | bands
+    if kind == "discreet-arms":
+        contrasts = [row[2:] for row in release.contrasts(simultaneous=True)]
+        return {"headline": release.estimates[0], "means": release.estimates, "contrasts": contrasts}
+    if kind == "discreet-suggested-bounds":
+        return {"headline": release.bounds.outcome[1], "low": release.bounds.outcome[0]}
     if kind == "discreet-paper-release":
         return {"headline": release.estimate}
     effects = release.effect() if kind == "discreet-paper-answers" else release.effect(POINTS)
@@ -108,7 +122,9 @@ def test_every_kind_has_a_file_of_every_version():
         "discreet-effect-release.v3",
         "discreet-uplift.v2",
         "discreet-policy.v1",
+        "discreet-local-effect.v1",
         "discreet-combined-release.v1",
+        "discreet-survival.v1",
     ],
 )
 def test_a_file_has_its_fields_in_the_order_of_the_class(name):

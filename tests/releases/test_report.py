@@ -13,8 +13,8 @@ from discreet.privacy.accountant import calibrate_mu
 from discreet.privacy.budget import ClaimedEvent, LaplaceEvent
 from discreet.releases.average import Uncertainty
 from discreet.releases.page import guess
+from discreet.releases.parts.average_page import finding, render, save_report
 from discreet.releases.plots import release_figure
-from discreet.releases.report import finding, render, save_report
 from tests.releases.test_average import a_guarantee, a_release
 
 VOID = {"meta", "br", "img", "input", "link", "hr", "path", "use"}

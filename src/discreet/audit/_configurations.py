@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from discreet.audit._neighbours import KINDS, STEEP
 from discreet.audit._replay import ReplaySettings
-from discreet.audit.mechanism import RELATIONS
+from discreet.audit.mechanism import RELATIONS, in_last_columns
 from discreet.data.bounds import Bounds, Levels, Range
 
 DESIGNS = {"observational": None, "trial": 0.4}
@@ -56,7 +57,16 @@ def public_facts(p: int, outcome: tuple[float, float] = (-4.0, 10.0), *, ranges:
 
 def matrix() -> list[Configuration]:
     """All configurations: design, outcome, 1 to 30 covariates, pure or not, both relations."""
-    return [*_averages(), *_functions(), *_segments(), *_policies(), *_papers()]
+    return [
+        *_averages(),
+        *_arms(),
+        *_times_to_event(),
+        *_functions(),
+        *_segments(),
+        *_policies(),
+        *_natural_experiments(),
+        *_papers(),
+    ]
 
 
 def _averages() -> list[Configuration]:
@@ -100,6 +110,48 @@ def _averages() -> list[Configuration]:
             )
         )
     return [*found, *_weighted(), *_missing(), *_surveyed()]
+
+
+def _times_to_event() -> list[Configuration]:
+    from discreet.estimators.survival.effect import SurvivalEffect
+
+    found = []
+    for number, (design, measure, p, relation) in enumerate(product(DESIGNS, ("rmst", "risk"), (0, 3), RELATIONS)):
+        given: dict[str, Any] = {"propensity": DESIGNS[design], "neighbours": relation, "delta": DELTA}
+        given |= {"measure": measure, "horizon": 6.0, "times": (1.0, 3.0, 8.0) if number % 2 else None}
+        # In a trial a large budget makes models pay.
+        epsilon = 20.0 if p else 1.0
+        found.append(
+            Configuration(
+                "SurvivalEffect",
+                f"{design}, {measure}, p = {p}, {relation}, ε = {epsilon:g}",
+                partial(_in_last_columns, _made(SurvivalEffect, epsilon, public_facts(p, (0.0, 10.0)), given)),
+                kind=KINDS[number // 2 % len(KINDS)],
+                n=700 if p else 1_000,
+            )
+        )
+    return found
+
+
+def _arms() -> list[Configuration]:
+    from discreet.estimators.ate import ATE
+    from discreet.estimators.difference_in_means import DifferenceInMeans
+
+    found = []
+    designs: dict[str, list[float] | None] = {"observational": None, "trial": [0.5, 0.25, 0.25]}
+    for number, (design, outcome, relation) in enumerate(product(designs, OUTCOMES, RELATIONS)):
+        bounds = replace(public_facts(3, OUTCOMES[outcome]), treatment=("none", "some", "much"))
+        given: dict[str, Any] = {"propensity": designs[design], "neighbours": relation}
+        # A single record in an arm, and so none in another, is refused: not that kind of study.
+        how: dict[str, Any] = {"kind": KINDS[number // 2 % 3], "binary": outcome == "binary"}
+        words = f"three arms, {design}, {outcome}, {relation}"
+        made = _made(ATE, 20.0, bounds, given | {"delta": DELTA})
+        found.append(Configuration("ATE", words, made, n=400, **how))
+        for delta in (None, DELTA):
+            noise = "pure" if delta is None else "approximate"
+            made = _made(DifferenceInMeans, 1.0, bounds, given | {"delta": delta})
+            found.append(Configuration("DifferenceInMeans", f"{words}, {noise}", made, n=1_000, **how))
+    return found
 
 
 def _missing() -> list[Configuration]:
@@ -244,6 +296,32 @@ def _policies() -> list[Configuration]:
         made = _made(PolicyValue, 20.0, bounds, given)
         found.append(Configuration("PolicyValue", words, made, n=400, binary=outcome == "binary"))
     return found
+
+
+def _natural_experiments() -> list[Configuration]:
+    from discreet.estimators.natural_experiments.did import DifferenceInDifferences
+    from discreet.estimators.natural_experiments.late import LATE
+
+    found = []
+    cases = product((LATE, DifferenceInDifferences), DESIGNS, OUTCOMES, RELATIONS)
+    for number, (method, design, outcome, relation) in enumerate(cases):
+        given = {"propensity": DESIGNS[design], "neighbours": relation, "delta": DELTA}
+        # What is seen of records is no record: only fitting again shows what one moves.
+        found.append(
+            Configuration(
+                method.__name__,
+                f"{design}, {outcome}, {relation}",
+                partial(_in_last_columns, _made(method, 20.0, public_facts(1, OUTCOMES[outcome]), given)),
+                kind=KINDS[number // 2 % len(KINDS)],
+                slow=20,
+                binary=outcome == "binary",
+            )
+        )
+    return found
+
+
+def _in_last_columns(make: Callable[[], Any]) -> Any:
+    return in_last_columns(make())
 
 
 def _papers() -> list[Configuration]:

@@ -120,11 +120,21 @@ def base(bounds: Bounds, n: int, kind: str, rng: Any, *, binary: bool = False) -
     arms = bounds.arms.levels
     return table_of(
         [
-            Record(float(y[i]), arms[int(treated[i])], tuple(_at(bounds, j, u[i, j]) for j in range(bounds.p)), "")
+            Record(
+                float(y[i]),
+                arms[_arm(bounds, treated[i], i)],
+                tuple(_at(bounds, j, u[i, j]) for j in range(bounds.p)),
+                "",
+            )
             for i in range(n)
         ],
         bounds,
     )
+
+
+def _arm(bounds: Bounds, treated: Any, place: int) -> int:
+    """The number of a record's arm: those that are treated are in all arms but the first, in turn."""
+    return 1 + place // 2 % (len(bounds.arms.levels) - 1) if treated else 0
 
 
 def extremes(bounds: Bounds, *, binary: bool = False) -> list[Record]:
@@ -178,7 +188,7 @@ def mutant(record: Record, bounds: Bounds, rng: Any, *, binary: bool = False) ->
     for _ in range(int(rng.randint(1, 3))):
         what = int(rng.randint(-2, bounds.p))
         if what == -2:
-            changed = replace(changed, t=bounds.arms.levels[int(rng.randint(0, 2))])
+            changed = replace(changed, t=bounds.arms.levels[int(rng.randint(0, len(bounds.arms.levels)))])
         elif what == -1:
             low, high = bounds.outcome
             u = float(rng.randint(0, 2)) if binary or bounds.binary or rng.uniform() < 0.5 else rng.uniform()
@@ -197,7 +207,7 @@ def random_record(bounds: Bounds, rng: Any, *, binary: bool = False) -> Record:
     low, high = bounds.outcome
     y = low + (high - low) * (float(rng.randint(0, 2)) if binary or bounds.binary else rng.uniform())
     x = tuple(_at(bounds, j, rng.uniform()) for j in range(bounds.p))
-    return Record(y, bounds.arms.levels[int(rng.randint(0, 2))], x, "drawn at random")
+    return Record(y, bounds.arms.levels[int(rng.randint(0, len(bounds.arms.levels)))], x, "drawn at random")
 
 
 def _at(bounds: Bounds, j: int, u: float) -> Any:

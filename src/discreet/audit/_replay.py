@@ -13,6 +13,7 @@ from discreet.audit._neighbours import KINDS, PLACE, Record, Table, base, extrem
 from discreet.audit._search import Pool
 from discreet.audit._tape import Tape, Unlike, ratio, repeated, too_quiet
 from discreet.audit.mechanism import (
+    as_asked,
     bounds_of,
     claimed_budget,
     fitted,
@@ -159,7 +160,7 @@ def _tape(estimator: Any, bounds: Any, n: int, kind: str, seed: int, binary: boo
 def _search(study: Study, estimator: Any, rng: Any, settings: ReplaySettings, binary: bool) -> None:
     """Search records that move each round far, and replay those in full."""
     tape, bounds, relation = study.tape, bounds_of(estimator), relation_of(estimator)
-    pool = Pool(tape, bounds, relation, propensity_of(estimator))
+    pool = Pool(tape, bounds, relation, propensity_of(estimator), as_asked(estimator))
     if any(tape.sums_records):
         pool.search(rng, settings.generations, binary)
     for number, name in enumerate(tape.names):

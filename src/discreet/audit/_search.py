@@ -6,6 +6,7 @@ is computed without fitting anything again. What is found this way is then repla
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,12 +41,15 @@ class Pool:
         Under "replace-one" two candidates are compared, under "add-remove" one with none.
     propensity
         The known probability of treatment, if there is one.
+    as_asked
+        From encoded candidates to records as the estimator's questions see them.
     """
 
     tape: Tape
     bounds: Bounds
     relation: Neighbours
     propensity: float | None
+    as_asked: Callable[[Chunk], Chunk] = lambda chunk: chunk
     records: list[Record] = field(default_factory=list)
     parts: list[list[Float]] = field(default_factory=list)
 
@@ -58,7 +62,7 @@ class Pool:
         self.records += records
         for place, each in enumerate(self.tape.rounds):
             if self.tape.sums_records[place]:
-                self.parts[place] += _contributions(each, chunk, len(records))
+                self.parts[place] += _contributions(each, self.tape.seen(place, chunk), len(records))
 
     def ratios(self, place: int) -> tuple[float, int, int]:
         """Largest ratio of a round, and between which two candidates (the same one twice: with it and without)."""
@@ -114,7 +118,7 @@ class Pool:
         chunks = list(held._chunks())
         parts = [np.concatenate([getattr(c, name) for c in chunks])[: len(records)] for name in ("y", "t", "x")]
         e = None if chunks[0].e is None else np.concatenate([c.e for c in chunks if c.e is not None])[: len(records)]
-        return Chunk(parts[0], parts[1], parts[2], e)
+        return self.as_asked(Chunk(parts[0], parts[1], parts[2], e))
 
 
 def _contributions(each: Round, chunk: Chunk, count: int) -> list[Float]:

@@ -19,6 +19,8 @@ import numpy as np
 from discreet.audit._neighbours import Table, labelled
 from discreet.data._arrays import Float, IntArray
 from discreet.data.in_memory import ArrayRecords
+from discreet.data.records import Chunk
+from discreet.data.views.viewed import ViewedRecords
 from discreet.exceptions import DiscreetError, InvalidInput
 from discreet.papers.common.arrays import Part, gather
 from discreet.privacy.gate import Gate
@@ -90,6 +92,16 @@ class Tape:
             for number, each in zip(self.gates, self.rounds, strict=True)
         ]
 
+    def seen(self, place: int, chunk: Chunk) -> Chunk:
+        """Records as a round sees them: through the views that its gate has on them."""
+        source, views = self.sources[self.gates[place]], []
+        while isinstance(source, ViewedRecords):
+            views.append(source.view)
+            source = source.source
+        for view in reversed(views):
+            chunk = view(chunk)
+        return chunk
+
     @property
     def pure(self) -> bool:
         """Whether the noise is Laplace noise."""
@@ -133,7 +145,9 @@ class Tape:
 
 
 def _as_they_came(source: Any, table: Table) -> bool:
-    """Whether a source holds records, all or some, encoded by their bounds and nothing else."""
+    """Whether a source holds records, all or some, encoded by their bounds and seen through views, if at all."""
+    if isinstance(source, ViewedRecords):
+        return _as_they_came(source.source, table)
     if isinstance(source, ArrayRecords):
         # Candidates have no further columns.
         return not source.held.more

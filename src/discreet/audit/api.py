@@ -18,6 +18,7 @@ from discreet.audit.mechanism import (
     bounds_of,
     claimed_budget,
     fitted,
+    in_last_columns,
     name_of,
     numbers_of,
     relation_of,
@@ -91,7 +92,7 @@ def audit(
     if isinstance(estimator, Mechanism):
         return _foreign(estimator, run)
     bounds_of(estimator)
-    claimed_budget(estimator)
+    estimator = in_last_columns(estimator)
     if is_proved(estimator):
         return _proved(estimator, run._replace(confidence=confidence or PROVED_CONFIDENCE))
     attacks = [each for each in ATTACKS.values() if each.mechanism == name_of(estimator)]

@@ -8,7 +8,7 @@ import math
 import warnings
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Complex, Real
 from typing import Any
 
@@ -17,6 +17,8 @@ import numpy as np
 from discreet.audit._neighbours import Table, labelled
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
+from discreet.data.records import Chunk
+from discreet.data.views.weight import WEIGHT
 from discreet.exceptions import InvalidInput
 from discreet.papers.common.claims import UnprovedClaim
 from discreet.privacy.budget import Budget
@@ -90,7 +92,8 @@ def relation_of(estimator: Any) -> Neighbours:
 def propensity_of(estimator: Any) -> float | None:
     """The known probability of treatment, if there is one."""
     known = stated(estimator, "propensity", None)
-    return None if known is None else float(known)
+    # Those of several arms do not come with the records.
+    return None if known is None or not isinstance(known, Real) else float(known)
 
 
 def with_fixed_parts(estimator: Any) -> Any:
@@ -115,9 +118,59 @@ def bounds_of(estimator: Any) -> Bounds:
             "estimator must have fit and bounds=Bounds(...), or be an audit.Mechanism with a pair of data sets."
         )
     propensity = stated(estimator, "propensity", None)
-    if propensity is not None and (isinstance(propensity, bool) or not isinstance(propensity, Real)):
+    single = isinstance(propensity, Real) and not isinstance(propensity, bool)
+    # Of several arms the estimator keeps the probabilities, and checks them.
+    if propensity is not None and not single and not bounds.several_arms:
         raise InvalidInput("an audit brings its own records: give propensity as one number, or leave it out.")
     return bounds
+
+
+class LastColumns:
+    """An estimator with further columns, fitted to records that hold these as their last covariates.
+
+    So that whoever makes up, changes and exchanges records need not know of them.
+    """
+
+    def __init__(self, estimator: Any) -> None:
+        self.roles = _wanted(estimator)
+        declared = [role.declared(estimator.bounds) for role in self.roles]
+        self.estimator = estimator
+        self.bounds = replace(estimator.bounds, covariates=[*estimator.bounds.columns, *declared])
+        self.epsilon, self.delta = estimator.epsilon, estimator.delta
+        self.propensity, self.neighbours = estimator.propensity, estimator.neighbours
+
+    def fit(self, Y: Any, T: Any, X: Any, **paid: Any) -> Any:
+        """The estimator itself, fitted."""
+        p = self.estimator.bounds.p
+        further = {role.argument: np.array(X[:, p + k].tolist()) for k, role in enumerate(self.roles)}
+        return fresh(self.estimator).fit(Y, T, X=X[:, :p] if p else None, **further, **paid)
+
+    def split(self, chunk: Chunk) -> Chunk:
+        """Encoded records as the estimator's questions see them: further columns for themselves."""
+        p = self.estimator.bounds.p
+        more = {role.name: chunk.x[:, p + k] for k, role in enumerate(self.roles)}
+        return chunk._replace(x=chunk.x[:, :p], more=more)
+
+
+def as_asked(estimator: Any) -> Callable[[Chunk], Chunk]:
+    """From encoded records as an audit makes them up to those that the estimator's questions see."""
+    return estimator.split if isinstance(estimator, LastColumns) else _unchanged
+
+
+def _unchanged(chunk: Chunk) -> Chunk:
+    return chunk
+
+
+def in_last_columns(estimator: Any) -> Any:
+    """The same, if it states a budget, but that further columns are among the covariates."""
+    claimed_budget(estimator)
+    return LastColumns(estimator) if _wanted(estimator) else estimator
+
+
+def _wanted(estimator: Any) -> list[Any]:
+    """Further columns that it cannot do without; weights are such a one where bounds declare them."""
+    weighs = any(role.name == WEIGHT for role in stated(estimator, "roles", ())) and estimator.bounds.weight is not None
+    return [role for role in stated(estimator, "roles", ()) if role.needed or (weighs and role.name == WEIGHT)]
 
 
 def fresh(estimator: Any, **given: Any) -> Any:
@@ -145,7 +198,7 @@ def name_of(estimator: Any) -> str:
     """What people call an estimator."""
     if isinstance(estimator, Mechanism):
         return estimator.name
-    kind = type(estimator)
+    kind = type(estimator.estimator if isinstance(estimator, LastColumns) else estimator)
     return f"papers.{kind.__name__}" if ".papers." in kind.__module__ else kind.__name__
 
 

@@ -164,6 +164,20 @@ def number_or_name(propensity: str | None) -> float | str | None:
         return propensity
 
 
+def by_arm(propensity: str | None, bounds: Any) -> Any:
+    """Probabilities of the arms, ``placebo=.5,low=.25,high=.25``, where several are declared."""
+    if propensity is None or not bounds.several_arms:
+        return number_or_name(propensity)
+    labels = {str(label): label for label in bounds.arms.levels}
+    try:
+        parts = [part.rsplit("=", 1) for part in propensity.split(",")]
+        return {labels.get(name.strip(), name.strip()): float(value) for name, value in parts}
+    except ValueError:
+        raise InvalidInput(
+            "--propensity of several arms takes a number for each: write label=.5,other=.25,third=.25."
+        ) from None
+
+
 def check_level(alpha: float) -> None:
     if not 0 < alpha < 1:
         raise InvalidInput("--alpha must lie between 0 and 1: 0.05 asks for a 95 % interval.")

@@ -118,7 +118,10 @@ def _made(
         raise InvalidInput("--epsilon is needed: it is the claim that is audited.")
     entry = _KNOWN[name]
     kind, given = entry.load(), dict(entry.audited or {})
-    given |= {"epsilon": epsilon, "bounds": public_facts(3) if bounds is None else Bounds.load(bounds)}
+    given |= {
+        "epsilon": epsilon,
+        "bounds": public_facts(3, entry.audited_outcome) if bounds is None else Bounds.load(bounds),
+    }
     parameters = kind._get_param_names()
     if neighbours is not None:
         if "neighbours" not in parameters and neighbours != "replace-one":

@@ -20,6 +20,7 @@ from discreet.cli._console import (
     UnitColumn,
     Where,
     Workers,
+    by_arm,
     charging,
     check_extra,
     check_level,
@@ -86,6 +87,9 @@ def _parameters(entry: Entry) -> Iterator[Parameter]:
     """What the command takes, in the order in which help lists it."""
     for name, annotation in _NEEDED.items():
         yield Parameter(name, Parameter.KEYWORD_ONLY, annotation=annotation)
+    for column in entry.columns:
+        annotation = Annotated[column.type, typer.Option(help=column.help)]
+        yield Parameter(column.name, Parameter.KEYWORD_ONLY, annotation=annotation)
     for option in entry.options:
         yield _optional(option.name, Annotated[option.type, typer.Option(help=option.help)], option.default)
     for name, annotation in _ROWS.items():
@@ -114,7 +118,7 @@ def _estimate(entry: Entry, asked: dict[str, Any]) -> None:
         check_extra()
     estimator = _made(entry, asked)
     rows = of_rows(asked["where"], asked["unit"], asked["max_rows"], asked["workers"], asked.get("sample_by"))
-    rows |= {name: asked[name] for name in ("outcome", "treatment")}
+    rows |= {name: asked[name] for name in ("outcome", "treatment", *(column.name for column in entry.columns))}
     if asked.get("sample_weight") is not None:
         rows["weight"] = asked["sample_weight"]
     place = reading(asked["source"], estimator, rows, **{name: asked[name] for name in _PLACE})
@@ -145,11 +149,12 @@ def _made(entry: Entry, asked: dict[str, Any]) -> Any:
     covariates = chosen.pop("covariates", None)
     # A column is no parameter.
     chosen.pop("sample_weight", None)
-    for name in ("propensity", "cap"):
-        if name in chosen:
-            chosen[name] = number_or_name(chosen[name])
-    arguments = entry.arguments(chosen)
     public = only(Bounds.load(asked["bounds"]), covariates)
+    if "cap" in chosen:
+        chosen["cap"] = number_or_name(chosen["cap"])
+    if "propensity" in chosen:
+        chosen["propensity"] = by_arm(chosen["propensity"], public)
+    arguments = entry.arguments(chosen)
     return entry.load()(epsilon=asked["epsilon"], bounds=public, **arguments)
 
 

@@ -1,10 +1,13 @@
-"""Binary outcomes: two declared labels, of which the second is the event."""
+"""Declared labels: of binary outcomes, the event second, and of arms, the control first."""
 
 from __future__ import annotations
 
 from discreet.data._arrays import Level
-from discreet.data.columns import Levels
+from discreet.data.columns import Levels, is_data
 from discreet.exceptions import InvalidInput
+
+# Unit: arms that a pass over records can mark as seen, a bit each in one integer.
+MOST_ARMS = 32
 
 
 class BinaryRange(tuple[float, float]):
@@ -47,3 +50,15 @@ def unlabelled(name: str) -> str:
         f"{name} must hold one of the two labels in Bounds(outcome=[no event, event]) in every record: recode it, "
         "declare outcome_fill= for missing ones, or declare a range (low, high)."
     )
+
+
+def arm_labels(declared: object) -> tuple[Level, ...] | None:
+    """The labels of the arms, if any are declared: two, or more where there are several arms."""
+    if declared is None:
+        return None
+    if is_data(declared) or not isinstance(declared, tuple | list) or not 2 <= len(declared) <= MOST_ARMS:
+        raise InvalidInput(
+            f"treatment=(control, treated) takes two labels, or a list of up to {MOST_ARMS} for several arms: name the "
+            "control label first."
+        )
+    return Levels(tuple(declared)).levels

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from discreet.data._arrays import Level
-from discreet.data.binary import BinaryRange, binary_levels
+from discreet.data.binary import BinaryRange, arm_labels, binary_levels
 from discreet.data.columns import Levels, Range, finite, is_data
 from discreet.data.views.weight import weight_range
 from discreet.exceptions import InvalidInput, MissingBounds
@@ -57,8 +57,9 @@ class Bounds:
         columns; a list declares them by position.
     propensity : (low, high), default (0.05, 0.95)
         Smallest and largest probability of treatment.
-    treatment : (control, treated), optional
-        The two labels of the treatment column, if they are not 0 and 1 or booleans.
+    treatment : (control, treated) or list of labels, optional
+        The labels of the treatment column, the control first, if they are not 0 and 1 or booleans. More than two
+        declare several arms, which `ATE` and `DifferenceInMeans` compare with each other.
     outcome_fill : float, or a label, optional
         What a missing outcome counts as. Without it, missing outcomes are refused.
     weight : (0, most), optional
@@ -98,7 +99,7 @@ class Bounds:
     outcome: tuple[float, float] = None  # type: ignore[assignment]
     covariates: Mapping[str, Declared] | Sequence[Declared] | None = None
     propensity: tuple[float, float] = (0.05, 0.95)
-    treatment: tuple[Level, Level] | None = None
+    treatment: tuple[Level, ...] | None = None
     outcome_fill: Level | None = None
     weight: tuple[float, float] | None = None
     # Follows from the outcome. It is a field so that [0, 1] and (0, 1), whose numbers are the same, are not equal.
@@ -112,7 +113,7 @@ class Bounds:
             outcome: tuple[float, float] | list[str] | list[int] | list[float] | list[bool] = ...,
             covariates: Mapping[str, Declared] | Sequence[Declared] | None = None,
             propensity: tuple[float, float] = (0.05, 0.95),
-            treatment: tuple[Level, Level] | None = None,
+            treatment: tuple[Level, ...] | list[str] | list[int] | list[float] | None = None,
             outcome_fill: Level | None = None,
             weight: tuple[float, float] | None = None,
         ) -> None: ...
@@ -131,15 +132,9 @@ class Bounds:
                 raise InvalidInput(
                     "It needs 0 < low < high < 1, a millionth from either end: use (0.05, 0.95) if you are not sure."
                 )
-        if self.weight is not None:
-            with _naming("weight"):
-                object.__setattr__(self, "weight", weight_range(_pair(self.weight)))
-        treatment = self.treatment
-        if treatment is not None:
-            if is_data(treatment) or not isinstance(treatment, tuple | list) or len(treatment) != 2:
-                raise InvalidInput("treatment=(control, treated) takes two labels: name the control label first.")
-            with _naming("treatment"):
-                object.__setattr__(self, "treatment", Levels(tuple(treatment)).levels)
+        object.__setattr__(self, "weight", weight_range(self.weight))
+        with _naming("treatment"):
+            object.__setattr__(self, "treatment", arm_labels(self.treatment))
         if outcome is not None:
             object.__setattr__(self, "outcome", (outcome.low, outcome.high))
             object.__setattr__(self, "outcome_fill", outcome.fill)
@@ -203,8 +198,13 @@ class Bounds:
 
     @property
     def arms(self) -> Levels:
-        """The treatment as a column of two levels, control first."""
+        """The treatment as a column of levels, control first."""
         return Levels(self.treatment or (0, 1))
+
+    @property
+    def several_arms(self) -> bool:
+        """Whether there are more than two arms."""
+        return self.treatment is not None and len(self.treatment) > 2
 
     def capped(self, cap: float) -> "Bounds":
         """The same where larger outcomes count as ``cap``, and so does a larger fill."""
@@ -218,9 +218,10 @@ class Bounds:
             "propensity": {"low": self.propensity[0], "high": self.propensity[1]},
         }
         if self.treatment is not None:
-            out["treatment"] = {"control": self.treatment[0], "treated": self.treatment[1]}
-        if self.weight is not None:
-            out["weight"] = {"low": self.weight[0], "high": self.weight[1]}
+            labels = list(self.treatment)
+            two = {"control": labels[0], "treated": labels[1]}
+            out["treatment"] = {"arms": labels} if self.several_arms else two
+        out |= {} if self.weight is None else {"weight": {"low": self.weight[0], "high": self.weight[1]}}
         if not self.named:
             out["covariates"] = [_spec_to_dict(spec) for spec in self.columns]
         elif self.p:
@@ -234,11 +235,14 @@ class Bounds:
         given: dict[str, Any] = {}
         if "outcome" in facts:
             given |= _outcome_from_dict(facts["outcome"])
-        pairs = {"propensity": ("low", "high"), "treatment": ("control", "treated"), "weight": ("low", "high")}
-        for key, (first, second) in pairs.items():
-            if key in facts:
-                pair = _table(key, facts[key], {first, second}, {first, second})
-                given[key] = (pair[first], pair[second])
+        for key in {"propensity", "weight"} & facts.keys():
+            pair = _table(key, facts[key], {"low", "high"}, {"low", "high"})
+            given[key] = (pair["low"], pair["high"])
+        if "treatment" in facts:
+            several = isinstance(facts["treatment"], Mapping) and "arms" in facts["treatment"]
+            keys = ("arms",) if several else ("control", "treated")
+            labels = _table("treatment", facts["treatment"], set(keys), set(keys))
+            given["treatment"] = labels["arms"] if several else tuple(labels[key] for key in keys)
         covariates = facts.get("covariates", {})
         if isinstance(covariates, list):
             given["covariates"] = [_spec_from_dict(f"covariate {j}", spec) for j, spec in enumerate(covariates)]
@@ -251,11 +255,9 @@ class Bounds:
 
     def to_toml(self) -> str:
         """The text of a bounds file."""
-        facts = self.to_dict()
-        covariates = facts.pop("covariates", {})
+        covariates = (facts := self.to_dict()).pop("covariates", {})
         lines = [f"{key} = {_toml(value)}" for key, value in facts.items()]
-        if covariates == []:
-            lines.append("covariates = []")
+        lines += ["covariates = []"] if covariates == [] else []
         for name in covariates:
             head, spec = (f"[covariates.{_key(name)}]", covariates[name]) if self.named else ("[[covariates]]", name)
             lines += ["", head, *(f"{key} = {_toml(value)}" for key, value in spec.items())]
@@ -349,6 +351,8 @@ def _spec_to_dict(spec: Spec) -> dict[str, Any]:
 
 
 def _spec_from_dict(what: str, facts: object) -> Spec:
+    if facts == {}:
+        raise InvalidInput(f"{what} is not filled in: give low and high, or levels, or delete its part.")
     with_levels = isinstance(facts, Mapping) and "levels" in facts
     needed = {"levels"} if with_levels else {"low", "high"}
     facts = _table(what, facts, needed | ({"other", "fill"} if with_levels else {"fill"}), needed)

@@ -105,7 +105,7 @@ class ArrayRecords(RecordsInMemory):
         names = _names(bounds)
         held = hold(y, t, x, e, k, bounds=bounds, names=names)
         records = cls(n=len(y), bounds=bounds, held=held, called=names, unit=unit, public=public)
-        admit(records._chunks())
+        admit(records._chunks(), bounds)
         return records
 
     def beside(self, further: Mapping[Further, Any], names: Mapping[str, str]) -> ArrayRecords:
@@ -118,7 +118,7 @@ class ArrayRecords(RecordsInMemory):
                 )
         called = self.called._replace(more=tuple(names[each.role] for each in further))
         records = replace(self, held=hold_further(self.held, columns, called), called=called, kept=[], as_codes=[])
-        admit(records._chunks())
+        admit(records._chunks(), self.bounds)
         return records
 
     def sum(self, kernel: Kernel, progress: RowProgress | None = None) -> IntArray:

@@ -48,7 +48,7 @@ class Chunk(NamedTuple):
     y: Float
     """(m,) outcome, mapped onto [-1, 1]"""
     t: Float
-    """(m,) 0.0 for control, 1.0 for treated"""
+    """(m,) 0.0 for control, 1.0 for treated; where more arms are declared, the arm's place among them"""
     x: Float
     """(m, p) covariates: ranges mapped onto [-1, 1], levels as their position 0, 1, ..."""
     e: Float | None
@@ -272,14 +272,22 @@ def chunks(held: Held, bounds: Bounds, names: Names, edges: Sequence[int] = ()) 
         yield Chunk(y=outcome.encode(held.y[rows], names.y), t=t, x=x.T, e=e, k=k, more=more)
 
 
-def admit(source: Iterable[Chunk]) -> int:
+def admit(source: Iterable[Chunk], bounds: Bounds) -> int:
     """Read everything once, so that whatever is unusable is refused before any budget is spent; count the records."""
-    n = treated = 0
+    n = treated = seen = 0
     for chunk in source:
         n += len(chunk.t)
         treated += int(chunk.t.sum())
-    check_arms(n, treated)
+        seen |= seen_arms(chunk, bounds)
+    check_arms(n, treated, bounds, seen)
     return n
+
+
+def seen_arms(chunk: Chunk, bounds: Bounds) -> int:
+    """Where more than two arms are declared, a bit for each that some record is in."""
+    if not bounds.several_arms:
+        return 0
+    return sum(1 << arm for arm in set(chunk.t.astype(np.int64).tolist()))
 
 
 def add_up(source: Iterable[Chunk], kernel: Kernel, progress: RowProgress | None, *, n: int) -> IntArray:
@@ -309,11 +317,17 @@ def added(total: IntArray | None, part: object) -> IntArray:
     return total
 
 
-def check_arms(n: int, treated: int) -> None:
-    """Refuse what no estimate can be made of."""
+def check_arms(n: int, treated: int, bounds: Bounds | None = None, seen: int = 0) -> None:
+    """Refuse what no estimate can be made of; ``seen`` as `seen_arms` says, where bounds declare several arms."""
     if n < MIN_ROWS:
         raise InvalidInput(f"There are fewer than {MIN_ROWS} records, too few for any estimate: bring more.")
-    if treated in (0, n):
+    if bounds is not None and bounds.several_arms:
+        if seen + 1 < 1 << len(bounds.arms.levels):
+            raise InvalidInput(
+                "An arm of Bounds(treatment=[...]) is empty: a comparison needs records in every declared arm, so "
+                "declare those that there are."
+            )
+    elif treated in (0, n):
         raise InvalidInput("One arm is empty: an effect needs treated and control records.")
 
 
@@ -341,16 +355,6 @@ def _keys(k: Values | None, rows: slice, name: str) -> Float | None:
     return keys
 
 
-def check_varies(records: Records, role: str, name: str) -> None:
-    """Refuse a further column of two levels that holds one of them alone, as an empty arm is refused."""
-
-    def count(chunk: Chunk) -> IntArray:
-        return np.array([chunk.more[role].sum()]).astype(np.int64)
-
-    if int(records.sum(count)[0]) in (0, records.n):
-        raise InvalidInput(f"{name} is the same in every record: nothing can be learnt from it; give one that varies.")
-
-
 def outside_overlap(name: str) -> str:
     """The refusal of a known probability that contradicts the bounds."""
     return f"{name} must lie inside the declared Bounds(propensity=(low, high)): widen them, or check it."
@@ -360,6 +364,11 @@ def _arms(values: Values, arms: Levels, name: str) -> Codes:
     try:
         return arms.codes(values)
     except InvalidInput:
+        if len(arms.levels) > 2:
+            raise InvalidInput(
+                f"{name} must hold one of the labels in Bounds(treatment=[control, ...]) in every record: declare all "
+                "arms, and leave out records without a treatment."
+            ) from None
         raise InvalidInput(
             f"{name} must hold 0 or 1 (or booleans, or the two labels in Bounds(treatment=(control, treated))) "
             "in every record: recode it, and leave out records without a treatment."

@@ -7,12 +7,14 @@ from discreet.datasets.observational import ihdp, nsw, rhc
 from discreet.datasets.paper_designs import dp_cate, meta_learners, private_ci_rct, propensity_scores
 from discreet.datasets.simulated import DESIGNS, Design, draw, private_ci
 from discreet.datasets.study import Study
+from discreet.datasets.survival import SurvivalStudy, survival_trial
 from discreet.datasets.voters import social_pressure
 
 __all__ = [
     "DESIGNS",
     "Design",
     "Study",
+    "SurvivalStudy",
     "adum",
     "criteo",
     "criteo_shaped",
@@ -29,5 +31,6 @@ __all__ = [
     "propensity_scores",
     "rhc",
     "social_pressure",
+    "survival_trial",
     "tcga",
 ]

@@ -6,10 +6,10 @@ An estimator inherits from the mixins that fit it and from `Parameters`, in this
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from math import hypot, sqrt
+from math import sqrt
 from numbers import Real
 from typing import Any, ClassVar, Self, Unpack
 
@@ -17,14 +17,22 @@ from discreet.data.backends import TableSpec, open_table
 from discreet.data.backends.base import Options
 from discreet.data.bounds import Bounds
 from discreet.data.in_memory import ArrayRecords
-from discreet.data.records import Records
+from discreet.data.records import Records, RowProgress
 from discreet.data.views.weight import WEIGHT
 from discreet.estimators import _allocation
-from discreet.estimators._parameters import NO_COLUMNS, TABLE_OPTIONS, FitOptions, Role, TableOptions, payment_of
+from discreet.estimators._parameters import (
+    NO_COLUMNS,
+    TABLE_OPTIONS,
+    FitOptions,
+    Role,
+    TableOptions,
+    further_columns,
+    payment_of,
+    refuse_unknown,
+)
 from discreet.estimators._results import Fitted, ReleaseT
+from discreet.estimators.arms.design import known_shares
 from discreet.estimators.measurements.coded_features import CodesOf
-from discreet.estimators.measurements.level import Level
-from discreet.estimators.measurements.score import Score
 from discreet.exceptions import InvalidInput, MissingBounds
 from discreet.ledger.charging import Payment, charged_fit
 from discreet.postprocessing.coding import Coding
@@ -32,8 +40,6 @@ from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours
 from discreet.privacy.sensitivity.sets import Interval
-from discreet.releases.average import Kind, Release, Uncertainty
-from discreet.releases.parts.arm_means import ArmMeans
 
 ROWS_APART = (
     "Rows are taken as independent where sampling error is estimated: if rows of one {unit} are alike, the interval is "
@@ -41,8 +47,6 @@ ROWS_APART = (
 )
 ROWS_ALIKE = "Sampling error is counted as if all {rows} rows of one {unit} were alike, the most that it can be."
 ROWS_JOINED = "Sampling error rests on sums over all rows of one {unit}, which may be alike."
-# Where the rounds are listed, if not in ate.md.
-_PROOFS = dict.fromkeys(("att", "atc", "ato"), "att.md")
 # Called with (pass, rows done, rows in all).
 Progress = Callable[[str, int, int], None]
 
@@ -55,6 +59,8 @@ class Checked(ABC):
     bounds: Bounds
     propensity: Any
     neighbours: Neighbours
+    # Whether more than two arms can be compared.
+    several_arms: ClassVar[bool] = False
 
     def check(self) -> None:
         """Refuse what can be refused without reading a record, and forget an earlier release."""
@@ -69,7 +75,8 @@ class Checked(ABC):
                 "without them, or use ATE or DifferenceInMeans."
             )
         self._check_budget(Budget(epsilon=self.epsilon, delta=self.delta))
-        if self.neighbours == "add-remove" and not isinstance(self.propensity, str | Real | None):
+        self._check_arms()
+        if self.neighbours == "add-remove" and not isinstance(self._propensity_of_rows, str | Real | None):
             raise InvalidInput(
                 "propensity must be a number or a column's name under neighbours='add-remove': the estimator keeps it, "
                 "and the length of an array would reveal the number of records."
@@ -77,23 +84,27 @@ class Checked(ABC):
         # An earlier release does not belong to the parameters of this fit.
         self.__dict__.pop("release_", None)
 
+    def _check_arms(self) -> None:
+        """Refuse more arms than the estimator can compare, and probabilities that do not belong to the arms."""
+        if self.bounds.several_arms and not self.several_arms:
+            raise InvalidInput(
+                f"{type(self).__name__} compares two arms, and Bounds(treatment=[...]) declares more: declare two and "
+                "leave the others out with where=, or use ATE or DifferenceInMeans."
+            )
+        if self.bounds.several_arms:
+            known_shares(self.propensity, self.bounds)
+
+    @property
+    def _propensity_of_rows(self) -> Any:
+        """Probabilities that come with the records: those of several arms are the same for all of them."""
+        return None if self.bounds.several_arms else self.propensity
+
     @abstractmethod
     def _check_budget(self, budget: Budget) -> None:
         """Refuse a budget, or other parameters, that the estimator cannot work with."""
 
     # Columns that it takes besides outcome, treatment and covariates.
     roles: ClassVar[tuple[Role, ...]] = ()
-
-    def _further(self, method: str, given: Mapping[str, Any]) -> dict[Role, Any]:
-        """What was given for each role; a column that is needed and missing is refused."""
-        found = {role: given.get(role.named_in(method)) for role in self.roles}
-        for role, value in found.items():
-            if value is None and role.needed:
-                raise InvalidInput(
-                    f"{type(self).__name__} needs {role.named_in(method)}=, {role.help}: {method} takes it beside the "
-                    "outcome and the treatment."
-                )
-        return {role: value for role, value in found.items() if value is not None}
 
 
 class Chargeable:
@@ -140,7 +151,7 @@ class ArrayFits(Checked, Chargeable, Fitted[ReleaseT]):
         """
         known = {role.argument for role in self.roles}
         refuse_unknown("fit", options, Payment.__optional_keys__ | known)
-        further = self._further("fit", options)
+        further = further_columns(self, self.roles, "fit", options)
         run = partial(self._fit_arrays, Y, T, X, progress, further)
         payment = payment_of(options)
         if not payment:
@@ -154,7 +165,7 @@ class ArrayFits(Checked, Chargeable, Fitted[ReleaseT]):
         self.check()
         self._warn()
         bounds, further = self._read(further, Y)
-        records = ArrayRecords.of(Y, T, X, bounds=bounds, propensity=self.propensity)
+        records = ArrayRecords.of(Y, T, X, bounds=bounds, propensity=self._propensity_of_rows)
         if further:
             columns = {role.column(bounds): values for role, values in further.items()}
             records = records.beside(columns, {role.name: role.argument for role in further})
@@ -174,20 +185,13 @@ class ArrayFits(Checked, Chargeable, Fitted[ReleaseT]):
 
     def _open_gate(self, records: Records, progress: Progress | None) -> Gate:
         """A gate on the records with the estimator's budget and relation."""
-        done, reported = 0, 0
-
-        def count_rows(rows: int) -> None:
-            nonlocal done, reported
-            done += rows
-            passes, within = divmod(done - 1, records.n)
-            # Under add-remove the number of records is private, for those who watch the bar and count its moves too.
-            private = self.neighbours == "add-remove" or records.unit is not None
-            if progress is not None and not (private and reported > passes):
-                progress(f"pass {passes + 1}", *((0, 1) if private else (within + 1, records.n)))
-            reported = passes + 1
-
         budget = Budget(epsilon=self.epsilon, delta=self.delta)
-        return Gate(records, budget=budget, neighbours=self.neighbours, progress=count_rows)
+        return Gate(
+            records,
+            budget=budget,
+            neighbours=self.neighbours,
+            progress=row_progress(progress, records, self.neighbours),
+        )
 
 
 class TableFits(ArrayFits[ReleaseT]):
@@ -249,7 +253,7 @@ class TableFits(ArrayFits[ReleaseT]):
         """
         known = {role.name for role in self.roles}
         refuse_unknown("fit_table", options, TABLE_OPTIONS | known)
-        further = self._further("fit_table", options)
+        further = further_columns(self, self.roles, "fit_table", options)
         run = partial(self._fit_table, table, outcome, treatment, covariates, progress, options)
         payment = payment_of(options)
         if not payment:
@@ -274,14 +278,14 @@ class TableFits(ArrayFits[ReleaseT]):
                 f"sample_by belongs to ATE and CATE: {type(self).__name__} fits no models that a sample would do for, "
                 "so leave it out."
             )
-        bounds, further = self._read(self._further("fit_table", options), outcome)
+        bounds, further = self._read(further_columns(self, self.roles, "fit_table", options), outcome)
         source = Options(relation=options.get("relation"), query=options.get("query"), workers=options.get("workers"))
         spec = TableSpec(
             outcome=outcome,
             treatment=treatment,
             covariates=covariates,
             bounds=bounds,
-            propensity=self.propensity,
+            propensity=self._propensity_of_rows,
             where=options.get("where"),
             unit=options.get("unit"),
             max_rows=options.get("max_rows"),
@@ -291,18 +295,28 @@ class TableFits(ArrayFits[ReleaseT]):
         with open_table(table, spec, source) as records:
             self._fit(records, progress)
             if records.unit is not None and records.unit.max_rows > 1:
-                note = self.unit_notes[records.by_unit() is not None]
+                # Scores of several arms are not added up by unit.
+                note = self.unit_notes[records.by_unit() is not None and not self.bounds.several_arms]
                 note = note.format(unit=records.unit.column, rows=records.unit.max_rows)
                 self.release_ = replace(self.release_, notes=(*self.release_.notes, note))
         return self
 
 
-def refuse_unknown(method: str, given: Mapping[str, object], known: Collection[str]) -> None:
-    """Refuse keyword arguments that a method does not take."""
-    for name in given:
-        if name not in known:
-            allowed = ", ".join(sorted(known))
-            raise InvalidInput(f"{method} does not take {name}=: besides its own arguments it takes {allowed}.")
+def row_progress(progress: Progress | None, records: Records, neighbours: Neighbours) -> RowProgress:
+    """What a gate reports rows to: the pass and the rows done, as far as they are public."""
+    done, reported = 0, 0
+
+    def count_rows(rows: int) -> None:
+        nonlocal done, reported
+        done += rows
+        passes, within = divmod(done - 1, records.n)
+        # Under add-remove the number of records is private, for those who watch the bar and count its moves too.
+        private = neighbours == "add-remove" or records.unit is not None
+        if progress is not None and not (private and reported > passes):
+            progress(f"pass {passes + 1}", *((0, 1) if private else (within + 1, records.n)))
+        reported = passes + 1
+
+    return count_rows
 
 
 def count_first(gate: Gate) -> None:
@@ -334,88 +348,3 @@ def coded_gates(gate: Gate, model_gate: Gate, codings: tuple[Coding, ...]) -> tu
         return gate, model_gate
     coded = gate.coded(CodesOf(codings))
     return coded, coded
-
-
-def sample_note(gate: Gate, model_gate: Gate, what: str = "Models of treatment and outcome") -> tuple[str, ...]:
-    """What a release says of the records that its models are from."""
-    if model_gate is gate:
-        return ()
-    chosen = "a column named for it" if model_gate.counts_rows else "their places in the table"
-    return (
-        f"{what} were fitted to a sample of about {model_gate.n:,.0f} records, chosen by {chosen}; the effect is "
-        "estimated from all records.",
-    )
-
-
-def uncertainty_of(gate: Gate, score: Score, remainder: float) -> Uncertainty:
-    """The parts of an average effect's uncertainty, in the outcome's unit."""
-    unit = gate.bounds.outcome_width / 2.0
-    return Uncertainty(
-        sampling=unit * sqrt(score.variance / gate.n),
-        privacy=unit * score.noise,
-        nuisance=unit * remainder,
-        clipping=unit * score.hidden,
-    )
-
-
-def average_release(
-    kind: Kind,
-    gate: Gate,
-    score: Score,
-    uncertainty: Uncertainty,
-    *,
-    known: bool,
-    adjustment: dict[str, Any],
-    notes: tuple[str, ...],
-    reference: dict[str, float],
-) -> Release:
-    """What is published of an average effect; everything in it is computed from released numbers and public facts."""
-    unit = gate.bounds.outcome_width / 2.0
-    public = ["the declared bounds"]
-    public += [] if gate.counts_rows else ["the number of records"]
-    public += ["the probability of treatment"] if known else []
-    return Release(
-        kind=kind,
-        # No effect can exceed the outcome's range.
-        estimate=unit * min(max(score.mean, -2.0), 2.0),
-        uncertainty=uncertainty,
-        n=gate.n,
-        guarantee=gate.guarantee(proof=_PROOFS.get(kind, "ate.md"), public=tuple(public)),
-        bounds=gate.bounds,
-        design="known propensity" if known else "observational",
-        adjustment=adjustment,
-        notes=notes,
-        reference=reference,
-    )
-
-
-def with_arms(release: Release, gate: Gate, level: Level | None, remainder: float = 0.0) -> Release:
-    """A release with the level of its outcome, from which and the effect the means of both arms follow.
-
-    What the effect's models leave is taken to be in either mean, ``remainder`` is in the level alone.
-    """
-    if level is None:
-        return release
-    effect = release.uncertainty
-    unit, q = gate.bounds.outcome_width / 2.0, level.part
-    low, high = (unit**2 * end / gate.n for end in level.covariance)
-    arms = ArmMeans(
-        level=gate.bounds.outcome[0] + unit * (1.0 + level.mean),
-        part=q,
-        uncertainty=Uncertainty(
-            sampling=unit * sqrt(level.variance / gate.n),
-            privacy=unit * level.noise,
-            # Of one arm it is a mean without models.
-            nuisance=0.0 if q in (0.0, 1.0) else hypot(max(q, 1.0 - q) * effect.nuisance, unit * remainder),
-            clipping=unit * level.hidden,
-        ),
-        covariance=(low, high),
-    )
-    return replace(release, arms=arms)
-
-
-def clip_note(uncertainty: Uncertainty) -> tuple[str, ...]:
-    """What a release says of clipped scores, where that matters."""
-    if uncertainty.share()["clipping"] < 0.1:
-        return ()
-    return ("Rare extreme scores (poor overlap or heavy tails) were clipped; the interval is wider to allow for it.",)

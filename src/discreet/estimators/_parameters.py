@@ -7,7 +7,7 @@ estimator for methods, not for a parent, so that ``sklearn.base.clone`` and what
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from inspect import Parameter, isclass, signature
 from typing import Any, Self, TypedDict, cast
@@ -92,9 +92,29 @@ class TableOptions(FurtherColumns, Payment, total=False):
 TABLE_OPTIONS = TableOptions.__optional_keys__ - FurtherColumns.__optional_keys__
 
 
+def further_columns(estimator: object, roles: Iterable[Role], method: str, given: Mapping[str, Any]) -> dict[Role, Any]:
+    """What was given for each role; a column that is needed and missing is refused."""
+    found = {role: given.get(role.named_in(method)) for role in roles}
+    for role, value in found.items():
+        if value is None and role.needed:
+            raise InvalidInput(
+                f"{type(estimator).__name__} needs {role.named_in(method)}=, {role.help}: {method} takes it beside the "
+                "outcome and the treatment."
+            )
+    return {role: value for role, value in found.items() if value is not None}
+
+
 def payment_of(options: Mapping[str, Any]) -> Payment:
     """Those of the keyword arguments that belong to a ledger."""
     return cast(Payment, {name: value for name, value in options.items() if name in Payment.__optional_keys__})
+
+
+def refuse_unknown(method: str, given: Mapping[str, object], known: Collection[str]) -> None:
+    """Refuse keyword arguments that a method does not take."""
+    for name in given:
+        if name not in known:
+            allowed = ", ".join(sorted(known))
+            raise InvalidInput(f"{method} does not take {name}=: besides its own arguments it takes {allowed}.")
 
 
 class Parameters:

@@ -47,17 +47,33 @@ class Fitted(Generic[ReleaseT]):
             raise NotFitted(f"this {type(self).__name__} has no release yet; call fit first.") from None
 
 
-class WeightedResult(Fitted[Release]):
-    """What a fitted estimator of an average over all records, or over some, answers."""
+class Estimated(Published, Protocol):
+    """A release of one number with an interval."""
+
+    @property
+    def estimate(self) -> float: ...
+
+    def interval(self, alpha: float = 0.05) -> tuple[float, float]: ...
+
+
+EstimatedT = TypeVar("EstimatedT", bound=Estimated)
+
+
+class EffectResult(Fitted[EstimatedT]):
+    """What a fitted estimator of one number answers."""
 
     @property
     def estimate_(self) -> float:
-        """The released estimate of the effect."""
+        """The released estimate."""
         return self._released().estimate
 
     def interval(self, alpha: float = 0.05) -> tuple[float, float]:
         """Confidence interval at level ``1 - alpha``: sampling error and privacy noise together. Costs nothing."""
         return self._released().interval(alpha)
+
+
+class WeightedResult(EffectResult[Release]):
+    """What a fitted estimator of an average over all records, or over some, answers."""
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the estimate, its interval and where the uncertainty comes from (needs matplotlib)."""

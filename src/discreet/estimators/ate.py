@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from math import hypot, sqrt
 from numbers import Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
@@ -26,18 +26,15 @@ from discreet.estimators._base import (
     ROWS_JOINED,
     Progress,
     TableFits,
-    average_release,
-    clip_note,
     coded_gates,
     count_first,
     open_model_gate,
-    sample_note,
-    uncertainty_of,
-    with_arms,
 )
 from discreet.estimators._parameters import Parameters
+from discreet.estimators._releasing import average_release, notes_of, sample_note, uncertainty_of, with_arms
 from discreet.estimators._results import AverageResult
-from discreet.estimators.difference_in_means import measure_means
+from discreet.estimators.arms.measure import AverageModels, measure_arms
+from discreet.estimators.difference_in_means import means_allocation, measure_means
 from discreet.estimators.measurements.cap import Cap, check_cap, measure_capped
 from discreet.estimators.measurements.coded_features import CodedFeatures
 from discreet.estimators.measurements.covariates import (
@@ -50,7 +47,7 @@ from discreet.estimators.measurements.covariates import (
 from discreet.estimators.measurements.diagnostics import diagnostics_of
 from discreet.estimators.measurements.estimand import EVERYONE, Estimand, RecordWeights
 from discreet.estimators.measurements.level import Measured, level_remainder, level_rounds, measure_score
-from discreet.estimators.measurements.location import Location, Pilot, locate, pilot_effect, public_notes
+from discreet.estimators.measurements.location import Location, locate, pilot_effect, public_notes
 from discreet.estimators.measurements.nuisances import (
     Outcome,
     Propensity,
@@ -64,44 +61,38 @@ from discreet.estimators.measurements.score import (
     ScoreRounds,
     clips_nothing,
     design_strata,
+    noise_dominates,
     prognosis_range,
 )
 from discreet.estimators.missing.measure import measure_observed
 from discreet.estimators.missing.reading import AdjustsMissing, MissingOutcome
 from discreet.estimators.missing.survey import centred, measure_weighted
 from discreet.exceptions import InvalidBudget
-from discreet.postprocessing.diagnostics.moments import TreatmentMoments
 from discreet.postprocessing.kernel_basis import CodedBasis
 from discreet.postprocessing.tails import Strata
-from discreet.privacy.accountant import calibrate_mu
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours
-from discreet.releases.average import Release, Uncertainty
+from discreet.privacy.query import Query
+from discreet.releases.arms.release import ArmsRelease
+from discreet.releases.average import Release
 
 
-class AverageModels(NamedTuple):
-    """What the rounds before the score leave behind: public models, and what is known of their errors."""
+class _Start(NamedTuple):
+    """What the first rounds leave behind: the gate of the models, shares, and where the outcome is."""
 
-    gate: Gate
     model_gate: Gate
     allocation: Allocation
-    location: Location
-    first: Pilot
-    outcome: Outcome
-    remainder: float
-    off: float
-    trim: tuple[float, float]
-    basis: str
     terms: int
-    screening: TreatmentMoments | None
+    marginals: tuple[Query, ...]
+    location: Location
 
 
 class AverageEffect(TableFits[Release], Parameters):
     """What estimators of an average over all records, or over some of them, share: `estimand` says over whom."""
 
     estimand: ClassVar[Estimand]
-    release_types: ClassVar = (Release,)
+    release_types: ClassVar[tuple[type[Any], ...]] = (Release,)
     one_gate: ClassVar[bool] = True
     unit_notes: ClassVar[tuple[str, str]] = (ROWS_ALIKE, ROWS_JOINED)
     samples: ClassVar[bool] = True
@@ -146,10 +137,18 @@ class AverageEffect(TableFits[Release], Parameters):
         """All rounds after the count, with those of the arms' means; they fit into what it leaves of the budget."""
         if self.propensity is not None and not models_pay(gate.n * gate.mu, gate.bounds.p, self.propensity):
             return measure_means(gate, self.propensity, self.estimand.kind, self.estimand, level=level)
-        return self._measure_with_models(gate, level=level)[0]
+        plain = means_allocation(gate, self.estimand, level=level)
+        start = self._start(gate, level=level)
+        if isinstance(self.propensity, Real) and start.model_gate is gate:
+            share, design = start.allocation["score"], float(self.propensity)
+            if noise_dominates(gate, share, start.location, design):
+                # The first rounds have the same shares with models and without.
+                kind, located = self.estimand.kind, (plain, start.location)
+                return measure_means(gate, design, kind, self.estimand, level=level, located=located)
+        return self._measure_with_models(gate, level=level, start=start)[0]
 
-    def _fit_models(self, gate: Gate, *, level: bool = False) -> AverageModels:
-        """The rounds before the score: public models of treatment and outcome, and what is known of their errors."""
+    def _start(self, gate: Gate, *, level: bool) -> _Start:
+        """The first rounds: where the outcome is, and who gets which share of the budget."""
         known, bounds = self.propensity is not None, gate.bounds
         terms = basis_terms(gate.n * gate.mu, gate.n, bounds.columns)
         # Models are fitted through this one: on all records, or on a sample of very many.
@@ -161,6 +160,13 @@ class AverageEffect(TableFits[Release], Parameters):
         ).after_counts(gate)
         marginals = coding_questions(bounds.columns, allocation["marginals"]) if bounds.p else ()
         location = locate(model_gate, allocation["location"], *marginals)
+        return _Start(model_gate, allocation, terms, marginals, location)
+
+    def _fit_models(self, gate: Gate, *, level: bool = False, start: _Start | None = None) -> AverageModels:
+        """The rounds before the score: public models of treatment and outcome, and what is known of their errors."""
+        known, bounds = self.propensity is not None, gate.bounds
+        model_gate, allocation, terms, marginals, location = start or self._start(gate, level=level)
+        information = model_gate.n * gate.mu
         first = pilot_effect(model_gate, allocation["arm means"], location)
         pilot = first.effect
         codings = measure_codings(model_gate, marginals, allocation["marginals"]) if bounds.p else ()
@@ -185,9 +191,15 @@ class AverageEffect(TableFits[Release], Parameters):
             gate, model_gate, allocation, location, first, outcome, remainder, off, trim, basis, terms, screening
         )
 
-    def _measure_with_models(self, gate: Gate, *, level: bool = False) -> tuple[Release, Location, Outcome]:
+    def _measure_with_models(
+        self, gate: Gate, *, level: bool = False, start: _Start | None = None
+    ) -> tuple[Release, Location, Outcome]:
         """All rounds by models of treatment and outcome in any case; and these, which are public."""
-        known, bounds, models = self.propensity is not None, gate.bounds, self._fit_models(gate, level=level)
+        known, bounds, models = (
+            self.propensity is not None,
+            gate.bounds,
+            self._fit_models(gate, level=level, start=start),
+        )
         gate, model_gate, allocation, location, first, outcome, remainder, off, trim, basis, terms, screening = models
         pilot = first.effect
         (score, means), allocation = _measure_score(gate, model_gate, allocation, location, outcome, self.propensity)
@@ -196,7 +208,7 @@ class AverageEffect(TableFits[Release], Parameters):
         moved = 0.0 if known else max(abs(score.mean - pilot) - first.noise, 0.0)
         uncertainty = uncertainty_of(gate, score, hypot(remainder, score.lost * off, LEFT_OUT * moved))
         left = 0.0 if known or self.estimand.one_arm else level_remainder(outcome, location)
-        notes = _notes(basis, bounds, known, trim, uncertainty, gate.budget)
+        notes = notes_of(basis, bounds, known, trim, uncertainty, gate.budget)
         release = average_release(
             self.estimand.kind,
             gate,
@@ -287,6 +299,8 @@ class ATE(AdjustsMissing, AverageResult, AverageEffect):
 
     method_id: ClassVar[str] = "discreet/ate"
     estimand: ClassVar[Estimand] = EVERYONE
+    release_types: ClassVar[tuple[type[Any], ...]] = (Release, ArmsRelease)
+    several_arms: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -309,11 +323,19 @@ class ATE(AdjustsMissing, AverageResult, AverageEffect):
         self._check_missing()
 
     def _measure(self, gate: Gate, *, level: bool = False) -> Release:
+        """All rounds after the count, of two arms or of several; they fit into what it leaves of the budget."""
+        if gate.bounds.several_arms:
+            # Typed as what two arms give: several give an `ArmsRelease`, whoever fits them.
+            return cast(Release, measure_arms(gate, self.propensity, self._fit_two_arms))
         if self._adjusts:
             return measure_observed(gate, partial(self._fit_counting, propensity=None), self._fit_missing)
         if self._weighs:
             return measure_weighted(gate, lambda weights: centred(*self._fit_counting(gate, weights)))
         return super()._measure(gate, level=level)
+
+    def _fit_two_arms(self, gate: Gate, propensity: float | None) -> AverageModels:
+        """Models of two arms that several are seen as, with a known probability of the second or none."""
+        return ATE(**(self.get_params(deep=False) | {"propensity": propensity}))._fit_models(gate)
 
     def _fit_counting(
         self, gate: Gate, weights: RecordWeights | None, **given: Any
@@ -361,39 +383,3 @@ def _measure_score(
         bias = tails.bias_of_excess
     level = level_rounds(allocation, rounds, location, clip, bias)
     return measure_score(gate, allocation, rounds, clip, level), allocation
-
-
-def _advice(uncertainty: Uncertainty, budget: Budget, bounds: Bounds) -> str:
-    """What would help, and by how much."""
-    mu = calibrate_mu(2.0 * budget.epsilon, budget.delta) / calibrate_mu(budget.epsilon, budget.delta)
-
-    def width(**more: float) -> float:
-        low, high = uncertainty.scaled(**more).interval(0.0)
-        # No effect can exceed the outcome's range, and no interval does.
-        return min(high - low, 2.0 * bounds.outcome_width)
-
-    fewer = f", with half of the covariates, should they be enough, {width(covariates=0.5) / width():.2g}"
-    return (
-        f"With twice the records it is expected to be {width(records=2.0) / width():.2g} times as wide, with twice the "
-        f"epsilon {width(mu=mu) / width():.2g}{fewer if bounds.p > 1 else ''}."
-    )
-
-
-def _notes(
-    size: str, bounds: Bounds, known: bool, trim: tuple[float, float], uncertainty: Uncertainty, budget: Budget
-) -> tuple[str, ...]:
-    notes = []
-    if known:
-        notes.append("The interval relies on the stated probabilities of treatment; covariates only narrow it.")
-    else:
-        notes.append(
-            "The interval assumes that treatment is as good as random among people with the same declared covariates, "
-            f"and that the adjustment ({size if bounds.p else 'none: no covariates were declared'}) captures what they "
-            "do."
-        )
-        notes.append(f"Fitted probabilities of treatment are held between {trim[0]:.3g} and {trim[1]:.3g}.")
-        if uncertainty.share()["nuisance"] > 0.5:
-            notes.append(
-                f"Most of the width is what the adjustment may have got wrong. {_advice(uncertainty, budget, bounds)}"
-            )
-    return (*notes, *clip_note(uncertainty))

@@ -16,7 +16,6 @@ from discreet.estimators._base import (
     coded_gates,
     count_first,
     open_model_gate,
-    sample_note,
 )
 from discreet.estimators._effect_allocation import (
     AVERAGE,
@@ -27,6 +26,7 @@ from discreet.estimators._effect_allocation import (
     shares_of_parts,
 )
 from discreet.estimators._parameters import Parameters
+from discreet.estimators._releasing import sample_note
 from discreet.estimators.ate import ATE
 from discreet.estimators.measurements.effect_function import (
     Correction,

@@ -5,27 +5,20 @@ from __future__ import annotations
 from functools import partial
 from math import hypot, sqrt
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from discreet.data.bounds import Bounds
 from discreet.data.records import Records
-from discreet.estimators._allocation import MEANS, MEANS_OF_PURE, beside
-from discreet.estimators._base import (
-    ROWS_ALIKE,
-    ROWS_JOINED,
-    Progress,
-    average_release,
-    clip_note,
-    count_first,
-    uncertainty_of,
-    with_arms,
-)
+from discreet.estimators._allocation import MEANS, MEANS_OF_PURE, Allocation, beside
+from discreet.estimators._base import ROWS_ALIKE, ROWS_JOINED, Progress, count_first
 from discreet.estimators._parameters import Parameters
+from discreet.estimators._releasing import average_release, clip_note, uncertainty_of, with_arms
 from discreet.estimators._results import AverageResult
+from discreet.estimators.arms.measure import measure_arm_means
 from discreet.estimators.measurements.cap import Cap, check_cap, measure_capped
 from discreet.estimators.measurements.estimand import EVERYONE, Estimand, RecordWeights
 from discreet.estimators.measurements.level import level_rounds, measure_score
-from discreet.estimators.measurements.location import locate, pilot_effect, public_notes
+from discreet.estimators.measurements.location import Location, locate, pilot_effect, public_notes
 from discreet.estimators.measurements.nuisances import mean_model
 from discreet.estimators.measurements.score import ScoreRounds, design_strata, prognosis_range
 from discreet.estimators.missing.measure import measure_by_arm
@@ -35,7 +28,14 @@ from discreet.exceptions import InvalidInput
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours
+from discreet.releases.arms.release import ArmsRelease
 from discreet.releases.average import Kind, Release
+
+_RANDOMISED = "Treatment is taken to be randomised: no covariate is adjusted for."
+_TOO_FEW = (
+    "The interval relies on the stated probabilities of treatment; records are too few, or noise is too much, for "
+    "covariates to narrow it."
+)
 
 
 class DifferenceInMeans(AdjustsMissing, AverageResult, Parameters):
@@ -50,7 +50,8 @@ class DifferenceInMeans(AdjustsMissing, AverageResult, Parameters):
     bounds : Bounds
         Public facts; only outcome, treatment and overlap are used.
     propensity : float, array or column name, optional
-        Probability of treatment where it is known by design; otherwise the share of treated is released.
+        Probability of treatment where it is known by design; otherwise the share of treated is released. Of several
+        arms a dictionary from their labels to numbers, or a list of numbers.
     neighbours : {"replace-one", "add-remove"}
         Which data sets must look alike.
     cap : float or "auto", optional
@@ -65,7 +66,7 @@ class DifferenceInMeans(AdjustsMissing, AverageResult, Parameters):
     Attributes
     ----------
     release_ : Release
-        The only thing that fitting leaves behind; it may be published.
+        The only thing that fitting leaves behind; it may be published. Of several declared arms an `ArmsRelease`.
 
     Privacy
     -------
@@ -85,8 +86,9 @@ class DifferenceInMeans(AdjustsMissing, AverageResult, Parameters):
     """
 
     method_id: ClassVar[str] = "discreet/difference-in-means"
-    release_types: ClassVar = (Release,)
+    release_types: ClassVar = (Release, ArmsRelease)
     one_gate: ClassVar[bool] = True
+    several_arms: ClassVar[bool] = True
     unit_notes: ClassVar[tuple[str, str]] = (ROWS_ALIKE, ROWS_JOINED)
     # Subclasses whose constructors are older than the parameter do not set it.
     cap: Cap = None
@@ -127,6 +129,9 @@ class DifferenceInMeans(AdjustsMissing, AverageResult, Parameters):
         self.release_ = self._measure(gate) if self.cap is None else measure_capped(gate, self.cap, self._measure)
 
     def _measure(self, gate: Gate) -> Release:
+        if gate.bounds.several_arms:
+            # Typed as what two arms give: several give an `ArmsRelease`, whoever fits them.
+            return cast(Release, measure_arm_means(gate, self.propensity, "difference-in-means"))
         if self._adjusts:
             return measure_by_arm(gate, _fit_observed)
         if self._weighs:
@@ -145,6 +150,15 @@ def _fit_weighted(gate: Gate, propensity: Any, weights: RecordWeights) -> tuple[
     return release, release.reference["unadjusted"]
 
 
+def means_allocation(gate: Gate, estimand: Estimand, *, level: bool) -> Allocation:
+    """Shares of a difference of means, before anything but counts was asked."""
+    allocation = MEANS_OF_PURE if gate.pure else MEANS
+    allocation = allocation.beside(
+        beside(weighted=estimand.weighted, level=level, pure=gate.pure, joined=gate.joins_rows)
+    )
+    return allocation.after_counts(gate)
+
+
 def measure_means(
     gate: Gate,
     propensity: Any,
@@ -152,15 +166,18 @@ def measure_means(
     estimand: Estimand = EVERYONE,
     *,
     level: bool = False,
+    located: tuple[Allocation, Location] | None = None,
     weights: RecordWeights | None = None,
 ) -> Release:
-    """The rounds of a difference of means, after the count."""
+    """The rounds of a difference of means after the count; without the first ones if the outcome is ``located``.
+
+    Then that is the allocation as it was before them, and where the outcome is.
+    """
     known = propensity is not None
-    allocation = MEANS_OF_PURE if gate.pure else MEANS
-    allocation = allocation.beside(
-        beside(weighted=estimand.weighted, level=level, pure=gate.pure, joined=gate.joins_rows)
-    ).after_counts(gate)
-    location = locate(gate, allocation["location"])
+    if located is None:
+        allocation = means_allocation(gate, estimand, level=level)
+        located = allocation, locate(gate, allocation["location"])
+    allocation, location = located
     treated, pilot = location.treated, pilot_effect(gate, allocation["arm means"], location)
     overlap = design_strata(propensity if known else treated, gate.bounds, estimand)
     overlap = overlap if weights is None else overlap.divided(weights.least, weights.most)
@@ -182,10 +199,6 @@ def measure_means(
     remainder = 0.0 if known else location.treated_noise * off / (treated * (1.0 - treated))
     remainder = hypot(remainder, score.lost * hypot(pilot.noise, sqrt(score.variance / gate.n)))
     uncertainty = uncertainty_of(gate, score, remainder)
-    randomised = "Treatment is taken to be randomised: no covariate is adjusted for."
-    few = (
-        "The interval relies on the stated probabilities of treatment; records are too few for covariates to narrow it."
-    )
     checks = public_notes(gate.budget, gate.n, location, propensity)
     release = average_release(
         kind,
@@ -200,7 +213,7 @@ def measure_means(
             "trim": [overlap.low, overlap.high],
             "shares": allocation.shares,
         },
-        notes=(randomised if kind == "difference-in-means" else few, *clip_note(uncertainty), *checks),
+        notes=(_RANDOMISED if kind == "difference-in-means" else _TOO_FEW, *clip_note(uncertainty), *checks),
         reference={"unadjusted": gate.bounds.outcome_width / 2.0 * pilot.effect, "treated_share": treated},
     )
     return with_arms(release, gate, means)

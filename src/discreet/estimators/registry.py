@@ -58,6 +58,8 @@ class Entry:
         One sentence for people.
     options
         What may be chosen besides epsilon and bounds, in the order in which it is offered.
+    columns
+        Columns of the table that it takes besides outcome, treatment and covariates; they have to be given.
     arguments
         Turns the values of the options into arguments of the class.
     page_title
@@ -84,12 +86,15 @@ class Entry:
         What requests to the service call it, where that is not its name.
     audited
         Arguments that an audit gives unless it is given others; None where no audit knows it by name.
+    audited_outcome
+        Range of the outcome on bounds that an audit makes up.
     """
 
     name: str
     path: str
     help: str
     options: tuple[Option, ...] = ()
+    columns: tuple[Option, ...] = ()
     arguments: Callable[[dict[str, Any]], dict[str, Any]] = dict
     page_title: str = "Effect of {treatment} on {outcome}"
     command: bool = False
@@ -103,6 +108,8 @@ class Entry:
     one_gate: bool = False
     request_kind: str = ""
     audited: Mapping[str, Any] | None = None
+    # Registry: as in the configurations that every run of the tests replays.
+    audited_outcome: tuple[float, float] = (-4.0, 10.0)
 
     def load(self) -> Any:
         """The class."""
@@ -117,7 +124,7 @@ COVARIATES = Option(
 PROPENSITY = Option(
     name="propensity",
     type=str | None,
-    help="Probability of treatment if known by design: a number, or its column.",
+    help="Probability of treatment if known by design: a number, or its column; of several arms label=.5,other=.5.",
 )
 RELATION = Option(
     name="neighbours", type=Neighbours, help="Which data sets must be indistinguishable.", default="replace-one"
@@ -150,6 +157,28 @@ BY = Option(
 CLUSTERS = Option(
     name="clusters", type=int | None, help="In place of --by: find so many segments, with half of the budget."
 )
+EVENT = Option(name="event", type=str, help="Column that holds 1 where the outcome is the time of the event, and 0.")
+HORIZON = Option(name="horizon", type=float | None, help="Up to when: later events do not count.")
+MEASURE = Option(
+    name="measure",
+    type=Literal["rmst", "risk"],
+    help="Compare the restricted mean time without the event, or the probability of the event.",
+    default="rmst",
+)
+TIMES = Option(
+    name="times", type=str | None, help="Times at which curves are known: 30,90,365. Default: an even grid by a rule."
+)
+
+
+def _times(chosen: dict[str, Any]) -> dict[str, Any]:
+    """A grid of times in words."""
+    words = chosen["times"]
+    if words is None:
+        return chosen
+    try:
+        return chosen | {"times": [float(word) for word in words.split(",")]}
+    except ValueError:
+        raise InvalidInput("--times takes numbers, such as 30,90,365: check it.") from None
 
 
 POLICY = Option(name="policy", type=str | None, help="File of 'discreet policy': whom to treat, at which cost.")
@@ -272,6 +301,50 @@ _ENTRIES = (
         page_title="What a policy gains in {outcome}",
         command=True,
         one_gate=True,
+    ),
+    Entry(
+        name="survival",
+        path="discreet.estimators.survival.effect:SurvivalEffect",
+        help="Estimate an effect on a time to event that may be censored, with a survival curve per arm.",
+        options=(HORIZON, MEASURE, TIMES, DELTA, COVARIATES, PROPENSITY, RELATION),
+        columns=(EVENT,),
+        arguments=_times,
+        page_title="Effect of {treatment} on the time to {outcome}",
+        command=True,
+        samples=True,
+        one_gate=True,
+        # Registry: in the middle of the range of times.
+        audited=_GAUSSIAN | {"horizon": 0.5},
+        # Registry: from time zero on.
+        audited_outcome=(0.0, 1.0),
+    ),
+    Entry(
+        name="late",
+        path="discreet.estimators.natural_experiments.late:LATE",
+        help="Estimate the effect on those whom an instrument moves to treatment, and publish it.",
+        options=(
+            DELTA,
+            COVARIATES,
+            replace(PROPENSITY, help="Probability of the instrument if known by design: a number, or its column."),
+            RELATION,
+        ),
+        columns=(Option(name="instrument", type=str, help="Column of the instrument, 0 or 1."),),
+        page_title="Effect of {treatment} on {outcome}, on compliers",
+        command=True,
+        samples=True,
+        one_gate=True,
+        audited=_GAUSSIAN,
+    ),
+    Entry(
+        name="difference-in-differences",
+        path="discreet.estimators.natural_experiments.did:DifferenceInDifferences",
+        help="Estimate an effect by how outcomes changed between two periods, and publish it.",
+        options=(DELTA, COVARIATES, PROPENSITY, RELATION),
+        columns=(Option(name="before", type=str, help="Column of the outcome before the treatment."),),
+        command=True,
+        samples=True,
+        one_gate=True,
+        audited=_GAUSSIAN,
     ),
     Entry(
         name="papers.DPCATEFunction",

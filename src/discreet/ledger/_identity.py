@@ -62,7 +62,10 @@ def as_declared(release: dict[str, Any], names: tuple[str, ...]) -> dict[str, An
     adjusted = release.get("adjustment", {}).get("covariates", ())
     if set(adjusted) == set(names) and tuple(adjusted) != names:
         return None
-    bounds = release["bounds"]
+    bounds = release.get("bounds")
+    if bounds is None:
+        # Nothing was declared: columns stand in the order of the request.
+        return release
     ordered = {name: _ordered(value, names) for name, value in release.items()}
     return ordered | {"bounds": {name: _ordered(value, names) for name, value in bounds.items()}}
 

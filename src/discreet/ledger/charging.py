@@ -368,8 +368,9 @@ def _contents(call: Mapping[str, Any], more: tuple[Any, ...]) -> Iterator[bytes]
     if not isinstance(eager, nw.DataFrame):
         return None
     wanted = [call.get(role) for role in ("outcome", "treatment", "unit", "split_by", "sample_by")]
-    wanted += [*(call.get("covariates") or eager.columns), *(call.get("where") or ()), *more]
-    wanted += call.get("further", {}).values()
+    wanted += [*(call.get("covariates") or eager.columns), *(call.get("where") or ())]
+    # Probabilities may be a column, and those of several arms are no names.
+    wanted += [each for each in (*more, *call.get("further", {}).values()) if isinstance(each, str)]
     names = [name for name in dict.fromkeys(wanted) if name in eager.columns]
     return _bytes(*(eager[name].to_native() for name in names))
 

@@ -22,7 +22,7 @@ from discreet.releases.parts.uncertainty import folded_critical as folded_critic
 from discreet.releases.protocol import Display
 from discreet.releases.wording import SUMS, clipping_words, columns, guarantee_words, listed, mechanism_words, rounds
 
-Kind = Literal["ate", "difference-in-means", "att", "atc", "ato"]
+Kind = Literal["ate", "difference-in-means", "att", "atc", "ato", "difference-in-differences"]
 StudyDesign = Literal["observational", "known propensity"]
 FORMAT = "discreet-release"
 # Fields that not every file has.
@@ -40,8 +40,9 @@ _TITLE = {
     "att": "Average effect on the treated",
     "atc": "Average effect on the untreated",
     "ato": "Average effect in the overlap",
+    "difference-in-differences": "Difference in differences",
 }
-_NAME = _TITLE | {"difference-in-means": _TITLE["ate"]}
+_NAME = _TITLE | {"difference-in-means": _TITLE["ate"], "difference-in-differences": _TITLE["att"]}
 _NAME = {kind: title[0].lower() + title[1:] for kind, title in _NAME.items()}
 _METHOD = {
     "ate": "augmented inverse probability weighting",
@@ -49,6 +50,7 @@ _METHOD = {
     "att": "augmented inverse probability weighting towards the treated",
     "atc": "augmented inverse probability weighting towards the untreated",
     "ato": "augmented overlap weighting",
+    "difference-in-differences": "augmented inverse probability weighting of changes, towards the treated,",
 }
 
 
@@ -59,7 +61,8 @@ class Release(Diagnosed, Ratios):
     Parameters
     ----------
     kind
-        "ate" or "difference-in-means"; "att", "atc" or "ato" where some records count for more than others.
+        "ate" or "difference-in-means"; "att", "atc" or "ato" where some records count for more than others;
+        "difference-in-differences".
     estimate
         The effect, in the outcome's unit.
     uncertainty
@@ -130,9 +133,7 @@ class Release(Diagnosed, Ratios):
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
                 raise InvalidInput(f"{name} must be a finite number to be released; check how it was computed.")
         if self.n <= 0 or min(parts.values()) < 0:
-            raise InvalidInput(
-                "n must be positive and no part of the uncertainty negative; check how they were computed."
-            )
+            raise InvalidInput("n must be positive and no part of the uncertainty negative; check how they are made.")
         notes: object = self.notes
         if not isinstance(notes, tuple | list) or not all(isinstance(note, str) for note in notes):
             raise InvalidInput("notes must be sentences in a tuple; put a single one in a tuple too.")
@@ -157,6 +158,10 @@ class Release(Diagnosed, Ratios):
 
     def _average(self) -> Average:
         return Average(self.estimate, self.interval, self.uncertainty.sampling * math.sqrt(self.n))
+
+    @property
+    def _of_changes(self) -> bool:
+        return self.kind == "difference-in-differences"
 
     @property
     def title(self) -> str:

@@ -74,6 +74,10 @@ REGISTRY: dict[str, Kind] = {
     "discreet-policy": Kind(home="discreet.releases.policies.policy:Policy"),
     "discreet-policy-value": Kind(home="discreet.releases.policies.value:PolicyValueRelease"),
     "discreet-combined-release": Kind(home="discreet.releases.combined.release:CombinedRelease"),
+    "discreet-survival": Kind(home="discreet.releases.survival.release:SurvivalRelease"),
+    "discreet-local-effect": Kind(home="discreet.releases.local_effects.release:LocalEffectRelease"),
+    "discreet-arms": Kind(home="discreet.releases.arms.release:ArmsRelease"),
+    "discreet-suggested-bounds": Kind(home="discreet.releases.suggested.release:SuggestedBounds"),
     "discreet-paper-release": Kind(home="discreet.papers.propensity.release:PointRelease"),
     "discreet-paper-answers": Kind(home="discreet.papers.dp_cate.release:AnswersRelease"),
     "discreet-paper-function": Kind(home="discreet.papers.dp_cate.release:FunctionRelease"),
@@ -94,7 +98,7 @@ def load(path: str | Path) -> Any:
 
     Returns
     -------
-    Release, EffectRelease, UpliftRelease, Policy, PolicyValueRelease or a release of discreet.papers
+    A release of the library or of discreet.papers, of the class that its format names
         As it was published; its guarantee is checked against its events again.
 
     Examples

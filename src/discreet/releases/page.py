@@ -85,7 +85,9 @@ def bounds_rows(bounds: Bounds) -> list[tuple[str, str]]:
     low, high = bounds.propensity
     rows = [("outcome", _outcome(bounds)), ("probability of treatment", f"{low:g} to {high:g}")]
     if bounds.treatment is not None:
-        rows.append(("treatment", f"{bounds.treatment[0]} (control), {bounds.treatment[1]} (treated)"))
+        control, *treated = bounds.treatment
+        words = f"{treated[0]} (treated)" if len(treated) == 1 else ", ".join(map(str, treated))
+        rows.append(("treatment", f"{control} (control), {words}"))
     return rows + [(f"covariate {name}", _spec(spec)) for name, spec in zip(bounds.names, bounds.columns, strict=True)]
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from discreet.data.bounds import Bounds
 from discreet.exceptions import MissingExtra
-from discreet.releases.average import SOURCES, Release
+from discreet.releases.average import SOURCES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,6 +30,21 @@ COLOURS = {
 _NAMED = 32
 
 
+class Estimated(Protocol):
+    """A release of one number, with an interval and where its uncertainty comes from."""
+
+    @property
+    def estimate(self) -> float: ...
+    def interval(self, alpha: float = 0.05) -> tuple[float, float]:
+        """Interval at level ``1 - alpha``, of finite ends."""
+
+    def text(self, value: float) -> str:
+        """A number with as many decimals as it has meaning."""
+
+    def shares(self) -> dict[str, float]:
+        """Shares of the uncertainty by their sources."""
+
+
 class Curved(Protocol):
     """A release that has the effect along each covariate."""
 
@@ -39,7 +54,7 @@ class Curved(Protocol):
         """Values, the effect there, and a band."""
 
 
-def plot_release(release: Release, ax: "Axes | None" = None) -> "Axes":
+def plot_release(release: Estimated, ax: "Axes | None" = None) -> "Axes":
     """Draw the estimate with its 80 % and 95 % intervals, above a bar that splits the uncertainty by its sources.
 
     Parameters
@@ -107,7 +122,7 @@ def _height(rows: int) -> float:
     return 1.0 + 0.3 * rows if rows <= _NAMED else 3.6
 
 
-def release_figure(release: Release) -> "Figure":
+def release_figure(release: Estimated) -> "Figure":
     """`plot_release` on a figure of its own, made without pyplot."""
     figure = new_figure(8.2, 3.3)
     plot_release(release, figure.add_axes((0.03, 0.0, 0.94, 1.0)))
@@ -235,7 +250,7 @@ def new_figure(width: float, height: float) -> "Figure":
     return Figure(figsize=(width, height))
 
 
-def _draw_interval(release: Release, ax: "Axes") -> None:
+def _draw_interval(release: Estimated, ax: "Axes") -> None:
     for alpha, thickness in ((0.05, 2.5), (0.2, 8.0)):
         low, high = release.interval(alpha)
         ax.plot([low, high], [0, 0], color=BLUE, linewidth=thickness, solid_capstyle="round" if alpha > 0.1 else "butt")

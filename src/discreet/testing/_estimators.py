@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import pyarrow as pa
 
+from discreet.data.columns import Levels, Range
 from discreet.datasets._placeholder import dummy
 from discreet.exceptions import DiscreetError
 from discreet.releases.io import load
@@ -52,6 +53,9 @@ def check_estimator(estimator: Any, **given: Any) -> None:
     outcome, treatment = np.array(made.pop("Y")), np.array(made.pop("T"))
     covariates = pa.table(made) if made else None
 
+    for number, role in enumerate(estimator.roles if "roles" in dir(estimator) else ()):
+        given = {role.argument: _further(role.declared(estimator.bounds), treatment, number)} | given
+
     def fit(each: Any) -> Any:
         return each.fit(outcome, treatment, X=covariates, **given)
 
@@ -80,6 +84,15 @@ def check_estimator(estimator: Any, **given: Any) -> None:
     if isinstance(exact.release_, _Average):
         low, high = estimator.bounds.outcome
         assert abs(exact.release_.estimate) < 0.2 * (high - low), "Without noise, an effect is found that is not there."
+
+
+def _further(spec: Range | Levels, treatment: Any, number: int) -> Any:
+    """A made-up column: numbers over its range, or levels that mostly go with the arm."""
+    u = (np.arange(len(treatment)) * 0.6180339887 * (number + 1)) % 1.0
+    if isinstance(spec, Range):
+        return spec.low + u * (spec.high - spec.low)
+    arms = np.unique(treatment, return_inverse=True)[1]
+    return np.array(spec.levels)[np.where(u < 0.2, 1 - arms, arms)]
 
 
 def _assert_unfit(estimator: Any, fit: Callable[[Any], Any]) -> None:

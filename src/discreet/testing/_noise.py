@@ -118,7 +118,7 @@ def watched(watcher: Watcher) -> Iterator[None]:
     >>> with seeded_noise(0), watched(note):
     ...     _ = dc.DifferenceInMeans(epsilon=1.0, bounds=trial.bounds).fit(trial.Y, trial.T, X=trial.X)
     >>> names[-1]
-    'score'
+    'effect by level'
     """
     if not drawing_is_seeded():
         raise InvalidInput("record_sums works inside seeded_noise or frozen_noise only; open one of them first.")

@@ -10,8 +10,9 @@ from discreet.estimators._allocation import CROSS, LEVEL
 from discreet.estimators.measurements.estimand import CONTROLS, EVERYONE, OVERLAP, TREATED
 from discreet.estimators.measurements.level import LevelRounds
 from discreet.estimators.measurements.nuisances import Answers
-from discreet.estimators.measurements.score import ScoreRounds
+from discreet.estimators.measurements.score import Score, ScoreRounds, Total
 from discreet.postprocessing.tails import Clip, Strata
+from discreet.privacy.query import Released
 
 CENTRE, EFFECT = -0.2, 0.3
 SHARES = {LEVEL: 0.05, CROSS: 0.01}
@@ -95,3 +96,17 @@ def test_outcomes_of_a_trial_are_levels_themselves():
     level = rounds(EVERYONE, (0.3, 0.3), 0.3, Clip(1e3, 1e3, 0.0, 0.0), c)
     np.testing.assert_allclose(level.rows(c), c.y - CENTRE + (0.3 - c.t) * EFFECT)
     assert level.window == pytest.approx((-1 - CENTRE - EFFECT, 1 - CENTRE + EFFECT))
+
+
+@pytest.mark.parametrize(("estimand", "ends", "part"), [CASES[1], CASES[3]])
+def test_a_released_number_of_records_is_off_in_levels_that_are_counted_from_elsewhere(estimand, ends, part):
+    c = chunk(ends)
+    level = rounds(estimand, ends, part, Clip(0.3, 0.9, 0.0, 0.0), c)
+    gate = SimpleNamespace(joins_rows=False, most_rows=1, n=1_000.0, counts_rows=True, noise_sd=lambda *_: 30.0)
+    middle = sum(level.window) / 2.0
+    asked = Released(np.array([-1_000.0 * middle, 1_000.0]), np.array([5.0, 5.0]), "level")
+    found = level.read(gate, (asked,), Score(0.0, 1.0, 0.0, 0.0, 0.0), Total(1.0, 0.0, 0.0))
+    # The mean is at the centre, so that sums are all of what was taken from every record.
+    assert found.noise == pytest.approx(np.hypot(0.005, 0.03 * middle))
+    gate.counts_rows = False
+    assert level.read(gate, (asked,), Score(0.0, 1.0, 0.0, 0.0, 0.0), Total(1.0, 0.0, 0.0)).noise == 0.005

@@ -194,3 +194,12 @@ def test_what_is_released_is_drawn_with_the_noise_that_it_states(monkeypatch):
         ratios.append(noise / event.scale / np.sqrt(2))
     values = np.concatenate(ratios)
     assert abs(np.mean(values**2) - 1.0) < 5.0 * np.sqrt(5.0 / len(values))
+
+
+def test_the_noise_of_a_share_is_that_of_both_numbers_where_both_are_released():
+    everybody = Policy.declare(bounds=BOUNDS, by={0: 2}, treated=[True, True])
+    with frozen_noise():
+        found = value(policy=everybody, neighbours="add-remove").fit(TRIAL.Y, TRIAL.T, X=TRIAL.X).release_
+    # Laplace noise of all records and of those whom it treats, in records.
+    noise = [np.sqrt(2) * each.scale / each.diameter for each in found.guarantee.events[:2]]
+    assert found.share_noise == pytest.approx(np.hypot(*noise) / found.n)

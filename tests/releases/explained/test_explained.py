@@ -13,7 +13,12 @@ from discreet.releases.explained.headline import headline
 from tests.releases.combined.helpers import gaussian, made, pure, site
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "releases"
-FILES = sorted(path for path in GOLDEN.glob("*.json") if path.name != "expected.json")
+# A policy is no release: it says what to do, and not what was found.
+FILES = sorted(
+    path
+    for path in GOLDEN.glob("*.json")
+    if path.name != "expected.json" and not path.name.startswith("discreet-policy.")
+)
 SECTIONS = (
     "What was estimated",
     "What the interval means",
@@ -22,7 +27,14 @@ SECTIONS = (
     "What would help",
 )
 # What has one number, or an average, with an interval.
-WITH_INTERVAL = {"discreet-release", "discreet-combined-release", "discreet-effect-release", "discreet-uplift"}
+WITH_INTERVAL = {
+    "discreet-release",
+    "discreet-combined-release",
+    "discreet-effect-release",
+    "discreet-uplift",
+    "discreet-local-effect",
+    "discreet-survival",
+}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)

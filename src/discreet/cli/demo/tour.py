@@ -22,7 +22,7 @@ from discreet.estimators.ate import ATE
 from discreet.exceptions import InvalidInput
 from discreet.releases.average import Release
 from discreet.releases.page import guarantee_facts, guess, inline_figure, page
-from discreet.releases.report import finding, save_report
+from discreet.releases.parts.average_page import finding, save_report
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -244,8 +244,8 @@ class TableRecords:
     ) -> IntArray | None:
         """Counts and sums by cell and arm, if the engine adds up by itself: see `Records`."""
         fresh = self._fresh
-        if self._hashed or self.columns.further:
-            # What an engine adds up says nothing of further columns, which have to be checked as well.
+        if self._hashed or self.columns.further or self.bounds.several_arms or not self.columns.has_arms:
+            # What an engine adds up is by two arms, and says nothing of further columns, which have to be checked too.
             return None
         try:
             groups = self.source.group(self.columns, partition, formulas)
@@ -301,7 +301,7 @@ class TableRecords:
         if tally.refusal is not None:
             raise InvalidInput(tally.refusal)
         if self._first is None:
-            check_arms(tally.rows, tally.treated)
+            self.columns.check_rows(tally.rows, tally.treated, tally.arms)
             if self._n not in (0, tally.rows) or self._arms not in (None, tally.treated):
                 raise InvalidInput(CHANGED)
             self._n, self._first = tally.rows, tally

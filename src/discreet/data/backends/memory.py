@@ -45,7 +45,7 @@ def open_records(table: Any, columns: Columns, options: Options) -> ArrayRecords
         frame = frame.filter(used.tolist())
     units = None
     if columns.unit is not None:
-        units = _unit_numbers(vector(frame[columns.unit.column].to_native(), named(columns.unit.column)), columns)
+        units = unit_numbers(vector(frame[columns.unit.column].to_native(), named(columns.unit.column)), columns)
     by_column = isinstance(columns.propensity, str)
     records = ArrayRecords.of(
         frame[columns.outcome].to_native(),
@@ -63,7 +63,7 @@ def open_records(table: Any, columns: Columns, options: Options) -> ArrayRecords
     return replace(records, units=units)
 
 
-def _unit_numbers(values: Any, columns: Columns) -> IntArray:
+def unit_numbers(values: Any, columns: Columns) -> IntArray:
     """A number for each row that says whose it is; units with more rows than declared are refused."""
     assert columns.unit is not None
     column = arrow(values, named(columns.unit.column))

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -26,9 +26,11 @@ from discreet.data.records import (
     RowProgress,
     Unit,
     added,
+    check_arms,
     chunks,
     hold,
     hold_further,
+    seen_arms,
 )
 from discreet.data.sampling import places, sampled, whole
 from discreet.data.views.coded import packed
@@ -63,6 +65,8 @@ class Columns:
         Columns that the estimator takes beside these.
     """
 
+    # Whether engines may add up by arm.
+    has_arms: ClassVar[bool] = True
     bounds: Bounds
     outcome: str
     treatment: str
@@ -87,13 +91,17 @@ class Columns:
             wanted.setdefault(name, isinstance(each.spec, Levels) and each.spec.is_text)
         if self.sample_by is not None and wanted.setdefault(self.sample_by, False):
             raise InvalidInput(f"sample_by must name a column of whole numbers, and {self.sample_by!r} holds text.")
+        self.want_filters(wanted)
+        return wanted
+
+    def want_filters(self, wanted: dict[str, bool]) -> None:
+        """Add the columns of the conditions, which must hold what these compare them with."""
         for condition in self.where:
             if wanted.setdefault(condition.column, condition.is_text) != condition.is_text:
                 raise InvalidInput(
                     f"where[{condition.column!r}] does not fit what the bounds declare of that column: write numbers "
                     "for numbers and text for text."
                 )
-        return wanted
 
     @property
     def public(self) -> tuple[str, ...]:
@@ -112,11 +120,11 @@ class Columns:
             tuple(named(name) for _, name in self.further),
         )
 
-    def chunks(self, batch: Any, keys: Float | None = None) -> Iterator[Chunk]:
-        """Clip and encode those rows of a batch that are used; its columns are ``wanted``, in that order.
+    def used(self, batch: Any) -> Any:
+        """Those rows of a batch that are used; its columns are ``wanted``, in that order."""
+        return self._used(batch, None)[0]
 
-        ``keys`` are numbers by which a sample may be chosen where no column has them.
-        """
+    def _used(self, batch: Any, keys: Float | None) -> tuple[Any, Float | None]:
         where = {name: j for j, name in enumerate(self.wanted)}
         for condition in self.where:
             mask = condition.mask(batch.column(where[condition.column]))
@@ -124,6 +132,19 @@ class Columns:
                 # Conditions are met one after the other, so that each sees the rows that are left.
                 batch = batch.filter(mask_array(mask))
                 keys = None if keys is None else keys[mask]
+        return batch, keys
+
+    def check_rows(self, n: int, treated: int, seen: int) -> None:
+        """Refuse what no estimate can be made of; ``seen`` are the arms, as `seen_arms` says."""
+        check_arms(n, treated, self.bounds, seen)
+
+    def chunks(self, batch: Any, keys: Float | None = None) -> Iterator[Chunk]:
+        """Clip and encode those rows of a batch that are used; its columns are ``wanted``, in that order.
+
+        ``keys`` are numbers by which a sample may be chosen where no column has them.
+        """
+        batch, keys = self._used(batch, keys)
+        where = {name: j for j, name in enumerate(self.wanted)}
         if not batch.num_rows:
             return
         p, bounds, names = self.bounds.p, self.bounds, self.names
@@ -148,7 +169,7 @@ class Tally:
     Parameters
     ----------
     rows, treated
-        How many rows are used, and how many of them are treated.
+        How many rows are used, and how many of them are treated (of several arms, the sum of their places).
     checksum
         Depends on every encoded value and not on the order of rows: modulo 2**64.
     sums
@@ -157,6 +178,8 @@ class Tally:
         Why the rows cannot be used: a sentence without data. The other numbers then mean nothing.
     sample
         Rows of a sample, where they were to be kept.
+    arms
+        Where several arms are declared, a bit for each that some row is in.
     """
 
     rows: int = 0
@@ -165,6 +188,7 @@ class Tally:
     sums: IntArray | None = None
     refusal: str | None = None
     sample: tuple[Chunk, ...] = field(default=(), repr=False)
+    arms: int = 0
 
     def __add__(self, other: Tally) -> Tally:
         sums = self.sums if other.sums is None else added(self.sums, other.sums)
@@ -175,6 +199,7 @@ class Tally:
             sums,
             self.refusal or other.refusal,
             self.sample + other.sample,
+            self.arms | other.arms,
         )
 
 
@@ -204,17 +229,18 @@ class Sweep:
 
         Rows that cannot be used do not raise, so that their refusal comes home from other processes as well.
         """
-        rows = treated = checksum = 0
+        rows = treated = checksum = arms = 0
         sums: IntArray | None = None
         kept: list[Chunk] = []
 
         def checked() -> Iterator[Chunk]:
-            nonlocal rows, treated, checksum, first
+            nonlocal rows, treated, checksum, first, arms
             for batch in batches:
                 for chunk in self.columns.chunks(batch, places(first, batch.num_rows) if self.by_place else None):
                     yield chunk
                     rows += len(chunk.t)
                     treated += int(chunk.t.sum())
+                    arms |= seen_arms(chunk, self.columns.bounds)
                     # Places are nothing that a record holds.
                     checksum = (checksum + _checksum(chunk._replace(k=None) if self.by_place else chunk)) % 2**64
                     if progress is not None:
@@ -230,7 +256,7 @@ class Sweep:
                     kept.append(chunk)
         except InvalidInput as refusal:
             return Tally(refusal=str(refusal))
-        return Tally(rows, treated, checksum, sums, sample=tuple(kept))
+        return Tally(rows, treated, checksum, sums, sample=tuple(kept), arms=arms)
 
 
 def _checksum(chunk: Chunk) -> int:

@@ -18,7 +18,15 @@ from discreet.data.records import Chunk
 from discreet.estimators._allocation import CROSS, LEVEL, WEIGHTS, Allocation
 from discreet.estimators.measurements.location import Location
 from discreet.estimators.measurements.nuisances import Outcome
-from discreet.estimators.measurements.score import Score, ScoreRounds, Total, total_of, weighted_score, weights_query
+from discreet.estimators.measurements.score import (
+    Score,
+    ScoreRounds,
+    Total,
+    total_of,
+    weighted_score,
+    weights_query,
+    with_count,
+)
 from discreet.postprocessing.effect_shrinkage import guessed_variance
 from discreet.postprocessing.tails import Clip
 from discreet.privacy.gate import Gate
@@ -129,7 +137,9 @@ class LevelRounds:
         bottom, top = (0.0, 0.0) if gate.joins_rows else self.window
         middle, alike = (bottom + top) / 2.0, 1 if gate.joins_rows else gate.most_rows
         mean, square = found[0].value / gate.n
-        noise, square_noise = np.asarray(found[0].sd) / gate.n
+        own, square_noise = np.asarray(found[0].sd) / gate.n
+        # Where levels are divided by a sum of weights, it is the middle that does not scale with the number of records.
+        noise = with_count(gate, float(own), middle if self.score.estimand.weighted else float(mean))
         variance = alike * (max(float(square - mean**2), 0.0) + float(square_noise))
         most = sqrt(variance * score.variance)
         low, high = -most, most
@@ -142,7 +152,7 @@ class LevelRounds:
             mean=self.location.centre + added,
             part=self.part,
             variance=(variance + added**2 * total.variance) / total.mean**2,
-            noise=hypot(float(noise), added * total.noise) / total.mean,
+            noise=hypot(noise, added * total.noise) / total.mean,
             hidden=score.hidden / self.bias_of_excess / total.mean,
             covariance=(low / total.mean**2, high / total.mean**2),
         )

@@ -201,10 +201,11 @@ def pilot_effect(gate: Gate, share: float, location: Location) -> Pilot:
 
 def public_notes(budget: Budget, n: float, location: Location, propensity: Any) -> tuple[str, ...]:
     """All notes that apply; ``n`` is the number of records where it is public, and otherwise the released one."""
-    return (*_budget_notes(budget, n), *_outcome_notes(n, location), *_design_note(n, location, propensity))
+    return (*budget_notes(budget, n), *_outcome_notes(n, location), *_design_note(n, location, propensity))
 
 
-def _budget_notes(budget: Budget, n: float) -> tuple[str, ...]:
+def budget_notes(budget: Budget, n: float) -> tuple[str, ...]:
+    """What is to be said of a budget that promises little."""
     notes = []
     if budget.delta is not None and budget.delta > 1.0 / n:
         notes.append(

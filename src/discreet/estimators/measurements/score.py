@@ -29,6 +29,10 @@ from discreet.privacy.sensitivity.sets import Ball, Cells, Interval, MeanSquare
 _PROGNOSIS = 5.0
 # Largest ratio of noise to sampling error at which a score goes unclipped.
 _FREE_NOISE = 0.3
+# Choice: ratio of noise to sampling error from which on a known design goes without models: they have a quarter of the
+# budget, and would have to explain a tenth of the outcome only to make up for it. By hand, after looking at the cells
+# of the page on trials in which adjusted intervals were wider.
+_NOISY = 0.6
 # Choice: a sum of weights counts as no smaller than two standard deviations of its noise. By hand.
 _CLEAR = 2.0
 
@@ -183,13 +187,20 @@ class ScoreRounds:
         """Ask, and read the answer."""
         (sums,) = gate.ask(question.query)
         mean, square = sums.value / gate.n
-        noise, square_noise = np.asarray(sums.sd) / gate.n
-        if gate.counts_rows:
-            # The released number of records is off, and scores were counted from the middle of their range.
-            noise = np.hypot(noise, mean * gate.noise_sd(Interval(0.0, 1.0), COUNT) / gate.n)
+        own, square_noise = np.asarray(sums.sd) / gate.n
+        # Scores were counted from the middle of their range.
+        noise = with_count(gate, float(own), float(mean))
         # What noise may hide of it counts, and rows of one unit may all be alike: docs/proofs/units.md, lemma 4.
         variance = question.alike * (max(float(square - mean**2), 0.0) + float(square_noise))
-        return Score(self.effect + question.middle + float(mean), variance, float(noise), clip.hidden, clip.lost)
+        return Score(self.effect + question.middle + float(mean), variance, noise, clip.hidden, clip.lost)
+
+
+def with_count(gate: Gate, noise: float, mean: float) -> float:
+    """Noise of a mean, with what the number of records makes of it where that was released: it is off as well.
+
+    ``mean`` is as it was summed, counted from whichever number was taken from every record.
+    """
+    return hypot(noise, mean * gate.noise_sd(Interval(0.0, 1.0), COUNT) / gate.n) if gate.counts_rows else noise
 
 
 class Total(NamedTuple):
@@ -250,3 +261,12 @@ def clips_nothing(gate: Gate, share: float, ceiling: float, location: Location, 
     noise = gate.noise_sd(MeanSquare(ceiling), share) / gate.n
     varies = location.treated * (1.0 - location.treated) / h**2
     return noise <= _FREE_NOISE * float(np.sqrt(location.magnitude.clipped_square(2.0) / (gate.n * varies)))
+
+
+def noise_dominates(gate: Gate, share: float, location: Location, propensity: float) -> bool:
+    """Whether noise is so much of the error of a known design's score that models of the outcome would not pay."""
+    unit, rarer = gate.noise_sd(MeanSquare(1.0), share) / gate.n, min(propensity, 1.0 - propensity)
+    clip = location.tails.clip(unit, (1.0 + location.centre, 1.0 - location.centre))
+    # The first tails count in halves, as those of even arms.
+    noise = unit * (clip.low + clip.high) / 4.0 / rarer
+    return noise > _NOISY * location.deviation / float(np.sqrt(gate.n * propensity * (1.0 - propensity)))

@@ -50,6 +50,11 @@ class AdjustsMissing(TableFits[Release]):
                 "missing_outcome must be 'refuse' or 'adjust': say whether missing outcomes are an error, or missing "
                 "at random."
             )
+        if self.bounds.several_arms and (self._adjusts or self._weighs):
+            raise InvalidInput(
+                "missing_outcome='adjust' and survey weights are for two arms, and Bounds(treatment=[...]) declares "
+                "more: declare two, and leave the others out with where=."
+            )
         if self._adjusts and self.bounds.outcome_fill is not None:
             raise InvalidInput(
                 "missing_outcome='adjust' leaves nothing for outcome_fill of the bounds to fill: take outcome_fill "

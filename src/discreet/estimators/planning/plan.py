@@ -19,8 +19,8 @@ from discreet.data.bounds import Bounds
 from discreet.data.partition import Partition
 from discreet.data.records import MIN_ROWS
 from discreet.estimators._allocation import COUNT
-from discreet.estimators._base import refuse_unknown
 from discreet.estimators._effect_allocation import AVERAGE_PART, DECLARED
+from discreet.estimators._parameters import refuse_unknown
 from discreet.estimators.measurements.cap import check_cap
 from discreet.estimators.planning.expected import Expected, Shape, segment_uncertainty
 from discreet.estimators.uplift import declared
@@ -218,8 +218,8 @@ def _draft(estimator: str, n: int, bounds: Bounds, delta: float | None, options:
 def _check(estimator: str, n: int, bounds: Bounds, neighbours: str) -> None:
     if estimator not in get_args(Estimator):
         raise InvalidInput("plan knows 'ate', 'difference-in-means', 'cate' and 'uplift'; name one of them.")
-    if not isinstance(bounds, Bounds):
-        raise MissingBounds("plan needs bounds=Bounds(outcome=(low, high), ...), the same that fit will get.")
+    if not isinstance(bounds, Bounds) or bounds.several_arms:
+        raise MissingBounds("plan needs bounds=Bounds(outcome=(low, high), ...) of two arms, such as fit will get.")
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < MIN_ROWS:
         raise InvalidInput(f"n must be a whole number of at least {MIN_ROWS}; it is the number of records.")
     if neighbours not in get_args(Neighbours):

@@ -13,6 +13,7 @@ from discreet.estimators._base import ROWS_ALIKE, ROWS_JOINED, Progress, TableFi
 from discreet.estimators._parameters import Parameters
 from discreet.estimators.ate import ATE
 from discreet.estimators.difference_in_means import measure_means
+from discreet.estimators.measurements.score import with_count
 from discreet.exceptions import InvalidBudget, InvalidInput
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
@@ -140,9 +141,9 @@ class PolicyValue(TableFits[PolicyValueRelease], Parameters):
         gate = self._open_gate(records, progress)
         count_first(gate)
         inside = gate_within(gate, self._region(), COUNT)
-        noise = inside.noise_sd(Interval(0.0, 1.0), COUNT) / gate.n
-        among = self._measure(inside)
         share = min(inside.n / gate.n, 1.0)
+        noise = with_count(gate, inside.noise_sd(Interval(0.0, 1.0), COUNT) / gate.n, share)
+        among = self._measure(inside)
         self.release_ = PolicyValueRelease(
             policy=self.policy,
             effect_among=among.estimate,

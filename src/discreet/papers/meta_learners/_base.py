@@ -16,7 +16,8 @@ from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.in_memory import ArrayRecords
 from discreet.data.records import Chunk
-from discreet.estimators._base import Chargeable, Progress, refuse_unknown
+from discreet.estimators._base import Chargeable, Progress
+from discreet.estimators._parameters import refuse_unknown
 from discreet.estimators._results import Fitted
 from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds
 from discreet.ledger.charging import Payment

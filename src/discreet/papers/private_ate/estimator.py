@@ -23,8 +23,8 @@ from typing import Any, ClassVar
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import MIN_ROWS, Chunk, Records
-from discreet.estimators._base import Progress, TableFits, refuse_unknown
-from discreet.estimators._parameters import TABLE_OPTIONS, Parameters
+from discreet.estimators._base import Progress, TableFits
+from discreet.estimators._parameters import TABLE_OPTIONS, Parameters, refuse_unknown
 from discreet.estimators._results import AverageResult
 from discreet.exceptions import InvalidInput
 from discreet.ledger.charging import on_ledger

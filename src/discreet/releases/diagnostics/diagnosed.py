@@ -56,6 +56,11 @@ class Diagnosed:
         """The average effect, its intervals and the standard deviation of its score."""
         raise NotImplementedError
 
+    @property
+    def _of_changes(self) -> bool:
+        """Whether the outcome of which facts are kept is a change, whose mean is no risk."""
+        return False
+
     def balance(self) -> list[Row]:
         """How the arms differ in each covariate, treated minus controls; a row for each range and level.
 
@@ -84,7 +89,8 @@ class Diagnosed:
             raise UnsupportedRelease(_NO_CONFOUNDER)
         kept, facts = self.diagnostics, None
         if kept is not None and "treated_share" in self.reference:
-            facts = OutcomeFacts(**kept["outcome"], treated=self.reference["treated_share"], binary=self.bounds.binary)
+            risks = self.bounds.binary and not self._of_changes
+            facts = OutcomeFacts(**kept["outcome"], treated=self.reference["treated_share"], binary=risks)
         alpha = checked_level(alpha)
         return sensitivity_of(self._average(), facts, treatment=treatment, outcome=outcome, alpha=alpha)
 

@@ -20,7 +20,7 @@ from discreet.releases.explained.headline import (
     headline,
 )
 from discreet.releases.page import guess
-from discreet.releases.report import EXPLANATIONS
+from discreet.releases.parts.average_page import EXPLANATIONS
 from discreet.releases.wording import RELATION, listed
 
 _DESIGNS = {
@@ -155,7 +155,8 @@ def _sources(release: Published) -> Iterator[str]:
         "sites have effects of their own, and few of them say little of their mean. More sites would shrink it."
     )
     for name, share in sorted(release.shares().items(), key=lambda item: -item[1]):
-        yield f"{name.capitalize()}, {100 * share:.0f} %: {words[name]}"
+        reason = f": {words[name]}" if name in words else ""
+        yield f"{name.capitalize()}, {100 * share:.0f} %{reason}"
 
 
 def _help(release: Published) -> Iterator[str]:

@@ -133,7 +133,11 @@ class Ratios:
                 "relative_effect needs an outcome that cannot be negative: ratios of means of both signs say nothing; "
                 "use means() and the estimate."
             )
-        return self._inverted(_over(treated, control), lambda ratio: (treated - ratio * control, 1.0, -ratio), alpha)
+        ratio = _over(treated, control)
+        # Tested where noise has put them: errors that go together cancel, and would not once one mean is moved.
+        control, treated = self._arms().means(self.estimate)
+        centre = _over(treated, control)
+        return self._inverted(ratio, centre, lambda ratio: (treated - ratio * control, 1.0, -ratio), alpha)
 
     def risk_ratio(self, alpha: float = 0.05) -> Answer:
         """Risk with treatment over risk without, of an outcome of two values: (ratio, low, high)."""
@@ -145,12 +149,14 @@ class Ratios:
         check_alpha(alpha)
         self._check_binary("odds_ratio")
         m0, m1 = self._clipped_means()
+        odds = _over(m1 * (1.0 - m0), m0 * (1.0 - m1))
+        m0, m1 = self._arms().means(self.estimate)
 
         def hypothesis(ratio: float) -> tuple[float, float, float]:
             difference = m1 * (1.0 - m0) - ratio * m0 * (1.0 - m1)
             return difference, 1.0 - m0 + ratio * m0, -m1 - ratio * (1.0 - m1)
 
-        return self._inverted(_over(m1 * (1.0 - m0), m0 * (1.0 - m1)), hypothesis, alpha)
+        return self._inverted(odds, _over(m1 * (1.0 - m0), m0 * (1.0 - m1)), hypothesis, alpha)
 
     def nnt(self, alpha: float = 0.05) -> Answer:
         """Number of people to treat for one event more, below zero for one event less: (number, low, high).
@@ -200,8 +206,8 @@ class Ratios:
     def _arms(self) -> ArmMeans:
         if self.arms is None:
             raise InvalidInput(
-                "this release has no means of its arms: it is from before they were released beside the effect, and "
-                "they would have to be paid for by another fit."
+                "this release has no means of its arms: neither differences in differences nor files of earlier "
+                "versions have them, so use its estimate, or pay for another fit."
             )
         return self.arms
 
@@ -215,16 +221,18 @@ class Ratios:
                 f"{name} belongs to an outcome of two values, declared as outcome=[0, 1]: use relative_effect() here."
             )
 
-    def _inverted(self, value: float, hypothesis: Hypothesis, alpha: float) -> Answer:
-        """All ratios that a test at level alpha does not reject; with what lies between them."""
+    def _inverted(self, value: float, centre: float, hypothesis: Hypothesis, alpha: float) -> Answer:
+        """All ratios that a test at level alpha does not reject, with what lies between them and the value.
+
+        ``centre`` is the ratio that it rejects last: others that it does not reject may lie between two places.
+        """
 
         def accepted(ratio: float) -> bool:
             difference, treated, control = hypothesis(ratio)
             return abs(difference) <= self._arms().error(self.uncertainty, control, treated).interval(0.0, alpha)[1]
 
         places = [_LARGEST ** (2.0 * k / _PLACES - 1.0) for k in range(_PLACES + 1)]
-        if 1.0 / _LARGEST < value < _LARGEST:
-            places = sorted([*places, value])
+        places = sorted({*places, *(each for each in (value, centre) if 1.0 / _LARGEST < each < _LARGEST)})
         inside = [k for k, ratio in enumerate(places) if ratio == value or accepted(ratio)]
         if not inside:
             return value, 0.0, inf

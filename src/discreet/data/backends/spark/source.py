@@ -33,7 +33,7 @@ _NARROW = {"tinyint", "smallint", "int", "float", "double", "boolean"}
 _TEXT = {"string", "char", "varchar"}
 _UNIT = {"tinyint", "smallint", "int", "bigint", "string", "char", "varchar"}
 # What a partition yields: its tally.
-_SCHEMA = "rows bigint, treated bigint, checksum binary, shape array<bigint>, sums binary, refusal string"
+_SCHEMA = "rows bigint, treated bigint, checksum binary, shape array<bigint>, sums binary, refusal string, arms bigint"
 _ARROW = pa.schema(
     [
         ("rows", pa.int64()),
@@ -42,6 +42,7 @@ _ARROW = pa.schema(
         ("shape", pa.list_(pa.int64())),
         ("sums", pa.binary()),
         ("refusal", pa.string()),
+        ("arms", pa.int64()),
     ]
 )
 
@@ -159,6 +160,7 @@ def _partition(sweep: Sweep, version: str, done: Any, batches: Iterable[Any]) ->
         "shape": [None if sums is None else list(sums.shape)],
         "sums": [None if sums is None else sums.astype("<i8").tobytes()],
         "refusal": [found.refusal],
+        "arms": [found.arms],
     }
     yield pa.RecordBatch.from_pydict(row, schema=_ARROW)
 
@@ -168,7 +170,7 @@ def _tally(part: dict[str, Any]) -> Tally:
     if part["sums"] is not None:
         sums = np.frombuffer(part["sums"], dtype="<i8").reshape(part["shape"]).astype(np.int64)
     checksum = int.from_bytes(part["checksum"], "little")
-    return Tally(part["rows"], part["treated"], checksum, sums, part["refusal"])
+    return Tally(part["rows"], part["treated"], checksum, sums, part["refusal"], arms=part["arms"])
 
 
 @contextmanager

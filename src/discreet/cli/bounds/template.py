@@ -1,12 +1,13 @@
 """The command that writes a bounds file to fill in: the names of columns, and nothing else that stands in a file."""
 
 import glob
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from discreet.cli._console import check_target, command, writing
+from discreet.cli._console import check_target, names_in, writing
 from discreet.exceptions import InvalidInput
 
 _HEAD = """\
@@ -14,7 +15,11 @@ _HEAD = """\
 # records: the smallest or largest value of a column is somebody's value. Remove the # in front of what you fill in.
 # Values outside a range are clipped to it. A guess that is too narrow costs accuracy, never privacy.
 
+# If you do not know them, 'discreet bounds suggest' looks at the records for a small budget; 'discreet bounds check'
+# compares this file with the columns of yours, and spends nothing. Which rows are used is said with --where, not here.
+
 # Range of the outcome; of a binary one its two labels, the event second: {levels = ["no", "yes"]}
+# Missing outcomes are refused unless they are said to count as something: {low = 0, high = 100, fill = 0}
 # outcome = {low = 0, high = 100}
 
 # Smallest and largest probability of treatment that anyone can have.
@@ -23,23 +28,18 @@ propensity = {low = 0.05, high = 0.95}
 # The two labels of the treatment column, if they are not 0 and 1 or true and false.
 # treatment = {control = "placebo", treated = "drug"}
 
-# One part for each column to adjust for. Delete the parts of all other columns, such as outcome, treatment and names.
+# One part for each column to adjust for. Fill in each part or delete it: those of outcome, treatment and names as well.
 # A column of numbers has low and high; a column of categories has the complete list of its levels. Further keys:
 #   fill = 50         what a missing value counts as (without it, missing values are refused)
 #   other = "second"  the level that values outside the list count as (without it, they are refused)
 """
 _RANGE = "# low = 0\n# high = 100\n"
 _LEVELS = '# levels = ["first", "second"]\n'
-_NUMBERS = {"decimal", "double", "float"} | {
+NUMBERS = {"decimal", "double", "float"} | {
     f"{sign}{size}" for sign in ("", "u") for size in ("tinyint", "smallint", "integer", "bigint", "hugeint")
 }
 
-
-def add_bounds(app: typer.Typer) -> None:
-    """Add ``bounds`` and its command."""
-    group = typer.Typer(no_args_is_help=True, help="Declare the public facts about the records.")
-    command(group, "init")(init)
-    app.add_typer(group, name="bounds")
+TEXT = {"varchar", "enum"}
 
 
 def init(
@@ -47,16 +47,21 @@ def init(
     out: Annotated[Path, typer.Option(help="Bounds file to write.")] = Path("bounds.toml"),
     outcome: Annotated[str | None, typer.Option(help="Column of the outcome, which is no covariate.")] = None,
     treatment: Annotated[str | None, typer.Option(help="Column of the treatment, which is no covariate.")] = None,
+    covariates: Annotated[str | None, typer.Option(help="Columns to adjust for: a,b,c. Default: all others.")] = None,
 ) -> None:
     """Write a bounds file to fill in: names of columns, and no value from the records."""
     check_target(out, "--out", replace=False)
-    text = template(file, leave_out=tuple(name for name in (outcome, treatment) if name is not None))
+    text = template(
+        file,
+        leave_out=tuple(name for name in (outcome, treatment) if name is not None),
+        covariates=None if covariates is None else names_in(covariates),
+    )
     with writing(out):
         out.write_bytes(text.encode())
     typer.echo(f"Fill in what is public: {out}")
 
 
-def template(path: str | Path, *, leave_out: tuple[str, ...] = ()) -> str:
+def template(path: str | Path, *, leave_out: tuple[str, ...] = (), covariates: Sequence[str] | None = None) -> str:
     """The text of a bounds file for a CSV or Parquet file, with every value left open.
 
     Parameters
@@ -65,17 +70,23 @@ def template(path: str | Path, *, leave_out: tuple[str, ...] = ()) -> str:
         A file, or a pattern with ``*`` for several.
     leave_out : tuple of str
         Columns that are no covariates, such as the outcome and the treatment.
+    covariates : sequence of str, optional
+        Columns that get a part, in this order; all others by default.
 
     Privacy
     -------
     Of a CSV file only the first line is used. It must hold the names of the columns: a file without them would have a
     record copied, unless ``leave_out`` names columns that it lacks. Of a Parquet file, its schema.
     """
-    columns = _columns(str(path))
-    unknown = [name for name in leave_out if name not in columns]
+    columns = columns_of(str(path))
+    unknown = [name for name in (*leave_out, *(covariates or ())) if name not in columns]
     if unknown:
         raise InvalidInput(f"{str(path)!r} has no column {unknown[0]!r}: check its spelling.")
-    parts = [_part(name, kind) for name, kind in columns.items() if name not in leave_out]
+    both = [name for name in covariates or () if name in leave_out]
+    if both:
+        raise InvalidInput(f"--covariates names {both[0]!r}, which is the outcome or the treatment: leave it out.")
+    named = columns if covariates is None else dict.fromkeys(covariates)
+    parts = [_part(name, columns[name]) for name in named if name not in leave_out]
     return "\n".join([_HEAD, *parts])
 
 
@@ -83,9 +94,9 @@ def _part(name: str, kind: str | None) -> str:
     from discreet.data.bounds import _key
 
     head = f"[covariates.{_key(name)}]\n"
-    if kind in _NUMBERS:
+    if kind in NUMBERS:
         return head + _RANGE
-    if kind in {"varchar", "enum"}:
+    if kind in TEXT:
         return head + _LEVELS
     if kind == "boolean":
         return head + "# levels = [false, true]\n"
@@ -93,7 +104,8 @@ def _part(name: str, kind: str | None) -> str:
     return f"{head}# either\n{_RANGE}# or\n{_LEVELS}"
 
 
-def _columns(path: str) -> dict[str, str | None]:
+def columns_of(path: str) -> dict[str, str | None]:
+    """Names of a file's columns, and DuckDB's names of their types; a CSV file does not say what its columns hold."""
     import duckdb
 
     from discreet.data.backends.files import SUFFIXES

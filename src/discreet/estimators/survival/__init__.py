@@ -1,0 +1,1 @@
+"""Effects on a time to event."""

@@ -1,0 +1,1 @@
+"""Ranges and frequent levels of columns of which nothing was declared, from released histograms."""

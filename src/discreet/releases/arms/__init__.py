@@ -1,0 +1,1 @@
+"""What is published of several arms, and the page about it."""

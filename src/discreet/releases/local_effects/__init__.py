@@ -1,0 +1,1 @@
+"""Effects on compliers as they are published: quotients, whose intervals may be unbounded."""

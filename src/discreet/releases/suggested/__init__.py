@@ -1,0 +1,1 @@
+"""Suggested bounds: what is published of columns of which nothing was declared."""
