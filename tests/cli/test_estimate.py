@@ -1,7 +1,9 @@
 """Commands that estimate: they do what the library does, and say refusals in one sentence."""
 
 import sys
+from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from discreet.estimators import ate as ate_module
@@ -45,6 +47,23 @@ def test_an_outcome_may_be_capped(here, cap):
     release = Release.load("r.json")
     assert release.cap == 5 if cap == "5" else release.cap is not None
     assert f"capped at {release.cap:g}" in plain(result.stdout)
+
+
+def test_outcomes_may_be_missing_and_records_may_weigh(here):
+    frame = pd.read_csv("study.csv").assign(w=2.0)
+    frame.loc[:200, "days"] = float("nan")
+    frame.to_csv("lost.csv", index=False)
+    refused(run("ate", "lost.csv", *ESTIMATE), "column 'days' has missing values")
+    result = run("ate", "lost.csv", *ESTIMATE, "--missing-outcome", "adjust", "--out", "lost.json")
+    assert result.exit_code == 0
+    assert 0.0 < Release.load("lost.json").reference["missing_share_treated"] < 0.2
+    replace(BOUNDS, weight=(0, 4)).save("weighted.toml")
+    kept = frame[201:]
+    kept.to_csv("kept.csv", index=False)
+    result = run("ate", "kept.csv", *ESTIMATE, "--bounds", "weighted.toml", "--weight", "w", "--out", "kept.json")
+    assert result.exit_code == 0
+    assert Release.load("kept.json").reference["mean_weight"] == pytest.approx(2.0, abs=0.2)
+    refused(run("ate", "kept.csv", *ESTIMATE, "--weight", "w"), "sample_weight needs Bounds(weight=(0, most))")
 
 
 def test_relation_and_level_can_be_chosen(here):
@@ -98,8 +117,8 @@ def test_a_result_that_was_paid_for_is_shown_even_if_it_cannot_be_saved(here, mo
 
 
 def test_release_texts_are_not_read_as_markup(here, monkeypatch):
-    real = ate_module._notes
-    monkeypatch.setattr(ate_module, "_notes", lambda *args: (*real(*args), "[bold]kept[/bold] [/nonsense]"))
+    real = ate_module.notes_of
+    monkeypatch.setattr(ate_module, "notes_of", lambda *args: (*real(*args), "[bold]kept[/bold] [/nonsense]"))
     result = run("ate", "study.parquet", *ESTIMATE)
     assert result.exit_code == 0
     assert "[bold]kept[/bold]" in result.stdout

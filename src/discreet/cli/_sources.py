@@ -40,7 +40,7 @@ def reading(
     bounds = estimator.bounds
     specs = {rows["outcome"]: bounds.outcome_column, rows["treatment"]: bounds.arms}
     specs |= dict(zip(bounds.names, bounds.columns, strict=True))
-    specs |= {rows[role.name]: role.declared(bounds) for role in estimator.roles if role.name in rows}
+    specs |= {rows[role.name]: role.declared(bounds) for role in estimator.roles if rows.get(role.name) is not None}
     numeric = {name for name, spec in specs.items() if not (isinstance(spec, Levels) and spec.is_text)}
     numeric |= {condition.column for condition in conditions(rows.get("where")) if not condition.is_text}
     numeric |= {rows["sample_by"]} if "sample_by" in rows else set()

@@ -89,7 +89,9 @@ def _parameters(entry: Entry) -> Iterator[Parameter]:
         yield Parameter(name, Parameter.KEYWORD_ONLY, annotation=annotation)
     for column in entry.columns:
         annotation = Annotated[column.type, typer.Option(help=column.help)]
-        yield Parameter(column.name, Parameter.KEYWORD_ONLY, annotation=annotation)
+        # One that may be left out says so by its type.
+        needed = Parameter.empty if column.type is str else None
+        yield Parameter(column.name, Parameter.KEYWORD_ONLY, annotation=annotation, default=needed)
     for option in entry.options:
         yield _optional(option.name, Annotated[option.type, typer.Option(help=option.help)], option.default)
     for name, annotation in _ROWS.items():
@@ -119,8 +121,6 @@ def _estimate(entry: Entry, asked: dict[str, Any]) -> None:
     estimator = _made(entry, asked)
     rows = of_rows(asked["where"], asked["unit"], asked["max_rows"], asked["workers"], asked.get("sample_by"))
     rows |= {name: asked[name] for name in ("outcome", "treatment", *(column.name for column in entry.columns))}
-    if asked.get("sample_weight") is not None:
-        rows["weight"] = asked["sample_weight"]
     place = reading(asked["source"], estimator, rows, **{name: asked[name] for name in _PLACE})
     paying = charging(**{name: asked[name] for name in _PAID})
     with paying as paid, place as (records, options), progress("checking the records", rows=True) as show_progress:
@@ -147,8 +147,6 @@ def _made(entry: Entry, asked: dict[str, Any]) -> Any:
 
     chosen = {option.name: asked[option.name] for option in entry.options}
     covariates = chosen.pop("covariates", None)
-    # A column is no parameter.
-    chosen.pop("sample_weight", None)
     public = only(Bounds.load(asked["bounds"]), covariates)
     if "cap" in chosen:
         chosen["cap"] = number_or_name(chosen["cap"])

@@ -141,7 +141,7 @@ MISSING = Option(
     default="refuse",
 )
 SAMPLE_WEIGHT = Option(
-    name="sample_weight", type=str | None, help="Column of survey weights, where the bounds declare weight = (0, most)."
+    name="weight", type=str | None, help="Column of survey weights, where the bounds declare weight = (0, most)."
 )
 CORRECTION = Option(
     name="correction",
@@ -210,7 +210,8 @@ _ENTRIES = (
         name="ate",
         path="discreet.estimators.ate:ATE",
         help="Estimate an average treatment effect and publish it.",
-        options=(DELTA, COVARIATES, PROPENSITY, RELATION, CAP, MISSING, SAMPLE_WEIGHT),
+        options=(DELTA, COVARIATES, PROPENSITY, RELATION, CAP, MISSING),
+        columns=(SAMPLE_WEIGHT,),
         command=True,
         samples=True,
         title="Average effect",
@@ -269,8 +270,8 @@ _ENTRIES = (
             RELATION,
             CAP,
             MISSING,
-            SAMPLE_WEIGHT,
         ),
+        columns=(SAMPLE_WEIGHT,),
         title="Difference of means",
         planned_as="difference-in-means",
         one_gate=True,

@@ -53,7 +53,8 @@ def check_estimator(estimator: Any, **given: Any) -> None:
     outcome, treatment = np.array(made.pop("Y")), np.array(made.pop("T"))
     covariates = pa.table(made) if made else None
 
-    for number, role in enumerate(estimator.roles if "roles" in dir(estimator) else ()):
+    roles = estimator.roles if "roles" in dir(estimator) else ()
+    for number, role in enumerate(role for role in roles if role.needed):
         given = {role.argument: _further(role.declared(estimator.bounds), treatment, number)} | given
 
     def fit(each: Any) -> Any:
