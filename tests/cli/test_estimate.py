@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from discreet.estimators import ate as ate_module
+from discreet.estimators.weighted import average as average_module
 from discreet.releases.average import Release
 from tests.cli.helpers import BOUNDS, ESTIMATE, plain, refused, run
 
@@ -98,8 +99,8 @@ def test_a_result_that_was_paid_for_is_shown_even_if_it_cannot_be_saved(here, mo
 
 
 def test_release_texts_are_not_read_as_markup(here, monkeypatch):
-    real = ate_module._notes
-    monkeypatch.setattr(ate_module, "_notes", lambda *args: (*real(*args), "[bold]kept[/bold] [/nonsense]"))
+    real = average_module._notes
+    monkeypatch.setattr(average_module, "_notes", lambda *args: (*real(*args), "[bold]kept[/bold] [/nonsense]"))
     result = run("ate", "study.parquet", *ESTIMATE)
     assert result.exit_code == 0
     assert "[bold]kept[/bold]" in result.stdout

@@ -49,6 +49,7 @@ from tests.privacy import (
     test_compiled,
     test_gate,
     test_learners_replay,
+    test_missing_replay,
     test_policy_replay,
     test_private_ci_replay,
     test_samples_replay,
@@ -150,6 +151,12 @@ MUTANTS = {
         "each_of(self.source.unit)",
         "self.source.unit",
         (lambda _: test_policy_replay.check_leaving_is_covered(Interval(5.0, 6.0), "replace-one"),),
+    ),
+    "whether a record is observed depends on others": Mutant(
+        within.Observed.among,
+        "chunk.more[PRESENT] > 0.0",
+        "chunk.more[PRESENT] >= chunk.more[PRESENT].min()",
+        (lambda _: test_missing_replay.test_a_record_is_observed_or_not_whoever_else_is(),),
     ),
     "a region is answered from what was prepared for all records": Mutant(
         gate_within.gate_within,

@@ -8,6 +8,8 @@ from functools import partial
 from itertools import product
 from typing import Any
 
+import numpy as np
+
 from discreet.audit._neighbours import KINDS, STEEP
 from discreet.audit._replay import ReplaySettings
 from discreet.audit.mechanism import RELATIONS, in_last_columns
@@ -107,7 +109,7 @@ def _averages() -> list[Configuration]:
                 binary=outcome == "binary",
             )
         )
-    return [*found, *_weighted()]
+    return [*found, *_weighted(), *_missing(), *_surveyed()]
 
 
 def _weighted() -> list[Configuration]:
@@ -168,6 +170,68 @@ def _arms() -> list[Configuration]:
             made = _made(DifferenceInMeans, 1.0, bounds, given | {"delta": delta})
             found.append(Configuration("DifferenceInMeans", f"{words}, {noise}", made, n=1_000, **how))
     return found
+
+
+def _missing() -> list[Configuration]:
+    from discreet.estimators.ate import ATE
+    from discreet.estimators.difference_in_means import DifferenceInMeans
+
+    found = []
+    for number, (outcome, relation) in enumerate(product(OUTCOMES, RELATIONS)):
+        given: dict[str, Any] = {"neighbours": relation, "missing_outcome": "adjust"}
+        binary, words = outcome == "binary", f"missing outcomes, {outcome}, {relation}"
+        p, epsilon = ((3, 20.0), (1, 5.0))[number // 2 % 2]
+        made = _made(_losing(ATE), epsilon, public_facts(p, OUTCOMES[outcome]), given | {"delta": DELTA})
+        found.append(Configuration("ATE", words, made, kind=KINDS[number % 3], n=400, binary=binary))
+        for delta in (None, DELTA):
+            means = _made(_losing(DifferenceInMeans), 5.0, public_facts(1, OUTCOMES[outcome]), given | {"delta": delta})
+            pure = "pure" if delta is None else "approximate"
+            found.append(Configuration("DifferenceInMeans", f"{pure}, {words}", means, n=1_000, binary=binary))
+    return found
+
+
+def _surveyed() -> list[Configuration]:
+    from discreet.estimators.ate import ATE
+    from discreet.estimators.difference_in_means import DifferenceInMeans
+
+    found = []
+    for number, (outcome, relation) in enumerate(product(OUTCOMES, RELATIONS)):
+        given: dict[str, Any] = {"neighbours": relation}
+        binary, words = outcome == "binary", f"survey weights, {outcome}, {relation}"
+        bounds = replace(public_facts(3, OUTCOMES[outcome]), weight=(0.0, 5.0))
+        made = _made(_surveying(ATE), 20.0, bounds, given | {"delta": DELTA})
+        found.append(Configuration("ATE", words, made, kind=KINDS[number % 3], n=400, binary=binary))
+        bounds = replace(public_facts(1, OUTCOMES[outcome]), weight=(0.0, 5.0))
+        for delta in (None, DELTA):
+            means = _made(_surveying(DifferenceInMeans), 5.0, bounds, given | {"delta": delta})
+            pure = "pure" if delta is None else "approximate"
+            found.append(Configuration("DifferenceInMeans", f"{pure}, {words}", means, n=1_000, binary=binary))
+    return found
+
+
+def _surveying(method: Any) -> Any:
+    """The same, where records have weights by their first covariate: neighbours come with weights of their own."""
+
+    class Surveying(method):  # type: ignore[misc]
+        def fit(self, Y: Any, T: Any, *, X: Any = None, **options: Any) -> Any:
+            first = np.asarray(X, dtype=object)[:, 0].astype(np.float64)
+            weight = np.clip(2.5 + np.nan_to_num(first), 0.0, 5.0)
+            return super().fit(Y, T, X=X, sample_weight=weight, **options)
+
+    Surveying.__name__ = Surveying.__qualname__ = method.__name__
+    return Surveying
+
+
+def _losing(method: Any) -> Any:
+    """The same, where records whose first covariate is above one lose their outcome: neighbours come and go."""
+
+    class Losing(method):  # type: ignore[misc]
+        def fit(self, Y: Any, T: Any, *, X: Any = None, **options: Any) -> Any:
+            first = np.asarray(X, dtype=object)[:, 0].astype(np.float64)
+            return super().fit(np.where(first > 1.0, np.nan, np.asarray(Y, dtype=np.float64)), T, X=X, **options)
+
+    Losing.__name__ = Losing.__qualname__ = method.__name__
+    return Losing
 
 
 def _functions() -> list[Configuration]:

@@ -149,7 +149,8 @@ def _as_they_came(source: Any, table: Table) -> bool:
     if isinstance(source, ViewedRecords):
         return _as_they_came(source.source, table)
     if isinstance(source, ArrayRecords):
-        return True
+        # Candidates have no further columns.
+        return not source.held.more
     if not isinstance(source, Part):
         return False
     x = table.x if table.x.shape[1] else None

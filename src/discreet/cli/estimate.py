@@ -119,6 +119,8 @@ def _estimate(entry: Entry, asked: dict[str, Any]) -> None:
     estimator = _made(entry, asked)
     rows = of_rows(asked["where"], asked["unit"], asked["max_rows"], asked["workers"], asked.get("sample_by"))
     rows |= {name: asked[name] for name in ("outcome", "treatment", *(column.name for column in entry.columns))}
+    if asked.get("sample_weight") is not None:
+        rows["weight"] = asked["sample_weight"]
     place = reading(asked["source"], estimator, rows, **{name: asked[name] for name in _PLACE})
     paying = charging(**{name: asked[name] for name in _PAID})
     with paying as paid, place as (records, options), progress("checking the records", rows=True) as show_progress:
@@ -145,6 +147,8 @@ def _made(entry: Entry, asked: dict[str, Any]) -> Any:
 
     chosen = {option.name: asked[option.name] for option in entry.options}
     covariates = chosen.pop("covariates", None)
+    # A column is no parameter.
+    chosen.pop("sample_weight", None)
     public = only(Bounds.load(asked["bounds"]), covariates)
     if "cap" in chosen:
         chosen["cap"] = number_or_name(chosen["cap"])

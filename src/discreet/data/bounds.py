@@ -1,7 +1,5 @@
 """Public facts about the records: declared by a person, never read off the data."""
 
-import json
-import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from discreet.data._arrays import Level
-from discreet.data.binary import BinaryRange, arm_labels, binary_levels
+from discreet.data.binary import BinaryRange, arm_labels, binary_levels, toml_key, toml_value
 from discreet.data.columns import Levels, Range, finite, is_data
+from discreet.data.views.weight import weight_range
 from discreet.exceptions import InvalidInput, MissingBounds
 
 __all__ = ["Bounds", "Level", "Levels", "Range"]
@@ -61,6 +60,8 @@ class Bounds:
         declare several arms, which `ATE` and `DifferenceInMeans` compare with each other.
     outcome_fill : float, or a label, optional
         What a missing outcome counts as. Without it, missing outcomes are refused.
+    weight : (0, most), optional
+        Range of the survey weights, where there are some: a record with a weight beyond it is refused.
 
     Privacy
     -------
@@ -98,6 +99,7 @@ class Bounds:
     propensity: tuple[float, float] = (0.05, 0.95)
     treatment: tuple[Level, ...] | None = None
     outcome_fill: Level | None = None
+    weight: tuple[float, float] | None = None
     # Follows from the outcome. It is a field so that [0, 1] and (0, 1), whose numbers are the same, are not equal.
     outcome_levels: Levels | None = field(default=None, init=False, repr=False)
 
@@ -111,6 +113,7 @@ class Bounds:
             propensity: tuple[float, float] = (0.05, 0.95),
             treatment: tuple[Level, ...] | list[str] | list[int] | list[float] | None = None,
             outcome_fill: Level | None = None,
+            weight: tuple[float, float] | None = None,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -127,6 +130,9 @@ class Bounds:
                 raise InvalidInput(
                     "It needs 0 < low < high < 1, a millionth from either end: use (0.05, 0.95) if you are not sure."
                 )
+        if self.weight is not None:
+            with _naming("weight"):
+                object.__setattr__(self, "weight", weight_range(_pair(self.weight)))
         with _naming("treatment"):
             object.__setattr__(self, "treatment", arm_labels(self.treatment))
         if outcome is not None:
@@ -215,6 +221,8 @@ class Bounds:
             labels = list(self.treatment)
             two = {"control": labels[0], "treated": labels[1]}
             out["treatment"] = {"arms": labels} if self.several_arms else two
+        if self.weight is not None:
+            out["weight"] = {"low": self.weight[0], "high": self.weight[1]}
         if not self.named:
             out["covariates"] = [_spec_to_dict(spec) for spec in self.columns]
         elif self.p:
@@ -224,13 +232,14 @@ class Bounds:
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> "Bounds":
         """Bounds from what ``to_dict`` wrote; keys that it does not know are refused by name."""
-        facts = _table("The bounds", facts, {"outcome", "propensity", "treatment", "covariates"})
+        facts = _table("The bounds", facts, {"outcome", "propensity", "treatment", "covariates", "weight"})
         given: dict[str, Any] = {}
         if "outcome" in facts:
             given |= _outcome_from_dict(facts["outcome"])
-        if "propensity" in facts:
-            pair = _table("propensity", facts["propensity"], {"low", "high"}, {"low", "high"})
-            given["propensity"] = (pair["low"], pair["high"])
+        for key in ("propensity", "weight"):
+            if key in facts:
+                pair = _table(key, facts[key], {"low", "high"}, {"low", "high"})
+                given[key] = (pair["low"], pair["high"])
         if "treatment" in facts:
             several = isinstance(facts["treatment"], Mapping) and "arms" in facts["treatment"]
             keys = ("arms",) if several else ("control", "treated")
@@ -250,12 +259,14 @@ class Bounds:
         """The text of a bounds file."""
         facts = self.to_dict()
         covariates = facts.pop("covariates", {})
-        lines = [f"{key} = {_toml(value)}" for key, value in facts.items()]
+        lines = [f"{key} = {toml_value(value)}" for key, value in facts.items()]
         if covariates == []:
             lines.append("covariates = []")
         for name in covariates:
-            head, spec = (f"[covariates.{_key(name)}]", covariates[name]) if self.named else ("[[covariates]]", name)
-            lines += ["", head, *(f"{key} = {_toml(value)}" for key, value in spec.items())]
+            head, spec = "[[covariates]]", name
+            if self.named:
+                head, spec = f"[covariates.{toml_key(name)}]", covariates[name]
+            lines += ["", head, *(f"{key} = {toml_value(value)}" for key, value in spec.items())]
         return "\n".join(lines) + "\n"
 
     @classmethod
@@ -376,20 +387,3 @@ def _table(what: str, facts: object, known: set[str] | None = None, needed: set[
         if key not in facts:
             raise InvalidInput(f"{what} lacks the key {key!r}: add it.")
     return dict(facts)
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_key(key)} = {_toml(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(_toml(item) for item in value) + "]"
-    if isinstance(value, str):
-        # JSON and TOML strings differ in one character: TOML wants DEL escaped too.
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, bool):
-        return str(value).lower()
-    return repr(value)
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch("[A-Za-z0-9_-]+", name) else _toml(name)

@@ -18,6 +18,7 @@ from discreet.data.backends.base import Options
 from discreet.data.bounds import Bounds
 from discreet.data.in_memory import ArrayRecords
 from discreet.data.records import Records, RowProgress
+from discreet.data.views.weight import WEIGHT
 from discreet.estimators import _allocation
 from discreet.estimators._parameters import (
     NO_COLUMNS,
@@ -67,6 +68,11 @@ class Checked(ABC):
             raise MissingBounds(
                 f"{type(self).__name__} needs bounds=Bounds(outcome=(low, high), ...). "
                 "Declare them; do not compute them from the data."
+            )
+        if self.bounds.weight is not None and not any(role.name == WEIGHT for role in self.roles):
+            raise InvalidInput(
+                f"{type(self).__name__} takes no survey weights, and Bounds(weight=...) declares some: declare bounds "
+                "without them, or use ATE or DifferenceInMeans."
             )
         self._check_budget(Budget(epsilon=self.epsilon, delta=self.delta))
         self._check_arms()
@@ -158,12 +164,17 @@ class ArrayFits(Checked, Chargeable, Fitted[ReleaseT]):
     ) -> Self:
         self.check()
         self._warn()
-        records = ArrayRecords.of(Y, T, X, bounds=self.bounds, propensity=self._propensity_of_rows)
+        bounds, further = self._read(further, Y)
+        records = ArrayRecords.of(Y, T, X, bounds=bounds, propensity=self._propensity_of_rows)
         if further:
-            columns = {role.column(self.bounds): values for role, values in further.items()}
+            columns = {role.column(bounds): values for role, values in further.items()}
             records = records.beside(columns, {role.name: role.argument for role in further})
         self._fit(records, progress)
         return self
+
+    def _read(self, further: Mapping[Role, Any], outcome: Any) -> tuple[Bounds, Mapping[Role, Any]]:
+        """Bounds by which records are read, and further columns; ``outcome`` is the outcome's."""
+        return self.bounds, further
 
     def _warn(self) -> None:
         """Warn of what is claimed and not proved; once parameters are checked and before records are read."""
@@ -267,19 +278,19 @@ class TableFits(ArrayFits[ReleaseT]):
                 f"sample_by belongs to ATE and CATE: {type(self).__name__} fits no models that a sample would do for, "
                 "so leave it out."
             )
-        further = further_columns(self, self.roles, "fit_table", options)
+        bounds, further = self._read(further_columns(self, self.roles, "fit_table", options), outcome)
         source = Options(relation=options.get("relation"), query=options.get("query"), workers=options.get("workers"))
         spec = TableSpec(
             outcome=outcome,
             treatment=treatment,
             covariates=covariates,
-            bounds=self.bounds,
+            bounds=bounds,
             propensity=self._propensity_of_rows,
             where=options.get("where"),
             unit=options.get("unit"),
             max_rows=options.get("max_rows"),
             sample_by=options.get("sample_by"),
-            further=tuple((role.column(self.bounds), name) for role, name in further.items()),
+            further=tuple((role.column(bounds), name) for role, name in further.items()),
         )
         with open_table(table, spec, source) as records:
             self._fit(records, progress)

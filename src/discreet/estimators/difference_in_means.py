@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import hypot, sqrt
+from numbers import Real
 from typing import Any, ClassVar, cast
 
 from discreet.data.bounds import Bounds
 from discreet.data.records import Records
 from discreet.estimators._allocation import MEANS, MEANS_OF_PURE, Allocation, beside
-from discreet.estimators._base import ROWS_ALIKE, ROWS_JOINED, Progress, TableFits, count_first
+from discreet.estimators._base import ROWS_ALIKE, ROWS_JOINED, Progress, count_first
 from discreet.estimators._parameters import Parameters
 from discreet.estimators._releasing import average_release, clip_note, uncertainty_of, with_arms
 from discreet.estimators._results import AverageResult
 from discreet.estimators.arms.measure import measure_arm_means
 from discreet.estimators.measurements.cap import Cap, check_cap, measure_capped
-from discreet.estimators.measurements.estimand import EVERYONE, Estimand
+from discreet.estimators.measurements.estimand import EVERYONE, Estimand, RecordWeights
 from discreet.estimators.measurements.level import level_rounds, measure_score
 from discreet.estimators.measurements.location import Location, locate, pilot_effect, public_notes
 from discreet.estimators.measurements.nuisances import mean_model
 from discreet.estimators.measurements.score import ScoreRounds, design_strata, prognosis_range
+from discreet.estimators.missing.measure import measure_by_arm
+from discreet.estimators.missing.reading import AdjustsMissing, MissingOutcome
+from discreet.estimators.missing.survey import measure_weighted
+from discreet.exceptions import InvalidInput
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours
 from discreet.releases.arms.release import ArmsRelease
 from discreet.releases.average import Kind, Release
 
+_RANDOMISED = "Treatment is taken to be randomised: no covariate is adjusted for."
+_FEW = (
+    "The interval relies on the stated probabilities of treatment; records are too few, or noise is too much, for "
+    "covariates to narrow it."
+)
 
-class DifferenceInMeans(TableFits[Release], AverageResult, Parameters):
+
+class DifferenceInMeans(AdjustsMissing, AverageResult, Parameters):
     """Difference of the arms' means, for randomised trials; pure epsilon (no delta) or (epsilon, delta).
 
     Covariates are ignored. In an observational study the difference of means is confounded: use `ATE`.
@@ -46,6 +58,10 @@ class DifferenceInMeans(TableFits[Release], AverageResult, Parameters):
         Larger outcomes count as this number, and the effect is that on the capped outcome: noise is made for what lies
         below it. With "auto" it is chosen by a noisy histogram, so that about one in a hundred of the outcomes above
         the lower end of their range exceeds it.
+    missing_outcome : {"refuse", "adjust"}
+        What to do about outcomes that are missing (NaN or NULL). With "adjust" they are taken to be missing at random
+        within each arm, and how many of either arm are missing is released; where covariates say who is missing, use
+        `ATE`. A known propensity is then not used.
 
     Attributes
     ----------
@@ -86,6 +102,7 @@ class DifferenceInMeans(TableFits[Release], AverageResult, Parameters):
         propensity: Any = None,
         neighbours: Neighbours = "replace-one",
         cap: Cap = None,
+        missing_outcome: MissingOutcome = "refuse",
     ) -> None:
         self.epsilon = epsilon
         self.bounds = bounds
@@ -93,11 +110,18 @@ class DifferenceInMeans(TableFits[Release], AverageResult, Parameters):
         self.propensity = propensity
         self.neighbours = neighbours
         self.cap = cap
+        self.missing_outcome = missing_outcome
 
     def _check_budget(self, budget: Budget) -> None:
         """Any budget will do: without a delta the gate draws Laplace noise."""
         if self.cap is not None:
             check_cap(self.cap, self.bounds)
+        self._check_missing()
+        if self._adjusts and not isinstance(self.propensity, Real | None):
+            raise InvalidInput(
+                "propensity must be one number, or left out, where missing_outcome='adjust': with probabilities that "
+                "differ between records use ATE."
+            )
 
     def _fit(self, records: Records, progress: Progress | None) -> None:
         gate = self._open_gate(records, progress)
@@ -108,7 +132,22 @@ class DifferenceInMeans(TableFits[Release], AverageResult, Parameters):
         if gate.bounds.several_arms:
             # Typed as what two arms give: several give an `ArmsRelease`, whoever fits them.
             return cast(Release, measure_arm_means(gate, self.propensity, "difference-in-means"))
+        if self._adjusts:
+            return measure_by_arm(gate, _fit_observed)
+        if self._weighs:
+            return measure_weighted(gate, partial(_fit_weighted, gate, self.propensity))
         return measure_means(gate, self.propensity, "difference-in-means", level=True)
+
+
+def _fit_observed(gate: Gate) -> Release:
+    """The difference of the observed outcomes: the share of treated among them is not that of a design."""
+    return measure_means(gate, None, "difference-in-means", level=True)
+
+
+def _fit_weighted(gate: Gate, propensity: Any, weights: RecordWeights) -> tuple[Release, float]:
+    """The difference of weighted means, and that of the arms as they are, from which its score counts."""
+    release = measure_means(gate, propensity, "difference-in-means", weights=weights)
+    return release, release.reference["unadjusted"]
 
 
 def means_allocation(gate: Gate, estimand: Estimand, *, level: bool) -> Allocation:
@@ -128,6 +167,7 @@ def measure_means(
     *,
     level: bool = False,
     located: tuple[Allocation, Location] | None = None,
+    weights: RecordWeights | None = None,
 ) -> Release:
     """The rounds of a difference of means after the count; without the first ones if the outcome is ``located``.
 
@@ -140,6 +180,7 @@ def measure_means(
     allocation, location = located
     treated, pilot = location.treated, pilot_effect(gate, allocation["arm means"], location)
     overlap = design_strata(propensity if known else treated, gate.bounds, estimand)
+    overlap = overlap if weights is None else overlap.divided(weights.least, weights.most)
     rounds = ScoreRounds(
         look_up=mean_model(location, pilot.effect),
         effect=pilot.effect,
@@ -147,6 +188,7 @@ def measure_means(
         prognosis=prognosis_range(location),
         estimand=estimand,
         treated=treated,
+        weights=weights,
     )
     tails = rounds.measure_tails(gate, allocation["residual tails"], atomic=location.atomic, randomised=True)
     clip = rounds.choose_clip(gate, allocation["clipped excess"], tails, allocation["score"])
@@ -157,11 +199,6 @@ def measure_means(
     remainder = 0.0 if known else location.treated_noise * off / (treated * (1.0 - treated))
     remainder = hypot(remainder, score.lost * hypot(pilot.noise, sqrt(score.variance / gate.n)))
     uncertainty = uncertainty_of(gate, score, remainder)
-    randomised = "Treatment is taken to be randomised: no covariate is adjusted for."
-    few = (
-        "The interval relies on the stated probabilities of treatment; records are too few, or noise is too much, for "
-        "covariates to narrow it."
-    )
     checks = public_notes(gate.budget, gate.n, location, propensity)
     release = average_release(
         kind,
@@ -176,7 +213,7 @@ def measure_means(
             "trim": [overlap.low, overlap.high],
             "shares": allocation.shares,
         },
-        notes=(randomised if kind == "difference-in-means" else few, *clip_note(uncertainty), *checks),
+        notes=(_RANDOMISED if kind == "difference-in-means" else few, *clip_note(uncertainty), *checks),
         reference={"unadjusted": gate.bounds.outcome_width / 2.0 * pilot.effect, "treated_share": treated},
     )
     return with_arms(release, gate, means)

@@ -134,6 +134,15 @@ CAP = Option(
     type=str | None,
     help="Count larger outcomes as this number, which narrows the noise: a number, or auto to have one chosen.",
 )
+MISSING = Option(
+    name="missing_outcome",
+    type=Literal["refuse", "adjust"],
+    help="What to do about missing outcomes: refuse them, or take them to be missing at random.",
+    default="refuse",
+)
+SAMPLE_WEIGHT = Option(
+    name="sample_weight", type=str | None, help="Column of survey weights, where the bounds declare weight = (0, most)."
+)
 CORRECTION = Option(
     name="correction",
     type=Literal["R", "DR"],
@@ -201,7 +210,7 @@ _ENTRIES = (
         name="ate",
         path="discreet.estimators.ate:ATE",
         help="Estimate an average treatment effect and publish it.",
-        options=(DELTA, COVARIATES, PROPENSITY, RELATION, CAP),
+        options=(DELTA, COVARIATES, PROPENSITY, RELATION, CAP, MISSING, SAMPLE_WEIGHT),
         command=True,
         samples=True,
         title="Average effect",
@@ -254,7 +263,14 @@ _ENTRIES = (
         name="difference-in-means",
         path="discreet.estimators.difference_in_means:DifferenceInMeans",
         help="Compare the mean outcomes of a trial and publish their difference.",
-        options=(replace(DELTA, help="Leave it out for pure epsilon."), PROPENSITY, RELATION, CAP),
+        options=(
+            replace(DELTA, help="Leave it out for pure epsilon."),
+            PROPENSITY,
+            RELATION,
+            CAP,
+            MISSING,
+            SAMPLE_WEIGHT,
+        ),
         title="Difference of means",
         planned_as="difference-in-means",
         one_gate=True,

@@ -6,7 +6,7 @@ Post-processing: everything here is computed from released counts and public num
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -85,6 +85,11 @@ class Strata:
         units = unit(np.array([low, high, 0.5] if low <= 0.5 <= high else [low, high]))
         least, most, edges = float(units.min()), float(units.max()), 2.0 * largest * _STRATA
         return cls(low, high, least, most, edges[(1.2 * least < edges) & (most / 1.2 > edges)])
+
+    def divided(self, least: float, most: float) -> Strata:
+        """The same where each unit is divided by a record's weight, between ``least`` and ``most``."""
+        low, high = self.least / most, self.most / least
+        return replace(self, least=low, most=high, edges=_STRATA[(1.2 * low < _STRATA) & (high / 1.2 > _STRATA)])
 
     @property
     def count(self) -> int:

@@ -20,6 +20,8 @@ COVERED = frozenset(
                 "ate.md": ("gaussian", "laplace"),
                 "att.md": ("gaussian",),
                 "arms.md": ("gaussian", "laplace"),
+                "missing.md": ("gaussian", "laplace"),
+                "weights.md": ("gaussian", "laplace"),
                 "cate.md": ("gaussian",),
                 "survival.md": ("gaussian",),
                 "did.md": ("gaussian",),

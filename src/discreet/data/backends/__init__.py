@@ -21,6 +21,7 @@ from discreet.data.backends.scan import Columns, in_order
 from discreet.data.bounds import Bounds
 from discreet.data.filters import Condition, Half, conditions
 from discreet.data.records import Further, Records, Unit, outside_overlap
+from discreet.data.views.presence import PRESENT
 from discreet.exceptions import InvalidInput, MissingBounds
 
 __all__ = ["BackendEntry", "TableSpec", "backends", "open_table"]
@@ -204,9 +205,11 @@ def _check_roles(columns: Columns) -> None:
         raise InvalidInput(outside_overlap("propensity"))
     roles = [columns.outcome, columns.treatment, *columns.covariates]
     roles += [columns.propensity] if isinstance(columns.propensity, str) else []
-    roles += [name for _, name in columns.further]
+    # Whether an outcome is there is read off the outcome's own column.
+    further = [(each, name) for each, name in columns.further if each.role != PRESENT]
+    roles += [name for _, name in further]
     if len(set(roles)) < len(roles):
-        others = "".join(f", {each.role}" for each, _ in columns.further)
+        others = "".join(f", {each.role}" for each, _ in further)
         raise InvalidInput(
             f"outcome, treatment, covariates{others} and propensity must be different columns: choose again."
         )

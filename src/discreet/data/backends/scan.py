@@ -86,7 +86,9 @@ class Columns:
         wanted = {name: isinstance(spec, Levels) and spec.is_text for name, spec in zip(names, specs, strict=True)}
         if isinstance(self.propensity, str):
             wanted[self.propensity] = False
-        wanted |= {name: isinstance(each.spec, Levels) and each.spec.is_text for each, name in self.further}
+        for each, name in self.further:
+            # A column may have two parts to play, as an outcome that may be missing has.
+            wanted.setdefault(name, isinstance(each.spec, Levels) and each.spec.is_text)
         if self.sample_by is not None and wanted.setdefault(self.sample_by, False):
             raise InvalidInput(f"sample_by must name a column of whole numbers, and {self.sample_by!r} holds text.")
         self.want_filters(wanted)

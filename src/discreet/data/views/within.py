@@ -1,4 +1,4 @@
-"""Records of which only those count that a public rule chooses by their covariates."""
+"""Records of which only those count that a public rule chooses: by their covariates, or by what else they hold."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from discreet.data.expressions import Formula
 from discreet.data.partition import Partition
 from discreet.data.records import Chunk, CodeMap, Kernel, Records, RowProgress, Unit
 from discreet.data.sampling import each_of
+from discreet.data.views.presence import PRESENT
 
 
 class Chooses(Protocol):
@@ -22,6 +23,22 @@ class Chooses(Protocol):
 
     def treats(self, x: Float) -> npt.NDArray[np.bool_]:
         """Whether each row counts."""
+
+
+class Part(Protocol):
+    """A public function of single records that says which of them count."""
+
+    def among(self, chunk: Chunk) -> npt.NDArray[np.bool_]:
+        """Whether each record of a chunk counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """The records whose outcome is there: see `discreet.data.views.presence`."""
+
+    def among(self, chunk: Chunk) -> npt.NDArray[np.bool_]:
+        """Whether each outcome is there."""
+        return np.asarray(chunk.more[PRESENT] > 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +52,20 @@ class Region:
         """Whether each row of encoded covariates is in it."""
         return self.rule.treats(x[:, list(self.places)])
 
+    def among(self, chunk: Chunk) -> npt.NDArray[np.bool_]:
+        """Whether each record of a chunk is in it."""
+        return self.holds(chunk.x)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Within:
     """A kernel that sees the records of a region alone. Pure, and can be pickled if kernel and region can."""
 
     kernel: Kernel
-    region: Region
+    region: Part
 
     def __call__(self, chunk: Chunk) -> IntArray:
-        held = self.region.holds(chunk.x)
+        held = self.region.among(chunk)
         if not held.any():
             # As many zeros as the kernel has numbers.
             return 0 * self.kernel(_rows(chunk, np.arange(1)))
@@ -68,7 +89,7 @@ class RecordsWithin:
     """
 
     source: Records
-    region: Region
+    region: Part
 
     @property
     def n(self) -> int:

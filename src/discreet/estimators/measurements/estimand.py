@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.data._arrays import Float
+from discreet.data.records import Chunk
 from discreet.releases.average import Kind
 
 # From probabilities to numbers; and from treatments and probabilities.
@@ -95,6 +96,32 @@ class Estimand:
             trimmed if needed else wide for trimmed, wide, needed in zip(interval, declared, self.trims, strict=True)
         )
         return low, high
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordWeights:
+    """Weights whose mean is about one, by a public function of single records.
+
+    Parameters
+    ----------
+    of
+        The function.
+    least, most
+        Where weights count as their bound: below the first for the place where residuals are clipped alone, beyond the
+        second for all that is asked.
+    """
+
+    of: Callable[[Chunk], Float]
+    least: float
+    most: float
+
+    def __call__(self, chunk: Chunk) -> Float:
+        """The weights of a chunk's records."""
+        return np.asarray(np.clip(self.of(chunk), 0.0, self.most))
+
+    def divided(self, units: Float, chunk: Chunk) -> Float:
+        """Units in which residuals are clipped, so that weighted ones reach no further."""
+        return np.asarray(units / np.maximum(self(chunk), self.least))
 
 
 def _hardly(e: Float) -> Float:

@@ -19,7 +19,7 @@ from discreet.data.records import Chunk
 from discreet.estimators._allocation import MODELS, MODELS_OF_KNOWN_DESIGN
 from discreet.estimators.measurements.coded_features import CodedFeatures
 from discreet.estimators.measurements.covariates import Setting
-from discreet.estimators.measurements.estimand import EVERYONE, Estimand
+from discreet.estimators.measurements.estimand import EVERYONE, Estimand, RecordWeights
 from discreet.estimators.measurements.location import Location, measure_magnitude
 from discreet.postprocessing.diagnostics.moments import Calibration, TreatmentMoments
 from discreet.postprocessing.feature_selection import (
@@ -127,7 +127,8 @@ class Outcome:
     that err less, with the covariance of their error, but together with those of the propensity. Residuals are
     taken to be no smaller than ``least_scale``, and are not clipped below ``least_clip``, weighted as they are.
     ``assignment`` and ``calibration`` are first and last moments of the treatment, for diagnostics.
-    ``estimand`` says which average the prognosis is for.
+    ``estimand`` says which average the prognosis is for. ``weights``
+    are those of single records, beside it.
     """
 
     propensity: Propensity
@@ -144,6 +145,7 @@ class Outcome:
     assignment: TreatmentMoments | None = None
     calibration: Calibration | None = None
     estimand: Estimand = EVERYONE
+    weights: RecordWeights | None = None
 
     def for_functions(self) -> Outcome:
         """The same with the prognosis that errs least by itself: an average needs one whose errors have no sign."""
@@ -157,6 +159,10 @@ class Outcome:
         explained = self.propensity.setting.features.combine(c, self.coefficients)
         prognosis = self.centre + explained + (1.0 - self.treated - e) * self.effect
         return Answers(e, prognosis, np.full(len(e), self.effect))
+
+    def counted(self, c: Chunk, values: Float) -> Float:
+        """Numbers of records with the weights that these have."""
+        return values if self.weights is None else self.weights(c) * values
 
 
 class NuisanceQuestions(NamedTuple):
@@ -286,7 +292,7 @@ def refine_effect(gate: Gate, share: float, scale: float, outcome: Outcome) -> t
 
     def rows(c: Chunk) -> Float:
         answers = outcome.answers(c)
-        return (c.t - answers.e) * answers.residual(c)
+        return outcome.counted(c, (c.t - answers.e) * answers.residual(c))
 
     (moment,) = gate.ask(Query("effect moment", share, Interval(-clip, clip), rows))
     e = model.on_reference
@@ -327,7 +333,7 @@ def correct_outcome(
 
     def residual(c: Chunk) -> Float:
         answers = outcome.answers(c)
-        return estimand.balancing(c.t, answers.e, _MOST_WEIGHT) * answers.residual(c)
+        return outcome.counted(c, estimand.balancing(c.t, answers.e, _MOST_WEIGHT) * answers.residual(c))
 
     factors = model.factors(lambda t, e: estimand.balancing(t, e, _MOST_WEIGHT))
     magnitude = measure_magnitude(gate, f"residual magnitude {number}", magnitude_share, residual, 4.0, factors)

@@ -17,7 +17,7 @@ from discreet.data._arrays import Float, IntArray
 from discreet.data.bounds import Bounds
 from discreet.data.records import Chunk
 from discreet.estimators._allocation import COUNT
-from discreet.estimators.measurements.estimand import EVERYONE, Estimand
+from discreet.estimators.measurements.estimand import EVERYONE, Estimand, RecordWeights
 from discreet.estimators.measurements.location import Location
 from discreet.estimators.measurements.nuisances import Answers
 from discreet.postprocessing.tails import SIDES, Clip, Strata, Tails, signed_bins
@@ -84,6 +84,8 @@ class ScoreRounds:
         Whose average is meant.
     treated
         A public guess at the share of treated.
+    weights
+        How much single records count for; all alike without it.
     """
 
     look_up: Callable[[Chunk], Answers]
@@ -92,6 +94,7 @@ class ScoreRounds:
     prognosis: tuple[float, float]
     estimand: Estimand = EVERYONE
     treated: float = 0.5
+    weights: RecordWeights | None = None
 
     @property
     def reach(self) -> tuple[float, float]:
@@ -103,13 +106,23 @@ class ScoreRounds:
         """What prognosis and effect leave unexplained."""
         return c.y - np.clip(answers.prognosis, *self.prognosis) - (c.t - 1.0 + answers.e) * self.effect
 
+    def unit(self, c: Chunk, answers: Answers) -> Float:
+        """What residuals are clipped in multiples of: the inverse of the largest weight that a record can have."""
+        unit = self.estimand.clip_unit(answers.e)
+        return unit if self.weights is None else self.weights.divided(unit, c)
+
+    def counted(self, c: Chunk, answers: Answers) -> Float:
+        """How much a record counts for."""
+        weight = self.estimand.weigh(answers.e)
+        return weight if self.weights is None else self.weights(c) * weight
+
     def measure_tails(self, gate: Gate, share: float, *, atomic: bool, randomised: bool) -> Tails:
         """How residuals are distributed."""
         ceiling, strata = max(self.reach), self.overlap
 
         def rows(c: Chunk) -> IntArray:
             answers = self.look_up(c)
-            stratum = strata.numbers(self.estimand.clip_unit(answers.e))
+            stratum = strata.numbers(self.unit(c, answers))
             return SIDES * stratum + signed_bins(self.residual(c, answers), ceiling)
 
         (bins,) = gate.ask(Query("residual tails", share, Cells((SIDES * strata.count,)), rows))
@@ -124,8 +137,7 @@ class ScoreRounds:
 
         def rows(c: Chunk) -> Float:
             answers = self.look_up(c)
-            unit, residual = self.estimand.clip_unit(answers.e), self.residual(c, answers)
-            weight = self.estimand.weigh(answers.e)
+            unit, residual, weight = self.unit(c, answers), self.residual(c, answers), self.counted(c, answers)
             # Counted from the middle, so that the ball is half as large.
             return np.column_stack(
                 [
@@ -147,7 +159,7 @@ class ScoreRounds:
 
     def clipped(self, c: Chunk, answers: Answers, clip: Clip) -> Float:
         """Residuals that are clipped alike in both arms."""
-        unit = self.estimand.clip_unit(answers.e)
+        unit = self.unit(c, answers)
         return np.clip(self.residual(c, answers), -clip.low * unit, clip.high * unit)
 
     def question(self, gate: Gate, share: float, clip: Clip) -> ScoreQuestion:
@@ -161,7 +173,8 @@ class ScoreRounds:
 
         def rows(c: Chunk) -> Float:
             answers = self.look_up(c)
-            return self.estimand.weight(c.t, answers.e) * self.clipped(c, answers, clip) - middle
+            found = self.estimand.weight(c.t, answers.e) * self.clipped(c, answers, clip)
+            return (found if self.weights is None else self.weights(c) * found) - middle
 
         return ScoreQuestion(Query("score", share, MeanSquare(half), rows, of_units), middle, alike)
 

@@ -1,0 +1,1 @@
+"""Outcomes that are missing: read as they are, and adjusted for."""
