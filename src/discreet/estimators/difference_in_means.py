@@ -213,7 +213,7 @@ def measure_means(
             "trim": [overlap.low, overlap.high],
             "shares": allocation.shares,
         },
-        notes=(_RANDOMISED if kind == "difference-in-means" else few, *clip_note(uncertainty), *checks),
+        notes=(_RANDOMISED if kind == "difference-in-means" else _FEW, *clip_note(uncertainty), *checks),
         reference={"unadjusted": gate.bounds.outcome_width / 2.0 * pilot.effect, "treated_share": treated},
     )
     return with_arms(release, gate, means)
