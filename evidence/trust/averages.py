@@ -32,7 +32,8 @@ def measured(largest: int, number: int) -> Row:
         except Exception as reason:  # a long run goes on, and the page counts what failed
             row[name] = {"refused": f"{type(reason).__name__}: {reason}"}
             continue
-        row[name] = _found(release.estimate, *release.interval(ALPHA), truth) | {"efficiency": efficiency}
+        low, high = release.interval(ALPHA)
+        row[name] = _found(release.estimate, low, high, truth) | {"efficiency": efficiency}
         row |= _arms(release, made) if name == "ATE" else {}
     return row
 

@@ -21,7 +21,7 @@ def test_no_neighbour_moves_a_round_beyond_its_diameter_or_is_distinguished_by_a
     assert max(moved.ratio for moved in result.rounds) > (0.2 if configuration.family == "papers.TwoModel" else 0.9)
     assert worst is not None
     if configuration.family in ("ATE", "CATE", "DifferenceInMeans", "PolicyValue", "SurvivalEffect", "Uplift"):
-        # NaN, infinities and new levels never get as far as a question, but for outcomes that may be missing.
+        # NaN, infinities and new levels never get as far as a question; missing outcomes do that are adjusted for.
         lost = "nan" if "missing outcomes" not in configuration.words else "inf"
         assert any(f"refused as input: outcome {lost}" in note for note in result.notes)
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from discreet.estimators import ate as ate_module
+from discreet.estimators.weighted import average as average_module
 from discreet.releases.average import Release
 from tests.cli.helpers import BOUNDS, ESTIMATE, plain, refused, run
 
@@ -58,8 +59,7 @@ def test_outcomes_may_be_missing_and_records_may_weigh(here):
     assert result.exit_code == 0
     assert 0.0 < Release.load("lost.json").reference["missing_share_treated"] < 0.2
     replace(BOUNDS, weight=(0, 4)).save("weighted.toml")
-    kept = frame[201:]
-    kept.to_csv("kept.csv", index=False)
+    frame[201:].to_csv("kept.csv", index=False)
     result = run("ate", "kept.csv", *ESTIMATE, "--bounds", "weighted.toml", "--weight", "w", "--out", "kept.json")
     assert result.exit_code == 0
     assert Release.load("kept.json").reference["mean_weight"] == pytest.approx(2.0, abs=0.2)
@@ -117,8 +117,8 @@ def test_a_result_that_was_paid_for_is_shown_even_if_it_cannot_be_saved(here, mo
 
 
 def test_release_texts_are_not_read_as_markup(here, monkeypatch):
-    real = ate_module.notes_of
-    monkeypatch.setattr(ate_module, "notes_of", lambda *args: (*real(*args), "[bold]kept[/bold] [/nonsense]"))
+    real = average_module._notes
+    monkeypatch.setattr(average_module, "_notes", lambda *args: (*real(*args), "[bold]kept[/bold] [/nonsense]"))
     result = run("ate", "study.parquet", *ESTIMATE)
     assert result.exit_code == 0
     assert "[bold]kept[/bold]" in result.stdout

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from discreet import ATE, Bounds, DifferenceInMeans, Levels, Release
 from discreet.datasets import draw
 from discreet.datasets.marketing import CRITEO_RANGES, criteo_shaped
-from discreet.estimators.ate import _notes
+from discreet.estimators.weighted.average import _notes
 from discreet.privacy.budget import Budget
 from discreet.releases.average import Uncertainty
 from discreet.testing import frozen_noise, seeded_noise

@@ -223,3 +223,8 @@ def test_what_cannot_be_planned_is_refused(given, message, error):
 def test_arguments_that_make_no_plan_are_refused(wrong: dict, sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         plan("ate", **{"n": 1000, "bounds": Bounds(outcome=(0, 1)), "epsilon": 1.0, "delta": 1e-5} | wrong)
+
+
+def test_averages_over_some_of_the_records_have_the_plan_of_the_average_over_all():
+    given = {"n": 5_000, "bounds": Bounds(outcome=(0, 1), covariates=[(0, 1)]), "epsilon": 1.0, "delta": 1e-6}
+    assert plan("att", **given) == plan("ATO", **given) == plan("ate", **given)

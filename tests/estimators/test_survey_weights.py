@@ -114,7 +114,14 @@ def test_weights_and_missing_outcomes_are_refused_together() -> None:
         fitted(frame, missing_outcome="adjust")
 
 
+@pytest.mark.parametrize("given", [{"missing_outcome": "adjust"}, {}])
+def test_several_arms_are_refused_with_either(given: Any) -> None:
+    several = Bounds(outcome=(0, 1), treatment=["a", "b", "c"], weight=None if given else (0, 5))
+    with pytest.raises(InvalidInput, match="are for two arms"):
+        ATE(epsilon=1.0, delta=1e-6, bounds=several, **given).check()
+
+
 @pytest.mark.parametrize("weight", [(1, 5), (0, 0), (0, -1), 5, (0, np.inf)])
 def test_ranges_that_are_none_of_weights_are_refused(weight: Any) -> None:
-    with pytest.raises(InvalidInput, match="weight"):
+    with pytest.raises(InvalidInput, match="weight: "):
         Bounds(outcome=(0, 1), weight=weight)

@@ -112,6 +112,24 @@ def _averages() -> list[Configuration]:
     return [*found, *_weighted(), *_missing(), *_surveyed()]
 
 
+def _weighted() -> list[Configuration]:
+    from discreet.estimators.weighted.atc import ATC
+    from discreet.estimators.weighted.ato import ATO
+    from discreet.estimators.weighted.att import ATT
+
+    found = []
+    cases = enumerate(product((ATT, ATC, ATO), DESIGNS, OUTCOMES, RELATIONS))
+    for number, (method, design, outcome, relation) in cases:
+        given: dict[str, Any] = {"propensity": DESIGNS[design], "neighbours": relation, "delta": DELTA}
+        # Rich models and poor ones in turn.
+        p, epsilon = ((3, 20.0), (1, 1.0))[number // 2 % 2]
+        made = _made(method, epsilon, public_facts(p, OUTCOMES[outcome]), given)
+        words = f"{design}, {outcome}, p = {p}, {relation}, ε = {epsilon:g}"
+        kind = KINDS[number // 2 % len(KINDS)]
+        found.append(Configuration(method.__name__, words, made, kind=kind, n=400, binary=outcome == "binary"))
+    return found
+
+
 def _times_to_event() -> list[Configuration]:
     from discreet.estimators.survival.effect import SurvivalEffect
 
@@ -169,24 +187,6 @@ def _missing() -> list[Configuration]:
             means = _made(_losing(DifferenceInMeans), 5.0, public_facts(1, OUTCOMES[outcome]), given | {"delta": delta})
             pure = "pure" if delta is None else "approximate"
             found.append(Configuration("DifferenceInMeans", f"{pure}, {words}", means, n=1_000, binary=binary))
-    return found
-
-
-def _weighted() -> list[Configuration]:
-    from discreet.estimators.weighted.atc import ATC
-    from discreet.estimators.weighted.ato import ATO
-    from discreet.estimators.weighted.att import ATT
-
-    found = []
-    cases = enumerate(product((ATT, ATC, ATO), DESIGNS, OUTCOMES, RELATIONS))
-    for number, (method, design, outcome, relation) in cases:
-        given: dict[str, Any] = {"propensity": DESIGNS[design], "neighbours": relation, "delta": DELTA}
-        # Rich models and poor ones in turn.
-        p, epsilon = ((3, 20.0), (1, 1.0))[number // 2 % 2]
-        made = _made(method, epsilon, public_facts(p, OUTCOMES[outcome]), given)
-        words = f"{design}, {outcome}, p = {p}, {relation}, ε = {epsilon:g}"
-        kind = KINDS[number // 2 % len(KINDS)]
-        found.append(Configuration(method.__name__, words, made, kind=kind, n=400, binary=outcome == "binary"))
     return found
 
 

@@ -169,8 +169,8 @@ def in_last_columns(estimator: Any) -> Any:
 
 def _wanted(estimator: Any) -> list[Any]:
     """Further columns that it cannot do without; weights are such a one where bounds declare them."""
-    weighs = any(role.name == WEIGHT for role in stated(estimator, "roles", ())) and estimator.bounds.weight is not None
-    return [role for role in stated(estimator, "roles", ()) if role.needed or (weighs and role.name == WEIGHT)]
+    roles = stated(estimator, "roles", ())
+    return [role for role in roles if role.needed or (role.name == WEIGHT and estimator.bounds.weight is not None)]
 
 
 def fresh(estimator: Any, **given: Any) -> Any:

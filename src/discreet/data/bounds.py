@@ -1,7 +1,5 @@
 """Public facts about the records: declared by a person, never read off the data."""
 
-import json
-import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from discreet.data._arrays import Level
-from discreet.data.binary import BinaryRange, arm_labels, binary_levels
+from discreet.data.binary import BinaryRange, arm_labels, binary_levels, toml_key, toml_value
 from discreet.data.columns import Levels, Range, finite, is_data
 from discreet.data.views.weight import weight_range
 from discreet.exceptions import InvalidInput, MissingBounds
@@ -132,7 +130,9 @@ class Bounds:
                 raise InvalidInput(
                     "It needs 0 < low < high < 1, a millionth from either end: use (0.05, 0.95) if you are not sure."
                 )
-        object.__setattr__(self, "weight", weight_range(self.weight))
+        if self.weight is not None:
+            with _naming("weight"):
+                object.__setattr__(self, "weight", weight_range(_pair(self.weight)))
         with _naming("treatment"):
             object.__setattr__(self, "treatment", arm_labels(self.treatment))
         if outcome is not None:
@@ -221,7 +221,8 @@ class Bounds:
             labels = list(self.treatment)
             two = {"control": labels[0], "treated": labels[1]}
             out["treatment"] = {"arms": labels} if self.several_arms else two
-        out |= {} if self.weight is None else {"weight": {"low": self.weight[0], "high": self.weight[1]}}
+        if self.weight is not None:
+            out["weight"] = {"low": self.weight[0], "high": self.weight[1]}
         if not self.named:
             out["covariates"] = [_spec_to_dict(spec) for spec in self.columns]
         elif self.p:
@@ -235,9 +236,10 @@ class Bounds:
         given: dict[str, Any] = {}
         if "outcome" in facts:
             given |= _outcome_from_dict(facts["outcome"])
-        for key in {"propensity", "weight"} & facts.keys():
-            pair = _table(key, facts[key], {"low", "high"}, {"low", "high"})
-            given[key] = (pair["low"], pair["high"])
+        for key in ("propensity", "weight"):
+            if key in facts:
+                pair = _table(key, facts[key], {"low", "high"}, {"low", "high"})
+                given[key] = (pair["low"], pair["high"])
         if "treatment" in facts:
             several = isinstance(facts["treatment"], Mapping) and "arms" in facts["treatment"]
             keys = ("arms",) if several else ("control", "treated")
@@ -255,12 +257,16 @@ class Bounds:
 
     def to_toml(self) -> str:
         """The text of a bounds file."""
-        covariates = (facts := self.to_dict()).pop("covariates", {})
-        lines = [f"{key} = {_toml(value)}" for key, value in facts.items()]
-        lines += ["covariates = []"] if covariates == [] else []
+        facts = self.to_dict()
+        covariates = facts.pop("covariates", {})
+        lines = [f"{key} = {toml_value(value)}" for key, value in facts.items()]
+        if covariates == []:
+            lines.append("covariates = []")
         for name in covariates:
-            head, spec = (f"[covariates.{_key(name)}]", covariates[name]) if self.named else ("[[covariates]]", name)
-            lines += ["", head, *(f"{key} = {_toml(value)}" for key, value in spec.items())]
+            head, spec = "[[covariates]]", name
+            if self.named:
+                head, spec = f"[covariates.{toml_key(name)}]", covariates[name]
+            lines += ["", head, *(f"{key} = {toml_value(value)}" for key, value in spec.items())]
         return "\n".join(lines) + "\n"
 
     @classmethod
@@ -381,20 +387,3 @@ def _table(what: str, facts: object, known: set[str] | None = None, needed: set[
         if key not in facts:
             raise InvalidInput(f"{what} lacks the key {key!r}: add it.")
     return dict(facts)
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_key(key)} = {_toml(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(_toml(item) for item in value) + "]"
-    if isinstance(value, str):
-        # JSON and TOML strings differ in one character: TOML wants DEL escaped too.
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, bool):
-        return str(value).lower()
-    return repr(value)
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch("[A-Za-z0-9_-]+", name) else _toml(name)

@@ -127,6 +127,7 @@ QUESTION = 0.02
 # Shares that go to the private number of records, under add-remove, before everything else; and to the histogram by
 # which a cap of the outcome is chosen, where it is chosen by the records.
 COUNT, CAP = QUESTION, 2.0 * QUESTION
+MISSING = MEAN_WEIGHT = QUESTION  # of the count of missing outcomes by arm, and of the mean survey weight
 
 
 # Shares of a column's part of a suggestion of bounds, by the beginning of the event's name. What "inside one cell" does

@@ -6,17 +6,12 @@ from dataclasses import replace
 from math import hypot, sqrt
 from typing import Any
 
-from discreet.data.bounds import Bounds
 from discreet.estimators.measurements.level import Level
 from discreet.estimators.measurements.score import Score
-from discreet.privacy.accountant import calibrate_mu
-from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.releases.average import Kind, Release, Uncertainty
 from discreet.releases.parts.arm_means import ArmMeans
 
-# What an observational study assumes; estimators that assume something else say so in its place.
-AS_GOOD_AS_RANDOM = "treatment is as good as random among people with the same declared covariates"
 # Where the rounds are listed, if not in ate.md.
 _PROOFS = dict.fromkeys(("att", "atc", "ato"), "att.md")
 
@@ -104,39 +99,3 @@ def clip_note(uncertainty: Uncertainty) -> tuple[str, ...]:
     if uncertainty.share()["clipping"] < 0.1:
         return ()
     return ("Rare extreme scores (poor overlap or heavy tails) were clipped; the interval is wider to allow for it.",)
-
-
-def _advice(uncertainty: Uncertainty, budget: Budget, bounds: Bounds) -> str:
-    """What would help, and by how much."""
-    mu = calibrate_mu(2.0 * budget.epsilon, budget.delta) / calibrate_mu(budget.epsilon, budget.delta)
-
-    def width(**more: float) -> float:
-        low, high = uncertainty.scaled(**more).interval(0.0)
-        # No effect can exceed the outcome's range, and no interval does.
-        return min(high - low, 2.0 * bounds.outcome_width)
-
-    fewer = f", with half of the covariates, should they be enough, {width(covariates=0.5) / width():.2g}"
-    return (
-        f"With twice the records it is expected to be {width(records=2.0) / width():.2g} times as wide, with twice the "
-        f"epsilon {width(mu=mu) / width():.2g}{fewer if bounds.p > 1 else ''}."
-    )
-
-
-def notes_of(
-    size: str, bounds: Bounds, known: bool, trim: tuple[float, float], uncertainty: Uncertainty, budget: Budget
-) -> tuple[str, ...]:
-    """What an average effect by models rests on."""
-    notes = []
-    if known:
-        notes.append("The interval relies on the stated probabilities of treatment; covariates only narrow it.")
-    else:
-        notes.append(
-            f"The interval assumes that {AS_GOOD_AS_RANDOM}, and that the adjustment "
-            f"({size if bounds.p else 'none: no covariates were declared'}) captures what they do."
-        )
-        notes.append(f"Fitted probabilities of treatment are held between {trim[0]:.3g} and {trim[1]:.3g}.")
-        if uncertainty.share()["nuisance"] > 0.5:
-            notes.append(
-                f"Most of the width is what the adjustment may have got wrong. {_advice(uncertainty, budget, bounds)}"
-            )
-    return (*notes, *clip_note(uncertainty))

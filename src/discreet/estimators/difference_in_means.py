@@ -32,7 +32,7 @@ from discreet.releases.arms.release import ArmsRelease
 from discreet.releases.average import Kind, Release
 
 _RANDOMISED = "Treatment is taken to be randomised: no covariate is adjusted for."
-_TOO_FEW = (
+_FEW = (
     "The interval relies on the stated probabilities of treatment; records are too few, or noise is too much, for "
     "covariates to narrow it."
 )
@@ -213,7 +213,7 @@ def measure_means(
             "trim": [overlap.low, overlap.high],
             "shares": allocation.shares,
         },
-        notes=(_RANDOMISED if kind == "difference-in-means" else _TOO_FEW, *clip_note(uncertainty), *checks),
+        notes=(_RANDOMISED if kind == "difference-in-means" else _FEW, *clip_note(uncertainty), *checks),
         reference={"unadjusted": gate.bounds.outcome_width / 2.0 * pilot.effect, "treated_share": treated},
     )
     return with_arms(release, gate, means)

@@ -376,3 +376,10 @@ _ENTRIES = (
 
 REGISTRY: Mapping[str, Entry] = MappingProxyType({entry.name: entry for entry in _ENTRIES})
 """Estimators by their names."""
+
+
+def planned(estimator: object) -> str:
+    """What `discreet.plan` calls the estimator whose plan holds for one of this name; the name itself, if nobody's."""
+    name = str(estimator).replace("_", "-").lower()
+    entry = REGISTRY.get(name)
+    return entry.planned_as or name if entry is not None else name

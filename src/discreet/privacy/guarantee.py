@@ -19,9 +19,9 @@ COVERED = frozenset(
             for proof, noises in {
                 "ate.md": ("gaussian", "laplace"),
                 "att.md": ("gaussian",),
+                "arms.md": ("gaussian", "laplace"),
                 "missing.md": ("gaussian", "laplace"),
                 "weights.md": ("gaussian", "laplace"),
-                "arms.md": ("gaussian", "laplace"),
                 "cate.md": ("gaussian",),
                 "survival.md": ("gaussian",),
                 "did.md": ("gaussian",),

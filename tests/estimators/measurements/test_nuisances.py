@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet import ATE, Bounds
-from discreet.estimators import ate as module
+from discreet.estimators.weighted import average as module
 from discreet.testing import seeded_noise
 
 BOUNDS = Bounds(outcome=(-6, 6), covariates=[(-1, 1)] * 6, propensity=(0.1, 0.9))

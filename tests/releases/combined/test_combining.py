@@ -224,6 +224,22 @@ def test_intervals_at_any_level_hold_the_estimate_and_levels_are_checked():
 def test_sites_of_unequal_weight_count_as_fewer():
     alike = combine([site(value) for value in (1.0, 2.0, 3.0, 4.0, 5.0)], model="random")
     assert alike.degrees == pytest.approx(4.0)
-    large = [site(1.0, sampling=0.01, privacy=0.01), *(site(value) for value in (1.1, 1.2, 0.9, 0.8))]
+    large = [site(1.0, sampling=0.1, privacy=0.1), *(site(value) for value in (1.1, 1.2, 0.9, 0.8))]
     assert combine(large, model="random").degrees == 2.0
+    alone = combine([site(1.0, sampling=0.01, privacy=0.01), *large[1:]], model="random")
+    assert alone.degrees == 1.0
+    assert "nearly all of the weight" in alone.summary()
+    assert "nearly all of the weight" not in combine(large, model="random").summary()
     assert combine([site(1.0), site(2.0, sampling=3.0)], model="random").degrees == 1.0
+
+
+def test_an_interval_covers_where_one_site_is_far_more_precise_than_the_others():
+    rng, runs, held = np.random.default_rng(57_900_001), 400, 0
+    errors = (0.1, 1.0, 1.0, 1.0)
+    for _ in range(runs):
+        # Effects differ by as much as most sites err.
+        values = rng.normal(0.0, 1.0, 4) + rng.normal(0.0, errors)
+        sites = [site(float(value), sampling=0.0, privacy=error) for value, error in zip(values, errors, strict=True)]
+        low, high = combine(sites, model="random", people="disjoint").interval()
+        held += low <= 0.0 <= high
+    assert held / runs > 0.93

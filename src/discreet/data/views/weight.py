@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.data._arrays import Float, Values
-from discreet.data.columns import Range, finite, is_data, numbers
+from discreet.data.columns import Range, finite, numbers
 from discreet.exceptions import InvalidInput
 
 WEIGHT = "weight"
@@ -31,13 +31,9 @@ class WeightRange(Range):
         return np.asarray(found)
 
 
-def weight_range(declared: object) -> tuple[float, float] | None:
-    """The declared range of weights, if it is one; None where there are none."""
-    if declared is None:
-        return None
-    if is_data(declared) or not isinstance(declared, tuple | list) or len(declared) != 2:
-        raise InvalidInput("weight: It takes a pair (0, most) of numbers: declare it, do not compute it from the data.")
-    low, high = finite(declared[0], "the least weight"), finite(declared[1], "the largest weight")
+def weight_range(ends: tuple[object, object]) -> tuple[float, float]:
+    """The declared range of weights, if it is one."""
+    low, high = finite(ends[0], "the least weight"), finite(ends[1], "the largest weight")
     if low != 0.0 or not high > 0.0:
-        raise InvalidInput("weight: Weights range from 0 to the largest one: write (0, most).")
+        raise InvalidInput("Weights range from 0 to the largest one: write (0, most), and do not compute it from data.")
     return low, high

@@ -15,10 +15,10 @@ import numpy as np
 from discreet.data._arrays import Float
 from discreet.data.views.presence import PRESENT
 from discreet.data.views.within import Observed
+from discreet.estimators._allocation import MISSING
 from discreet.estimators.measurements.estimand import RecordWeights
 from discreet.estimators.measurements.location import Location
 from discreet.estimators.measurements.nuisances import Outcome, Propensity
-from discreet.estimators.missing.allocation import MISSING
 from discreet.estimators.missing.views import WhetherObserved
 from discreet.postprocessing.effect_shrinkage import guessed_variance
 from discreet.privacy.gate import Gate

@@ -13,11 +13,11 @@ from discreet.data._arrays import IntArray
 from discreet.data.bounds import Bounds
 from discreet.data.records import Chunk, Records
 from discreet.data.views.weight import WEIGHT, WeightRange
+from discreet.estimators._allocation import MEAN_WEIGHT
 from discreet.estimators._parameters import Role
 from discreet.estimators.measurements.estimand import RecordWeights
 from discreet.estimators.measurements.location import Location
 from discreet.estimators.measurements.nuisances import Outcome
-from discreet.estimators.missing.allocation import MEAN_WEIGHT
 from discreet.exceptions import InvalidInput
 from discreet.privacy.gate import Gate
 from discreet.privacy.query import Query

@@ -9,10 +9,10 @@ from discreet.data.bounds import Bounds
 from discreet.data.records import Records
 from discreet.estimators._base import ROWS_ALIKE, ROWS_JOINED, Progress, TableFits, count_first
 from discreet.estimators._parameters import Parameters, Role
-from discreet.estimators._releasing import AS_GOOD_AS_RANDOM
 from discreet.estimators._results import WeightedResult
 from discreet.estimators.natural_experiments.views import BEFORE, Change
 from discreet.estimators.weighted.att import ATT
+from discreet.estimators.weighted.average import AS_GOOD_AS_RANDOM
 from discreet.exceptions import InvalidBudget
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate

@@ -9,12 +9,12 @@ from discreet.data.records import Records
 from discreet.estimators._base import ROWS_ALIKE, ROWS_JOINED, Progress, TableFits, count_first
 from discreet.estimators._effect_allocation import shares_of_parts
 from discreet.estimators._parameters import Parameters, Role
-from discreet.estimators._releasing import AS_GOOD_AS_RANDOM
 from discreet.estimators._results import EffectResult
 from discreet.estimators.ate import ATE
 from discreet.estimators.measurements.location import locate, pilot_effect
 from discreet.estimators.natural_experiments.allocation import INSTRUMENT_PARTS, PILOT
 from discreet.estimators.natural_experiments.views import INSTRUMENT, Compliance, Remainder, check_instrument
+from discreet.estimators.weighted.average import AS_GOOD_AS_RANDOM
 from discreet.exceptions import InvalidBudget
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate

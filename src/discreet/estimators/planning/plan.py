@@ -23,6 +23,7 @@ from discreet.estimators._effect_allocation import AVERAGE_PART, DECLARED
 from discreet.estimators._parameters import refuse_unknown
 from discreet.estimators.measurements.cap import check_cap
 from discreet.estimators.planning.expected import Expected, Shape, segment_uncertainty
+from discreet.estimators.registry import planned
 from discreet.estimators.uplift import declared
 from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds
 from discreet.postprocessing.segment_means import parts_for
@@ -134,7 +135,7 @@ def plan(
     Parameters
     ----------
     estimator : {"ate", "difference-in-means", "cate", "uplift"}
-        Of "cate" the average effect is planned, of "uplift" a segment of the usual size.
+        Of "cate" the average effect is planned, of "uplift" a segment of the usual size; "att" and the like as "ate".
     n : int
         Number of records.
     bounds : Bounds
@@ -148,8 +149,7 @@ def plan(
     propensity : float or array, optional
         Known probability of treatment (a randomised trial); an array where it varies.
     outcome_sd, outcome_mean : float, optional
-        Standard deviation and mean of the outcome, as an earlier report would state them. Without them, a tenth of the
-        range and its middle.
+        Of the outcome, as an earlier report would state them. By default a tenth of the range, and its middle.
     prevalence : float, optional
         Share of events, of an outcome of two values; in place of the other two.
     treated : float, default 0.5
@@ -175,7 +175,7 @@ def plan(
     0.09
     """
     refuse_unknown("plan", options, PlanOptions.__optional_keys__)
-    draft = _draft(str(estimator).replace("_", "-"), n, bounds, delta, options)
+    draft = _draft(planned(estimator), n, bounds, delta, options)
     width = options.get("width")
     if (epsilon is None) == (width is None):
         raise InvalidBudget("plan needs either epsilon, or a width to find the epsilon for; give one of them.")

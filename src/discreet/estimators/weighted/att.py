@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from discreet.estimators._results import WeightedResult
-from discreet.estimators.ate import AverageEffect
 from discreet.estimators.measurements.estimand import TREATED, Estimand
+from discreet.estimators.weighted.average import AverageEffect
 
 
 class ATT(WeightedResult, AverageEffect):

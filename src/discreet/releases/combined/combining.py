@@ -14,7 +14,7 @@ from discreet.releases.average import Release
 from discreet.releases.combined.guarantees import guarantee_of
 from discreet.releases.combined.release import CombinedRelease
 from discreet.releases.combined.sites import Site
-from discreet.releases.combined.weighing import Model, People, Weighed, together, weigh
+from discreet.releases.combined.weighing import ALONE, Model, People, Weighed, together, weigh
 from discreet.releases.function import EffectRelease
 from discreet.releases.wording import listed
 
@@ -209,6 +209,11 @@ def _notes(
             f"The interval is for the mean effect over sites like these. {len(called)} of them, so weighed, leave "
             f"{combined.degrees:.2g} degree{'s' if combined.degrees > 1.0 else ''} of freedom."
         )
+        if max(site.weight for site in combined.sites) > ALONE:
+            yield (
+                "One site has nearly all of the weight: the others hardly show how far effects differ, and if they do "
+                "the interval may be too narrow."
+            )
     else:
         yield "The interval is for the one effect of all sites, or else for the mean of these sites by their weights."
         if combined.heterogeneity.p < _DIFFER:

@@ -18,7 +18,7 @@ _NOT_KEPT = (
 )
 _NO_COVARIATES = (
     "This release adjusts for no covariates, so that it knows nothing of how the arms differ in them: for balance and "
-    "overlap fit ATE with bounds that declare covariates."
+    "overlap fit ATE with bounds that declare covariates, and to more records or with a larger budget if these do."
 )
 _ALIKE = (
     "Treatment was assigned with known probabilities and nothing was asked about how it goes with a single covariate: "
