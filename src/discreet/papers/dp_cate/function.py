@@ -28,19 +28,20 @@ from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.in_memory import ArrayRecords
 from discreet.data.records import MIN_ROWS, Chunk
-from discreet.estimators._base import Checked
+from discreet.estimators._base import Checked, Progress
 from discreet.estimators._parameters import Parameters
 from discreet.exceptions import InvalidBudget, InvalidInput, NotFitted
 from discreet.ledger.charging import on_ledger
 from discreet.papers.common.arrays import OneVector, Part, gather, take
-from discreet.papers.common.calibration import Calibration, calibration_of
-from discreet.papers.common.claims import claimed_guarantee, warn_of_claim
+from discreet.papers.common.claims import Calibration, calibration_of, claimed_guarantee, warn_of_claim
 from discreet.papers.common.losses import Loss
 from discreet.papers.common.nuisances import Nuisances, check_finite, check_row_wise, design, private_models, train
 from discreet.papers.common.queries import encode_queries
+from discreet.papers.common.tables import FromTables
+from discreet.papers.dp_cate import kernel_settings as kernel
 from discreet.papers.dp_cate.equations import Weight, weight_of
 from discreet.papers.dp_cate.interactive import SecretFunction
-from discreet.papers.dp_cate.kernel_settings import Penalty, Scaling, check_kernel, one_of, settings_of
+from discreet.papers.dp_cate.kernel_settings import Penalty, Scaling, one_of, settings_of
 from discreet.papers.dp_cate.kernel_stage import noise_scale, published_slope, second_stage
 from discreet.papers.dp_cate.pointwise import check_common, known_propensity, rng_of
 from discreet.papers.dp_cate.presets import first_stage
@@ -68,7 +69,7 @@ _SECRET = (
 _PULLED = "The penalty pulls effects towards an average that came with the models, and there is no interval."
 
 
-class DPCATEFunction(Checked, Parameters):
+class DPCATEFunction(FromTables, Checked, Parameters):
     """Effects as a function of covariates, by kernel regression of pseudo-outcomes, with Gaussian process noise.
 
     Parameters
@@ -142,6 +143,8 @@ class DPCATEFunction(Checked, Parameters):
 
     # Not the id of the class before its defaults were those of the figures: requests of then are others.
     method_id: ClassVar[str] = "discreet/papers/dp-cate-function/2"
+    # Answers to queries that come later are no release to be answered from.
+    release_types: ClassVar[tuple[type[Any], ...]] = ()
     neighbours: Neighbours = "replace-one"
 
     def __init__(
@@ -190,11 +193,16 @@ class DPCATEFunction(Checked, Parameters):
     @on_ledger()
     def fit(self, Y: Any, T: Any, *, X: Any = None) -> DPCATEFunction:
         """Fit both stages to arrays or frames; claimed calibration: nothing is released before `effect` is asked."""
+        self._before()
+        return self._fit_chunk(gather(ArrayRecords.of(Y, T, X, bounds=self.bounds, propensity=self.propensity)))
+
+    def _before(self) -> None:
         self.check()
         self._forget()
         if self.calibration != "proved":
             warn_of_claim("DPCATEFunction", f"{MEASURED} {_SECRET}")
-        rows = gather(ArrayRecords.of(Y, T, X, bounds=self.bounds, propensity=self.propensity))
+
+    def _fit_chunk(self, rows: Chunk, progress: Progress | None = None) -> DPCATEFunction:
         if self._split is not None and len(rows.t) < 2 * MIN_ROWS:
             raise InvalidInput(f"split needs at least {2 * MIN_ROWS} records: bring more, or leave it out.")
         budget = Budget(epsilon=self.epsilon, delta=self.delta)
@@ -221,7 +229,9 @@ class DPCATEFunction(Checked, Parameters):
         """What may be published: the answers so far, or the whole function."""
         if hasattr(self, "_public_release"):
             return self._public_release
-        return self._answers(self._answering())
+        if not self._answering().answers:
+            raise NotFitted("nothing has been answered yet, so that there is nothing to publish; call effect first.")
+        return self._release_of(self.secret_)
 
     @property
     def guarantee_(self) -> Guarantee:
@@ -262,7 +272,7 @@ class DPCATEFunction(Checked, Parameters):
         if budget.pure:
             raise InvalidBudget("DPCATEFunction needs delta, e.g. delta=1e-5: its noise is Gaussian.")
         check_common(self)
-        check_kernel(self)
+        kernel.check_kernel(self)
         calibration_of(self.calibration)
         one_of("split", self.split, (None, *get_args(Split)))
         one_of("as_printed", self.as_printed, (False, True))
@@ -285,13 +295,17 @@ class DPCATEFunction(Checked, Parameters):
             raise InvalidInput("penalty='sum', as_printed and state belong to calibration='published': leave them out.")
 
     def _first_stage(self, rows: Chunk, budget: Budget) -> tuple[Nuisances, Guarantee | None]:
-        """The nuisances, and what they promise to the records that they were trained on, if anything."""
+        """The nuisances, and what they promise to the records that trained them, if anything."""
         known, first = known_propensity(self), take(rows, slice(0, len(rows.t) // 2))
         if self._split == "private":
             # The two parts are disjoint, so that either may spend the whole budget.
             gate = Gate(Part(first, self.bounds), budget=budget)
             models = private_models(gate, known)
-            return models, gate.guarantee(proof="dp_cate.md", public=self._public(), unit=self._unit())
+            return models, gate.guarantee(
+                proof="dp_cate.md",
+                public=kernel.public_facts(self, self._split),
+                unit=kernel.protected_unit(self._split),
+            )
         first = rows if self._split is None else first
         if not 0 < first.t.sum() < len(first.t):
             raise InvalidInput("One arm is empty in the half that trains the models: order the records differently.")
@@ -321,7 +335,9 @@ class DPCATEFunction(Checked, Parameters):
         geometry = Statistic(move=move, radius=radius, dimension=len(b), proof="dp_cate.md")
         gate = Gate(OneVector(vector=b, bounds=self.bounds), budget=budget)
         (noisy,) = gate.ask(Query("coefficients", 1.0, geometry, lambda chunk: chunk.x))
-        own = gate.guarantee(proof="dp_cate.md", public=self._public(), unit=self._unit())
+        own = gate.guarantee(
+            proof="dp_cate.md", public=kernel.public_facts(self, self._split), unit=kernel.protected_unit(self._split)
+        )
         return FunctionRelease(
             method=_TITLE,
             function=second.span.function(noisy.value, centre).to_dict(),
@@ -350,14 +366,9 @@ class DPCATEFunction(Checked, Parameters):
             "delta": self.delta,
             "bounds": self.bounds.to_dict(),
             "settings": self._settings(n) | {"as printed": self.as_printed},
-            "unit": self._unit(),
-            "public": list(self._public()),
+            "unit": kernel.protected_unit(self._split),
+            "public": list(kernel.public_facts(self, self._split)),
         }
-
-    def _answers(self, secret: SecretFunction) -> AnswersRelease:
-        if not secret.answers:
-            raise NotFitted("nothing has been answered yet, so that there is nothing to publish; call effect first.")
-        return self._release_of(secret)
 
     def _release_of(self, secret: SecretFunction) -> AnswersRelease:
         about = self._about
@@ -377,23 +388,12 @@ class DPCATEFunction(Checked, Parameters):
         )
 
     def _answering(self) -> SecretFunction:
-        try:
-            secret: SecretFunction = self.secret_
-        except AttributeError:
-            raise NotFitted("this DPCATEFunction has no function to ask; call fit first.") from None
-        return secret
+        if "secret_" not in vars(self):
+            raise NotFitted("this DPCATEFunction has no function to ask; call fit first.")
+        return self.secret_
 
     def _forget(self) -> None:
         if "secret_" in vars(self):
             self.secret_.close()
         for name in ("secret_", "_about", "_public_release"):
             self.__dict__.pop(name, None)
-
-    def _unit(self) -> str:
-        return "one record of the second half" if self._split == "public" else "one record"
-
-    def _public(self) -> tuple[str, ...]:
-        public = ["the declared bounds", "the number of records", "the queries", "the basis functions"]
-        public += ["the probability of treatment"] if self.propensity is not None else []
-        public += ["all records of the first half, which trained the models"] if self._split == "public" else []
-        return tuple(public)

@@ -145,3 +145,16 @@ def one_of(argument: str, value: object, allowed: tuple[object, ...]) -> None:
     """Refuse a parameter that is none of these."""
     if value not in allowed:
         raise InvalidInput(f"{argument} must be one of {', '.join(map(repr, allowed))}.")
+
+
+def protected_unit(split: str | None) -> str:
+    """Whose record is protected."""
+    return "one record of the second half" if split == "public" else "one record"
+
+
+def public_facts(given: CommonParameters, split: str | None) -> tuple[str, ...]:
+    """What is not protected."""
+    public = ["the declared bounds", "the number of records", "the queries", "the basis functions"]
+    public += ["the probability of treatment"] if given.propensity is not None else []
+    public += ["all records of the first half, which trained the models"] if split == "public" else []
+    return tuple(public)

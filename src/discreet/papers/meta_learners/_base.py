@@ -16,13 +16,14 @@ from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.in_memory import ArrayRecords
 from discreet.data.records import Chunk
-from discreet.estimators._base import Chargeable, Progress
+from discreet.estimators._base import Progress
 from discreet.estimators._parameters import refuse_unknown
 from discreet.estimators._results import Fitted
 from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds
 from discreet.ledger.charging import Payment
 from discreet.papers.common.arrays import gather
 from discreet.papers.common.claims import warn_of_claim
+from discreet.papers.common.tables import FromTables
 from discreet.papers.meta_learners.ebm import MEASURED
 from discreet.papers.meta_learners.ebm import require as require_ebm
 from discreet.papers.meta_learners.release import Contrast, LearnerRelease
@@ -37,7 +38,7 @@ _NO_INTERVAL = "The paper gives no interval: noise and shrinkage in the models b
 _CONSTANT = "Treatment and covariates add up in one model, so that the effect is the same for everyone (section 4.2)."
 
 
-class Learner(Chargeable, Fitted[LearnerRelease]):
+class Learner(FromTables, Fitted[LearnerRelease]):
     """A learner that splits the sample: ``_learn`` names its stages."""
 
     release_types: ClassVar = (LearnerRelease,)
@@ -89,12 +90,18 @@ class Learner(Chargeable, Fitted[LearnerRelease]):
         """Learn the models of all stages, each from its part of the records."""
 
     def _fit(self, Y: Any, T: Any, X: Any, progress: Progress | None) -> Self:
-        budget = self._checked()
+        self._before()
+        return self._fit_chunk(gather(ArrayRecords.of(Y, T, X, bounds=self.bounds)), progress)
+
+    def _before(self) -> None:
+        self._checked()
         # An earlier release does not belong to the parameters of this fit.
         self.__dict__.pop("release_", None)
         if self.base == "ebm":
             warn_of_claim(type(self).__name__, MEASURED)
-        rows = gather(ArrayRecords.of(Y, T, X, bounds=self.bounds))
+
+    def _fit_chunk(self, rows: Chunk, progress: Progress | None) -> Self:
+        budget = Budget(epsilon=self.epsilon, delta=self.delta)
         parts = partition(rows, self._parts(), shuffle=self.shuffle, random_state=self.random_state)
         stages = Stages(self.base, self.bounds, budget, self.trim, len(self._models), progress)
         self._learn(parts, stages)
