@@ -16,6 +16,7 @@ GIVEN = {
     "t-learner": (*ESTIMATE, "--set", "base=linear"),
     "dr-learner": (*ESTIMATE, "--set", "base=linear", "--where", "sex=f"),
     "r-learner": (*ESTIMATE, "--set", "base=linear", "--covariates", "age"),
+    "x-learner": (*ESTIMATE, "--set", "base=linear", "--set", "propensity=0.5"),
     "dp-cate-function": (*ESTIMATE, "--set", "basis=9"),
 }
 

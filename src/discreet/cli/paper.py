@@ -28,8 +28,8 @@ def paper(
     name: Annotated[
         str,
         typer.Argument(
-            help="adum, two-model, propensity-iptw, private-ate, s-learner, t-learner, dr-learner, r-learner or "
-            "dp-cate-function."
+            help="adum, two-model, propensity-iptw, private-ate, s-learner, t-learner, dr-learner, r-learner, "
+            "x-learner or dp-cate-function."
         ),
     ],
     source: Source,

@@ -49,6 +49,7 @@ METHODS = {
     "t-learner": Method(name="TLearner", **_EBM),
     "dr-learner": Method(name="DRLearner", **_EBM),
     "r-learner": Method(name="RLearner", **_EBM),
+    "x-learner": Method(name="XLearner", **_EBM),
     "dp-cate-function": Method(name="DPCATEFunction", proved={"calibration": "proved"}, published=None),
 }
 """`DPCATE` is missing: it answers queries, which no option could hold."""

@@ -22,7 +22,7 @@ class UnprovedClaim(UserWarning):
     >>> import discreet as dc
     >>> from discreet.datasets import adum
     >>> study = adum(n=200, seed=1)
-    >>> cells = dc.papers.ADUM(epsilon=1.0, bounds=study.bounds, by={0: 2}, outcome_bound="range")
+    >>> cells = dc.papers.ADUM(epsilon=1.0, bounds=study.bounds, by={0: 2}, calibration="published")
     >>> with warnings.catch_warnings(record=True, action="always") as seen:
     ...     _ = cells.fit(study.Y, study.T, X=study.X)
     >>> issubclass(seen[0].category, dc.papers.UnprovedClaim)
