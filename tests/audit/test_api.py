@@ -208,7 +208,7 @@ def test_every_attack_has_a_name_a_title_and_its_setting():
     assert set(ATTACKS) == {
         *("dp_cate_forest", "dp_cate_identical_queries", "private_ci_width", "private_ci_few_treated"),
         *("ebm_offset_target", "ebm_max_weight", "adum_range_for_max", "propensity_data_norm"),
-        *("functional_bandwidth", "float_laplace"),
+        *("functional_bandwidth", "float_laplace", "norm_noise"),
     }
     for attack in ATTACKS.values():
         assert attack.title.endswith(".")

@@ -6,8 +6,11 @@ import pytest
 import discreet as dc
 import discreet.papers as papers
 from discreet.audit.attacks import ATTACKS
+from discreet.audit.attacks.base import Run
 from discreet.audit.attacks.floats import reachable
-from discreet.privacy.noise import published_laplace
+from discreet.audit.attacks.norms import DIMENSION, lengths, losses
+from discreet.audit.mechanism import Mechanism
+from discreet.privacy.noise import published_gamma, published_laplace
 from discreet.testing import seeded_noise
 
 # Enough runs to refute the claim by simulation alone; where fits are slow, the closed form beside it does.
@@ -19,6 +22,7 @@ TRIALS = {
     "propensity_data_norm": 20,
     "functional_bandwidth": 4,
     "float_laplace": 4_000,
+    "norm_noise": 1_000,
 }
 
 
@@ -40,6 +44,28 @@ def test_support_attacks_succeed_for_most_outputs_near_the_mode():
     result = dc.audit(None, attack="float_laplace", trials=4_000)
     assert min(result.picture["values"]) > 30.0
     assert result.delta_lower > 0.5
+
+
+def test_noise_with_a_laplace_length_loses_as_much_as_was_measured_of_it():
+    result = dc.audit(None, attack="norm_noise", trials=1_000)
+    exact = next(part for part in result.parts if part.instrument == "closed form")
+    assert exact.delta_lower > 0.9
+    assert exact.picture["values"][1] == pytest.approx(21, abs=1)
+    # In one dimension it is Laplace noise, whose loss is bounded by what is claimed.
+    assert losses(1.0, 3)[0].max() > 1.0
+
+
+def test_lengths_of_a_gamma_law_are_sound():
+    one = np.zeros(DIMENSION)
+    one[0] = 1.0
+    sound = Mechanism(
+        run=lambda exact: exact + published_gamma(len(exact), 1.0),
+        epsilon=1.0,
+        pair=(np.zeros(DIMENSION), one),
+        name="vector noise with a Laplace length",
+    )
+    box = lengths(sound, Run(trials=1_000)).parts[0]
+    assert not box.violated
 
 
 def test_the_same_attack_finds_nothing_where_the_mechanism_is_proved():

@@ -32,14 +32,14 @@ PROVED = {
 }
 QUERIES = pd.DataFrame({"age": [0.2, 0.7], "bp": [0.5, 0.5]})
 CLAIMED = {
-    "ADUM, range": (papers.ADUM, {"by": {"age": 2}, "outcome_bound": "range"}, {}),
+    "ADUM, range": (papers.ADUM, {"by": {"age": 2}, "calibration": "published"}, {}),
     "DPCATE": (papers.DPCATE, {"delta": 1e-5, "starts": 1}, {"queries": QUERIES}),
     "DPCATEFunction": (papers.DPCATEFunction, {"delta": 1e-5, "basis": 5}, {}),
     "PrivATE": (papers.PrivATE, {"delta": 1e-5, "supremum": "closed-form"}, {}),
-    "PropensityIPTW, output": (papers.PropensityIPTW, {"delta": 1e-5, "xi": 0.1, "protect": "propensity"}, {}),
+    "PropensityIPTW, output": (papers.PropensityIPTW, {"delta": 1e-5, "xi": 0.1, "calibration": "published"}, {}),
     "SLearner, boosting": (papers.SLearner, {"delta": 1e-5, "base": "ebm"}, {}),
     "SubsampledDifference": (papers.baselines.SubsampledDifference, {}, {}),
-    "TwoModel, objective": (papers.TwoModel, {"model": "logistic", "perturbation": "objective"}, {}),
+    "TwoModel, objective": (papers.TwoModel, {"model": "logistic", "calibration": "published"}, {}),
 }
 
 

@@ -27,6 +27,8 @@ KEYS = json.loads((GOLDEN / "ledger" / "keys.json").read_text())
 DEFAULTS = json.loads((GOLDEN / "ledger" / "defaults.json").read_text())
 # Answers to queries that come later are no release to be answered from.
 ANSWERED = [name for name in calls() if name != "DP-CATE function"]
+# Ids that no class has any more, as its defaults have changed.
+RETIRED = {"discreet/papers/dp-cate-function"}
 ESTIMATORS = {
     kind.method_id: kind
     for kind in [
@@ -69,7 +71,7 @@ def wanted(estimator, ledger, **call):
     return wanted_by(estimator, call or {"Y": Y, "T": T, "X": X}, one_gate=True, ledger=ledger)
 
 
-@pytest.mark.parametrize("name", list(calls()))
+@pytest.mark.parametrize("name", ANSWERED)
 def test_old_keys_are_still_what_they_were(name, ledger):
     want = wanted(calls()[name], ledger)
     assert want.legacy == KEYS[name]
@@ -239,8 +241,9 @@ def test_a_subclass_of_a_value_without_an_id_is_another_value():
 
 
 def test_every_estimator_has_an_id_of_its_own_and_a_frozen_old_name():
-    assert ESTIMATORS.keys() == _legacy_keys.ESTIMATORS.keys()
-    assert len(ESTIMATORS) == 15
+    later = {papers.DPCATEFunction.method_id, papers.XLearner.method_id}
+    assert ESTIMATORS.keys() - later == _legacy_keys.ESTIMATORS.keys() - RETIRED
+    assert len(ESTIMATORS) == 16
     assert PrivateKMeans.method_id in _legacy_keys.VALUES
     for name, kind in (ESTIMATORS | NEWER).items():
         assert vars(kind)["method_id"] == name
@@ -259,6 +262,9 @@ def test_defaults_have_not_changed_under_the_same_id():
     found[PrivateKMeans.method_id] = {part.name: part.default for part in fields(PrivateKMeans)[1:]}
     for name, defaults in DEFAULTS.items():
         # What is new is added to the file.
+        if name in RETIRED:
+            assert name not in found
+            continue
         assert {key: found[name][key] for key in defaults} == defaults
         assert found[name].keys() == defaults.keys()
 

@@ -54,7 +54,7 @@ METHODS = {
     "published": lambda **given: PrivATE(starts=1, **given),
     "proved, private half": lambda **given: PrivATE(calibration="proved", split="private", **given),
     "proved, public half": lambda **given: PrivATE(calibration="proved", split="public", **LINEAR, **given),
-    "propensity": lambda **given: PropensityIPTW(protect="propensity", **given),
+    "propensity": lambda **given: PropensityIPTW(calibration="published", **given),
     "everyone": lambda **given: PropensityIPTW(xi=0.1, **given),
     "difference": lambda **given: SubsampledDifference(groups=5, **given),
 }

@@ -102,14 +102,14 @@ def test_a_sensitivity_stated_too_small_is_found_or_enforced(name, where, what, 
     assert (moves.max() > 1) == (name == "logistic")
 
 
-def loss(by, bounds, outcome, outcome_bound):
+def loss(by, bounds, outcome, calibration):
     """Exact privacy loss of one record more in the paper's mechanism, from what it released and its noise scales."""
     y, t, x = np.full(20, outcome), np.arange(20) % 2.0, np.full((20, 1), 0.3)
     releases = []
     with warnings.catch_warnings(), frozen_noise():
         warnings.simplefilter("ignore", UnprovedClaim)
         for n in (19, 20):
-            fitted = ADUM(epsilon=1.0, bounds=bounds, by=by, neighbours="add-remove", outcome_bound=outcome_bound)
+            fitted = ADUM(epsilon=1.0, bounds=bounds, by=by, neighbours="add-remove", calibration=calibration)
             releases.append(fitted.fit(y[:n], t[:n], X=x[:n]).release_)
     few, many = releases
     counts = np.abs(many.counts - few.counts).sum() / few.count_scale
@@ -118,7 +118,7 @@ def loss(by, bounds, outcome, outcome_bound):
 
 def test_the_range_for_the_largest_value_costs_six_times_what_it_claims():
     bounds = Bounds(outcome=(10, 11), covariates=[(0, 1)])
-    assert loss({0: 4}, bounds, 11.0, "range") == pytest.approx(6.0)
-    assert loss({0: 4}, bounds, 11.0, "largest") == pytest.approx(1.0)
+    assert loss({0: 4}, bounds, 11.0, "published") == pytest.approx(6.0)
+    assert loss({0: 4}, bounds, 11.0, "proved") == pytest.approx(1.0)
     # Where the range is at least as large as the largest value, the reading is harmless.
-    assert loss({0: 4}, Bounds(outcome=(0, 1), covariates=[(0, 1)]), 1.0, "range") == pytest.approx(1.0)
+    assert loss({0: 4}, Bounds(outcome=(0, 1), covariates=[(0, 1)]), 1.0, "published") == pytest.approx(1.0)

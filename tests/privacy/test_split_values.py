@@ -14,6 +14,7 @@ from discreet.exceptions import InvalidInput
 from discreet.papers.common.sample_splitting import SampleSplit
 from discreet.papers.meta_learners.stages import (
     BASES,
+    Plan,
     Stages,
     check_ratios,
     dr_outcome,
@@ -99,7 +100,8 @@ def stages(monkeypatch):
     Learner.asked.clear()
     monkeypatch.setitem(BASES, "far", (maker, maker))
     told = []
-    stage = Stages("far", BOUNDS, Budget(epsilon=1.0), 0.05, 3, lambda *call: told.append(call))
+    plan = Plan("far", BOUNDS, Budget(epsilon=1.0), {}, 0.05, None, 3)
+    stage = Stages(plan, lambda *call: told.append(call))
     return stage, made, told
 
 
@@ -125,9 +127,8 @@ def test_propensities_are_held_to_the_overlap_and_away_from_zero_and_one():
 
 def test_only_the_base_whose_noise_grows_with_weights_folds_them_into_its_score():
     budget = Budget(epsilon=1.0)
-    assert {base: Stages(base, BOUNDS, budget, 0.05, 3, None).folds for base in BASES} == {
-        base: base == "ebm" for base in BASES
-    }
+    plans = {base: Plan(base, BOUNDS, budget, {}, 0.05, None, 3) for base in BASES}
+    assert {base: Stages(plan, None).folds for base, plan in plans.items()} == {base: base == "ebm" for base in BASES}
 
 
 @pytest.mark.parametrize("column", ["id", "name"])

@@ -49,8 +49,9 @@ KERNELS = (
     "*kernel* is fitted as scikit-learn would (λ = 1 on the sum of losses, kernel of height 1, h = √(q/2)) with the "
     "noise of equation (18) at λ = 1: what the paper's experiments seem to have done, and far from private. *kernel, "
     "proved* is "
-    '`calibration="proved"` with private nuisances on one half of the records, L1 loss and λ = 0.01; its error without '
-    "noise is larger because half of the records and a stronger penalty make the fit."
+    '`calibration="proved"` with its defaults: private nuisances on one half of the records, a Huber loss and λ = 0.1 '
+    "against the mean loss; its error without noise is larger because half of the records and a stronger penalty make "
+    "the fit."
 )
 
 

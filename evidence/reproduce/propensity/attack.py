@@ -149,7 +149,7 @@ def page(results: Results) -> Page:
             "While the draw is secret it is part of the mechanism, and a record is drawn often by chance only: what is "
             "proved then is in the lines above.",
             "`PropensityIPTW` takes a declared ball by default and draws nothing with replacement; with "
-            "`protect='everyone'` it has a proof.",
+            "`calibration='proved'` it has a proof.",
         ],
         aims=[
             Aim(

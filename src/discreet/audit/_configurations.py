@@ -360,7 +360,7 @@ def _papers() -> list[Configuration]:
         some(papers.PrivATE, f"split in private, {kind}", dict(given), kind=kind, n=2_000)
         some(papers.DPCATEFunction, f"split in private, {kind}", given | {"basis": 12}, kind=kind, n=1_000)
     learner = {"epsilon": 20.0, "delta": DELTA, "random_state": 0, "base": "linear"}
-    for method in (papers.DRLearner, papers.RLearner, papers.TLearner):
+    for method in (papers.DRLearner, papers.RLearner, papers.TLearner, papers.XLearner):
         some(method, "linear", dict(learner), n=3_000, slow=_ALL)
     for method in (papers.DRLearner, papers.RLearner):
         # Residuals of a treatment have one sign where they are clipped: only opposite features make them opposite.

@@ -12,6 +12,7 @@ from discreet.cli.bounds import add_bounds
 from discreet.cli.demo import add_demo
 from discreet.cli.estimate import add_estimators
 from discreet.cli.ledger import add_ledger
+from discreet.cli.paper import add_paper
 from discreet.cli.plan import add_plans
 from discreet.cli.query import add_query
 from discreet.cli.released import add_released
@@ -49,6 +50,7 @@ def main(
 # In the order in which help names them; groups come last.
 add_estimators(app)
 add_query(app)
+add_paper(app)
 add_released(app)
 add_audit(app)
 add_serve(app)

@@ -25,6 +25,7 @@ _HOME = {
     "PrivATE": "private_ate.estimator",
     "PrivateKMeans": "adum.estimator",
     "PropensityIPTW": "propensity.estimator",
+    "PublicLearner": "meta_learners.own",
     "RLearner": "meta_learners.estimators",
     "ReleasedModel": "meta_learners.release",
     "SLearner": "meta_learners.estimators",
@@ -37,6 +38,7 @@ _HOME = {
     "TwoModelRelease": "adum.two_model_release",
     "UnprovedClaim": "common.claims",
     "Weight": "dp_cate.equations",
+    "XLearner": "meta_learners.x_learner",
     "anonymised_effects": "dp_cate.k_anonymity",
     "huber": "common.losses",
     "loss_of": "common.losses",
@@ -69,6 +71,7 @@ __all__ = [
     "PrivATE",
     "PrivateKMeans",
     "PropensityIPTW",
+    "PublicLearner",
     "RLearner",
     "ReleasedModel",
     "SLearner",
@@ -81,6 +84,7 @@ __all__ = [
     "TwoModelRelease",
     "UnprovedClaim",
     "Weight",
+    "XLearner",
     "anonymised_effects",
     "baselines",
     "error_bound",
@@ -113,7 +117,9 @@ if TYPE_CHECKING:
     from discreet.papers.meta_learners.ebm import EBMLearner
     from discreet.papers.meta_learners.estimators import DRLearner, RLearner, SLearner, TLearner
     from discreet.papers.meta_learners.linear import LinearLearner, LogisticLearner
+    from discreet.papers.meta_learners.own import PublicLearner
     from discreet.papers.meta_learners.release import LearnerRelease, ReleasedModel, Term
+    from discreet.papers.meta_learners.x_learner import XLearner
     from discreet.papers.private_ate import baselines
     from discreet.papers.private_ate.estimator import PrivATE
     from discreet.papers.propensity import iptw, logistic

@@ -297,7 +297,7 @@ def test_methods_that_look_at_all_records_say_that_a_filter_is_public(lazy: bool
     frame: Any = pl.DataFrame(UNITS)
     table = frame.lazy() if lazy else frame
     halves = PrivATE(epsilon=1, delta=1e-6, bounds=BOUNDS, calibration="proved", split="private")
-    ranged = ADUM(epsilon=1, bounds=BOUNDS, by=BY, outcome_bound="range")
+    ranged = ADUM(epsilon=1, bounds=BOUNDS, by=BY, calibration="published")
     made = [(halves, {"split_by": "id"}), (ranged, {})] + ([] if lazy else [(halves, {})])
     for estimator, options in made:
         for chosen in ({}, FILTERED):

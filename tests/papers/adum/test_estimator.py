@@ -89,7 +89,7 @@ def test_a_private_partition_has_half_of_the_budget():
 
 def test_the_range_reading_is_claimed_warns_and_has_its_noise():
     bounds = Bounds(outcome=(10, 11), covariates=[(-1, 1)])
-    given = {"bounds": bounds, "outcome_bound": "range", "neighbours": "add-remove"}
+    given = {"bounds": bounds, "calibration": "published", "neighbours": "add-remove"}
     with pytest.warns(UnprovedClaim, match="claimed, not proved.*a claimed epsilon is 6 epsilon") as caught:
         fitted = ADUM(**(GIVEN | given)).fit(STUDY.Y + 10.5, STUDY.T, X=STUDY.X)
     assert caught[0].filename == __file__
@@ -98,7 +98,7 @@ def test_the_range_reading_is_claimed_warns_and_has_its_noise():
     assert (fitted.release_.count_scale, fitted.release_.sum_scale) == pytest.approx((2.0, 2.0))
     assert "Claimed, not proved" in fitted.summary()
     with pytest.warns(UnprovedClaim), frozen_noise():
-        exact = ADUM(**(GIVEN | {"outcome_bound": "range"})).fit(STUDY.Y, STUDY.T, X=STUDY.X)
+        exact = ADUM(**(GIVEN | {"calibration": "published"})).fit(STUDY.Y, STUDY.T, X=STUDY.X)
     np.testing.assert_allclose(exact.release_.effects, by_hand()[1], atol=1e-9)
     assert exact.release_.sum_scale == pytest.approx(2 * 2 * 10.0)
 

@@ -119,13 +119,13 @@ def test_output_perturbation_is_proved_with_the_stated_noise():
 
 def test_objective_perturbation_is_claimed_and_says_why():
     with pytest.warns(UnprovedClaim, match="sizes of the arms enter without noise") as caught:
-        fitted = fit(BINARY, perturbation="objective")
+        fitted = fit(BINARY, calibration="published")
     assert "two_model" in caught[0].filename
     assert fitted.guarantee_.status == "claimed"
     assert isinstance(fitted.guarantee_.events[0], ClaimedEvent)
     assert "the sizes of the arms" in fitted.guarantee_.public
     with pytest.warns(UnprovedClaim), frozen_noise():
-        exact = fit(BINARY, perturbation="objective", lam=0.01, epsilon=100.0)
+        exact = fit(BINARY, calibration="published", lam=0.01, epsilon=100.0)
     x = unit_features(encoded(BINARY.X, BINARY.bounds), BINARY.bounds)
     treated = BINARY.T == 1
     w = logistic.minimise(x[treated], BINARY.Y[treated], 0.01, 1e-9).w

@@ -20,6 +20,7 @@ from discreet.papers.common.claims import UnprovedClaim
 from discreet.papers.common.losses import Loss, huber, loss_of, squares
 from discreet.papers.dp_cate.equations import Weight
 from discreet.papers.dp_cate.kernel_regression import GaussianKernel, Span, _Problem, regress
+from discreet.papers.dp_cate.kernel_settings import settings_of
 from discreet.papers.dp_cate.kernel_stage import kernel_of, noise_scale, second_stage
 from discreet.papers.dp_cate.release import AnswersRelease, FunctionRelease
 from discreet.testing import frozen_noise, seeded_noise
@@ -177,16 +178,20 @@ def test_lambda_of_the_sum_is_lambda_over_n_of_the_mean():
     with frozen_noise():
         total = fit(make(lam=0.6, penalty="sum", scaling="unit")).effect(QUERIES)
         mean = fit(make(lam=0.001, penalty="mean", scaling="unit")).effect(QUERIES)
-        collapsed = fit(make()).effect(QUERIES)
+        collapsed = fit(make(penalty="mean", scaling="lemma 3")).effect(QUERIES)
     np.testing.assert_allclose(total, mean, atol=1e-6)
     assert np.abs(collapsed).max() < 0.2 * np.abs(mean).max()
 
 
 @pytest.mark.parametrize(("scaling", "power"), [("lemma 3", 2), ("theorem 2", 1), ("unit", 0)])
 def test_the_kernel_is_divided_by_what_the_text_says(scaling, power):
-    kernel = kernel_of(make(scaling=scaling, bandwidth=0.7), 2)
+    kernel = kernel_of(settings_of(make(scaling=scaling, bandwidth=0.7)), 2)
     assert kernel.height == pytest.approx((np.sqrt(2 * np.pi) * 0.7) ** -power)
-    assert kernel_of(make(), 8).bandwidth == 2.0
+    eight = Bounds(outcome=(0, 1), covariates=[(0, 1)] * 8, propensity=(0.1, 0.9))
+    assert (settings_of(make(bounds=eight)).bandwidth, settings_of(make(bounds=eight, **PROVED)).bandwidth) == (
+        2.0,
+        1.0,
+    )
 
 
 def test_the_published_scale_is_that_of_equation_18():
@@ -250,10 +255,10 @@ def test_a_span_leaves_out_what_its_centres_repeat():
         ({"model_regression": object()}, InvalidInput, "model_regression needs fit and predict"),
         ({"model_propensity": SVC()}, InvalidInput, "predict_proba"),
         ({"split": "private", "model_regression": LinearRegression()}, InvalidInput, "its own models"),
-        (PROVED | {"split": None}, InvalidInput, "needs split"),
-        (PROVED | {"penalty": "sum"}, InvalidInput, "belong to calibration='paper'"),
-        (PROVED | {"state": "x"}, InvalidInput, "belong to calibration='paper'"),
-        (PROVED | {"as_printed": True}, InvalidInput, "belong to calibration='paper'"),
+        (PROVED | {"split": None} | LINEAR, InvalidInput, "its own models"),
+        (PROVED | {"penalty": "sum"}, InvalidInput, "belong to calibration='published'"),
+        (PROVED | {"state": "x"}, InvalidInput, "belong to calibration='published'"),
+        (PROVED | {"as_printed": True}, InvalidInput, "belong to calibration='published'"),
         (PROVED | {"loss": huber(1.0)}, InvalidInput, "by name only"),
         (PROVED | {"learner": Weight("x", np.ones_like, np.zeros_like)}, InvalidInput, "by name only"),
     ],
@@ -330,12 +335,66 @@ def test_minima_that_newtons_steps_miss_are_approached_through_smoother_losses(s
     assert np.linalg.norm(2 * lam * found - loss.slope(target - psi @ found) @ psi / n) <= 1e-6
 
 
-@pytest.mark.parametrize("calibration", ["paper", "proved"])
-def test_kernels_that_no_number_holds_are_refused_before_anything_is_charged(calibration):
-    wide = Bounds(outcome=(-1, 1), covariates=[(-1, 1)] * 250, propensity=(0.1, 0.9))
-    x, t = np.zeros((200, 250)), np.arange(200) % 2
-    function = DPCATEFunction(epsilon=1.0, delta=1e-5, bounds=wide, calibration=calibration)
+WIDE = Bounds(outcome=(-1, 1), covariates=[(-1, 1)] * 250, propensity=(0.1, 0.9))
+WIDE_RECORDS = {"Y": np.arange(200) % 2 / 2.0, "T": np.arange(200) % 2, "X": np.zeros((200, 250))}
+
+
+@pytest.mark.parametrize("given", [{}, {"scaling": "lemma 3"}, {"calibration": "proved", "scaling": "lemma 3"}])
+def test_kernels_that_no_number_holds_are_refused_before_anything_is_charged(given):
+    function = DPCATEFunction(epsilon=1.0, delta=1e-5, bounds=WIDE, **given)
     with pytest.raises(InvalidInput, match="height of a Gaussian kernel over 250 features"):
-        function.fit(t / 2.0, t, X=x)
-    assert "release_" not in vars(function)
+        function.fit(**WIDE_RECORDS)
     assert "secret_" not in vars(function)
+    assert "_public_release" not in vars(function)
+
+
+def test_many_covariates_are_no_trouble_where_nothing_is_divided_by_a_power_of_them():
+    with seeded_noise(0):
+        function = DPCATEFunction(epsilon=1.0, delta=1e-5, bounds=WIDE, calibration="proved").fit(**WIDE_RECORDS)
+    assert np.isfinite(function.effect(WIDE_RECORDS["X"][:2])).all()
+
+
+@pytest.mark.parametrize("dataset", [1, 2])
+def test_all_defaults_are_the_settings_of_the_figures(dataset):
+    study = dp_cate(dataset, 700, 9)
+    fitted = {}
+    for name, given in {
+        "defaults": {},
+        "figures": {"penalty": "sum", "scaling": "unit", "loss": "l2", "lam": 1.0},
+    }.items():
+        with seeded_noise(1):
+            model = DPCATEFunction(epsilon=1.0, delta=1e-5, bounds=study.bounds, random_state=0, **LINEAR, **given)
+            fitted[name] = fit(model, study).effect(study.X[:50])
+    np.testing.assert_array_equal(fitted["defaults"], fitted["figures"])
+    # Not zero, which is what the penalty on the mean loss gives.
+    assert fitted["defaults"].mean() > 0.5 * study.ate
+
+
+@pytest.mark.parametrize(("dataset", "seed"), [(1, 3), (2, 4)])
+def test_proved_defaults_are_better_than_the_constant_that_they_are_pulled_towards(dataset, seed):
+    study, error = dp_cate(dataset, 3_000, seed), {}
+    rows = slice(0, 2_700)
+    with seeded_noise(seed):
+        model = DPCATEFunction(epsilon=1.0, delta=1e-5, bounds=study.bounds, calibration="proved", random_state=0)
+        model.fit(study.Y[rows], study.T[rows], X=study.X[rows])
+    truth = study.effects[2_700:]
+    error = rmse(model.effect(study.X[2_700:]), truth)
+    assert model.guarantee_.status == "test"
+    assert error < rmse(model.release_.function["constant"], truth)
+
+
+def test_the_constant_of_a_function_is_written_and_read(tmp_path):
+    with seeded_noise(2):
+        model = fit(make(**PROVED))
+    model.release_.save(tmp_path / "function.json")
+    loaded = FunctionRelease.load(tmp_path / "function.json")
+    assert loaded.function["constant"] == model.release_.function["constant"] != 0.0
+    np.testing.assert_array_equal(loaded.effect(QUERIES), model.effect(QUERIES))
+
+
+def test_the_old_word_for_published_is_understood_with_a_warning():
+    with warnings.catch_warnings(record=True, action="always") as seen:
+        old = make(calibration="paper").fit(STUDY.Y, STUDY.T, X=STUDY.X)
+    assert "calibration='paper' is calibration='published' now" in str(seen[0].message)
+    old.effect(QUERIES[:1])
+    assert old.release_.settings["calibration"] == "published"

@@ -22,8 +22,8 @@ from discreet.testing import frozen_noise, seeded_noise
 
 STUDY = propensity_scores(2.0, 0)
 GIVEN = {"epsilon": 0.9, "delta": 1e-6, "bounds": STUDY.bounds, "norm_bound": 1.0, "m": 1000, "shuffle": False}
-PAPER = GIVEN | {"protect": "propensity"}
-EVERYONE = GIVEN | {"protect": "everyone", "xi": 0.1}
+PAPER = GIVEN | {"calibration": "published"}
+EVERYONE = GIVEN | {"calibration": "proved", "xi": 0.1}
 
 
 def fit(given, study=STUDY):
@@ -248,14 +248,14 @@ def test_a_trimming_outside_zero_and_a_half_is_refused(given, xi):
         ({"bounds": Bounds(outcome=(0, 1))}, "needs Bounds\\(covariates=", MissingBounds),
         ({"delta": None}, "needs delta", InvalidBudget),
         ({"epsilon": -1.0}, "epsilon must be positive", InvalidBudget),
-        ({"xi": None}, "protect='everyone' needs xi", InvalidInput),
+        ({"xi": None}, "calibration='proved' needs xi", InvalidInput),
         ({"perturbation": "objective"}, "perturbation='output'", InvalidInput),
         ({"norm_bound": "data"}, "declared norm_bound", InvalidInput),
         ({"norm_bound": 0.0}, "norm_bound must be a positive number", InvalidInput),
         ({"norm_bound": 1e-101}, "at least 1e-100", InvalidInput),
         ({"bounds": Bounds(outcome=(0, 1), covariates=[list(range(4098))])}, "more than 4096 features", InvalidInput),
         ({"norm_bound": "wide"}, "norm_bound must be a positive number", InvalidInput),
-        ({"protect": "nobody"}, "protect must be 'everyone' or 'propensity'", InvalidInput),
+        ({"calibration": None, "protect": "nobody"}, "protect must be 'everyone' or 'propensity'", InvalidInput),
         ({"perturbation": "input"}, "perturbation 'output' or 'objective'", InvalidInput),
         ({"lam": 0.0}, "separable data have no minimiser", InvalidInput),
         ({"lam": np.nan}, "lam must be a positive number", InvalidInput),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from discreet.audit.attacks import adum, dp_cate, ebm, floats, functional, private_ci, propensity
+from discreet.audit.attacks import adum, dp_cate, ebm, floats, functional, norms, private_ci, propensity
 from discreet.audit.attacks.base import Attack, Run
 from discreet.exceptions import InvalidInput
 
 ATTACKS: dict[str, Attack] = {
     attack.name: attack
-    for module in (dp_cate, private_ci, ebm, adum, propensity, functional, floats)
+    for module in (dp_cate, private_ci, ebm, adum, propensity, functional, floats, norms)
     for attack in module.ATTACKS
 }
 

@@ -67,7 +67,7 @@ def range_for_max(estimator: Any, run: Run) -> AuditResult:
 
 
 def _make(budget: Budget) -> ADUM:
-    return ADUM(epsilon=budget.epsilon, bounds=_BOUNDS, by={0: 4}, neighbours="add-remove", outcome_bound="range")
+    return ADUM(epsilon=budget.epsilon, bounds=_BOUNDS, by={0: 4}, neighbours="add-remove", calibration="published")
 
 
 ATTACKS = (

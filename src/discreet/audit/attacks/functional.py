@@ -79,6 +79,8 @@ def _make(budget: Budget) -> DPCATEFunction:
         epsilon=budget.epsilon,
         delta=budget.delta,
         bounds=dp_cate(2, 12, 0).bounds,
+        penalty="mean",
+        scaling="lemma 3",
         split="public",
         model_regression=LinearRegression(),
         model_propensity=LogisticRegression(),

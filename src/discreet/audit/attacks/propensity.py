@@ -87,7 +87,7 @@ def _weights(estimator: Any, table: Table) -> Float:
 def _make(budget: Budget) -> PropensityIPTW:
     bounds = Bounds(outcome=(-6.0, 8.0), covariates=[(-1.0, 1.0)] * D)
     return PropensityIPTW(
-        epsilon=budget.epsilon, delta=budget.delta, bounds=bounds, protect="propensity", norm_bound="data"
+        epsilon=budget.epsilon, delta=budget.delta, bounds=bounds, calibration="published", norm_bound="data"
     )
 
 

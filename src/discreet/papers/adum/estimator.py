@@ -6,7 +6,7 @@ C_kt, sums S_kt, the outcome's bound D_y, effects u_k. `adum_bound` holds Coroll
 experiment on real data.
 
 Deviations. The noise is drawn on integers, in the gate. D_y is the outcome's largest absolute value, where the paper
-says "range" (``outcome_bound="range"``, which is private only where the range is at least as large). The paper's
+says "range" (``calibration="published"``, which is private only where the range is at least as large). The paper's
 scales, 2 / epsilon and 2 D_y / epsilon, are those of ``neighbours="add-remove"``; the default protects a record that is
 replaced, too, and doubles them. Outcomes outside their bounds are clipped. The paper divides by noisy counts whatever
 they are, and so does ``means="ratio"``; a count of exactly zero gives a mean of zero.
@@ -30,7 +30,7 @@ from discreet.estimators.clustering import PrivateKMeans, first_clusters, lloyd
 from discreet.exceptions import InvalidInput
 from discreet.papers.adum.release import SegmentRelease
 from discreet.papers.common.arrays import gather, in_own_unit
-from discreet.papers.common.claims import claimed_guarantee, warn_of_claim
+from discreet.papers.common.claims import Calibration, by_calibration, claimed_guarantee, warn_of_claim
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours
@@ -47,7 +47,7 @@ _PARTITION_SHARE = 0.5
 _TITLE = "Effects by cell (ADUM)"
 _MEASURED = (
     "Its noise is made for the length of the outcome's range, but a record adds its whole outcome to a sum: for "
-    "outcomes in [10, 11] a claimed epsilon is 6 epsilon (docs/proofs/adum.md). outcome_bound='largest' has a proof."
+    "outcomes in [10, 11] a claimed epsilon is 6 epsilon (docs/proofs/adum.md). calibration='proved' has a proof."
 )
 # An empty arm's noisy count is above so many scales of its noise in one of forty cases.
 _FAINT = 3.0
@@ -69,9 +69,12 @@ class ADUM(TableFits[SegmentRelease], Parameters):
     neighbours : {"replace-one", "add-remove"}
         Which data sets may not be distinguished; "add-remove" has the paper's noise, the default twice as much.
     outcome_bound : {"largest", "range"}
-        What D_y is: the largest absolute outcome, or the length of the outcome's range, which only the paper claims.
+        Older words for the two calibrations.
     means : {"ratio", "clipped"}
         Sums over counts as published, or counting at least one record and kept inside the outcome's range.
+    calibration : {"proved", "published"}, optional
+        What D_y is: the largest absolute outcome, by default, or the length of the outcome's range, which only the
+        paper claims.
 
     Attributes
     ----------
@@ -81,7 +84,7 @@ class ADUM(TableFits[SegmentRelease], Parameters):
     Privacy
     -------
     Outcome, treatment and covariates of every record are protected. Proof: docs/proofs/adum.md. Public: the bounds, the
-    declared partition, and under replace-one the number of records. With ``outcome_bound="range"``: claimed.
+    declared partition, and under replace-one the number of records. Published calibration: claimed.
 
     Examples
     --------
@@ -111,6 +114,7 @@ class ADUM(TableFits[SegmentRelease], Parameters):
         neighbours: Neighbours = "replace-one",
         outcome_bound: OutcomeBound = "largest",
         means: Means = "ratio",
+        calibration: Calibration | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.bounds = bounds
@@ -118,6 +122,7 @@ class ADUM(TableFits[SegmentRelease], Parameters):
         self.neighbours = neighbours
         self.outcome_bound = outcome_bound
         self.means = means
+        self.calibration = calibration
 
     def effect(self, X: Any) -> Float:
         """PREDICT of Algorithm 1: the effect of the cell that each record is in, as often as you like."""
@@ -132,17 +137,15 @@ class ADUM(TableFits[SegmentRelease], Parameters):
         return self._released().plot(ax)
 
     def _warn(self) -> None:
-        if self.outcome_bound == "range":
+        if self._bound == "range":
             warn_of_claim("ADUM", _MEASURED)
 
     def _fit(self, records: Records, progress: Progress | None) -> None:
-        if records.unit is not None and self.outcome_bound == "range":
-            raise InvalidInput(
-                "unit needs outcome_bound='largest': the paper's own noise is claimed for single records."
-            )
+        if records.unit is not None and self._bound == "range":
+            raise InvalidInput("unit needs calibration='proved': the paper's own noise is claimed for single records.")
         gate = self._open_gate(records, progress)
         partition, share = self._partition(gate)
-        if self.outcome_bound == "largest":
+        if self._bound == "largest":
             counts, sums, scales = _train(gate, partition, self._outcome_bound(), share)
             guarantee = gate.guarantee(proof="adum.md", public=self._public(gate))
         else:
@@ -161,7 +164,7 @@ class ADUM(TableFits[SegmentRelease], Parameters):
             means=self.means,
             guarantee=guarantee,
             bounds=self.bounds,
-            settings={"cells": partition.count, "D_y": self._outcome_bound(), "outcome bound": self.outcome_bound},
+            settings={"cells": partition.count, "D_y": self._outcome_bound(), "outcome bound": self._bound},
             notes=(*self._notes(), *_faint(counts, scales[0])),
         )
 
@@ -184,8 +187,15 @@ class ADUM(TableFits[SegmentRelease], Parameters):
         sums = np.bincount(group, in_own_unit(rows.y, self.bounds), size) + published_laplace(size, scales[1])
         return counts.reshape(-1, 2), sums.reshape(-1, 2), scales
 
+    @property
+    def _bound(self) -> str:
+        return self.outcome_bound if self.calibration is None else by_calibration(self.calibration, *self._words())
+
+    def _words(self) -> tuple[str, str, str, str]:
+        return "outcome_bound", self.outcome_bound, "range", "largest"
+
     def _outcome_bound(self) -> float:
-        if self.outcome_bound == "largest":
+        if self._bound == "largest":
             return largest_outcome(self.bounds)
         return self.bounds.outcome_width
 
@@ -195,15 +205,16 @@ class ADUM(TableFits[SegmentRelease], Parameters):
         return ("the declared bounds", *declared, *known)
 
     def _notes(self) -> tuple[str, ...]:
-        if self.outcome_bound == "largest":
+        if self._bound == "largest":
             return (_NO_INTERVAL,)
         return (_NO_INTERVAL, f"Claimed, not proved: {_MEASURED[0].lower()}{_MEASURED[1:]}")
 
     def _check_budget(self, budget: Budget) -> None:
         """Refuse what can be refused without looking at a record."""
+        by_calibration(self.calibration, *self._words())
         for name, value, known in (
             ("neighbours", self.neighbours, get_args(Neighbours)),
-            ("outcome_bound", self.outcome_bound, get_args(OutcomeBound)),
+            ("outcome_bound", self._bound, get_args(OutcomeBound)),
             ("means", self.means, get_args(Means)),
         ):
             if value not in known:

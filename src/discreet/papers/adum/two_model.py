@@ -5,7 +5,7 @@ outcomes, regularised logistic regression [37] for binary ones. `functional` and
 
 Deviations. Outcomes are mapped onto [-1, 1] by their public bounds, and the features of logistic regression (with a
 constant one) are pulled into the unit ball. Output perturbation divides by the number of all records, which is public,
-where the paper's reference divides by that of an arm, which is not; ``perturbation="objective"`` does the latter, and
+where the paper's reference divides by that of an arm, which is not; ``calibration="published"`` does the latter, and
 is claimed.
 """
 
@@ -20,7 +20,7 @@ import numpy as np
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import Chunk, Records
-from discreet.estimators._base import ArrayFits, Progress
+from discreet.estimators._base import Progress, TableFits
 from discreet.estimators._parameters import Parameters
 from discreet.exceptions import InvalidInput, MissingBounds
 from discreet.papers.adum.functional_mechanism import (
@@ -33,7 +33,7 @@ from discreet.papers.adum.functional_mechanism import (
 )
 from discreet.papers.adum.two_model_release import TwoModelRelease, unit_features
 from discreet.papers.common.arrays import MOST_FEATURES, OneVector, dimension, gather, in_own_unit
-from discreet.papers.common.claims import claimed_guarantee, warn_of_claim
+from discreet.papers.common.claims import Calibration, by_calibration, claimed_guarantee, warn_of_claim
 from discreet.papers.propensity.logistic import minimise, sensitivity
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
@@ -54,12 +54,12 @@ _TITLE = {
 }
 _MEASURED = (
     "The claim is for exact minimisers and for each arm alone: the sizes of the arms enter without noise, and a record "
-    "that changes arms changes both models. perturbation='output' has a proof."
+    "that changes arms changes both models. calibration='proved' has a proof."
 )
 _NO_INTERVAL = "The paper gives no interval: noise and regularisation bias the estimates."
 
 
-class TwoModel(ArrayFits[TwoModelRelease], Parameters):
+class TwoModel(TableFits[TwoModelRelease], Parameters):
     """Effects as the difference of two private regressions, one for each arm.
 
     Parameters
@@ -75,11 +75,13 @@ class TwoModel(ArrayFits[TwoModelRelease], Parameters):
     lam : float, default 0.01
         The penalty lambda, for "logistic".
     perturbation : {"output", "objective"}
-        For "logistic": noise on the weights, or on the objective as in the paper's reference.
+        Older words for the two calibrations.
     neighbours : {"replace-one", "add-remove"}
         Which data sets may not be distinguished; "logistic" offers the first.
     gradient_norm : float, default 1e-9
         Where the minimisation stops, for "logistic".
+    calibration : {"proved", "published"}, optional
+        For "logistic": noise on the weights, by default, or on the objective as in the paper's reference.
 
     Attributes
     ----------
@@ -89,7 +91,7 @@ class TwoModel(ArrayFits[TwoModelRelease], Parameters):
     Privacy
     -------
     Outcome, treatment and covariates of every record are protected. Proof: docs/proofs/adum.md. Public: the bounds and,
-    under replace-one, the number of records. With ``perturbation="objective"``: claimed.
+    under replace-one, the number of records. Published calibration: claimed.
 
     Examples
     --------
@@ -121,6 +123,7 @@ class TwoModel(ArrayFits[TwoModelRelease], Parameters):
         perturbation: Perturbation = "output",
         neighbours: Neighbours = "replace-one",
         gradient_norm: float = 1e-9,
+        calibration: Calibration | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.bounds = bounds
@@ -130,16 +133,26 @@ class TwoModel(ArrayFits[TwoModelRelease], Parameters):
         self.perturbation = perturbation
         self.neighbours = neighbours
         self.gradient_norm = gradient_norm
+        self.calibration = calibration
 
     def effect(self, X: Any) -> Float:
         """The treated model's prediction minus the control model's, as often as you like."""
         return self._released().effect(X)
 
+    @property
+    def _noise(self) -> str:
+        return self.perturbation if self.calibration is None else by_calibration(self.calibration, *self._words())
+
+    def _words(self) -> tuple[str, str, str, str]:
+        return "perturbation", self.perturbation, "objective", "output"
+
     def _warn(self) -> None:
-        if self.model == "logistic" and self.perturbation == "objective":
+        if self.model == "logistic" and self._noise == "objective":
             warn_of_claim("TwoModel", _MEASURED)
 
     def _fit(self, records: Records, progress: Progress | None) -> None:
+        if records.unit is not None and self.model == "logistic":
+            raise InvalidInput("unit is not for logistic models, whose noise is made for single records: leave it out.")
         settings: dict[str, Any] = {"model": self.model}
         public = ("the declared bounds", *(("the number of records",) if self.neighbours == "replace-one" else ()))
         if self.model == "polynomial":
@@ -150,8 +163,8 @@ class TwoModel(ArrayFits[TwoModelRelease], Parameters):
         else:
             rows = gather(records, progress)
             _check_binary(rows, self.bounds)
-            settings |= {"lambda": self.lam, "perturbation": self.perturbation}
-            if self.perturbation == "output":
+            settings |= {"lambda": self.lam, "perturbation": self._noise}
+            if self._noise == "output":
                 weights, scale, guarantee = self._output(rows, public)
             else:
                 weights, scale = self._objective(rows)
@@ -196,15 +209,16 @@ class TwoModel(ArrayFits[TwoModelRelease], Parameters):
         return np.array(weights), max(scales)
 
     def _notes(self) -> tuple[str, ...]:
-        if self.model == "polynomial" or self.perturbation == "output":
+        if self.model == "polynomial" or self._noise == "output":
             return (_NO_INTERVAL,)
         return (_NO_INTERVAL, f"Claimed, not proved: {_MEASURED[0].lower()}{_MEASURED[1:]}")
 
     def _check_budget(self, budget: Budget) -> None:
         """Refuse what can be refused without looking at a record."""
+        by_calibration(self.calibration, *self._words())
         for name, value, known in (
             ("model", self.model, get_args(Model)),
-            ("perturbation", self.perturbation, get_args(Perturbation)),
+            ("perturbation", self._noise, get_args(Perturbation)),
             ("neighbours", self.neighbours, get_args(Neighbours)),
         ):
             if value not in known:

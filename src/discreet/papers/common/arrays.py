@@ -69,7 +69,11 @@ class Rows(RecordsInMemory):
     @classmethod
     def of(cls, Y: Any, T: Any, X: Any, bounds: Bounds) -> Rows:
         """Check, clip and encode arrays or frames."""
-        rows = gather(ArrayRecords.of(Y, T, X, bounds=bounds))
+        return cls.of_chunk(gather(ArrayRecords.of(Y, T, X, bounds=bounds)), bounds)
+
+    @classmethod
+    def of_chunk(cls, rows: Chunk, bounds: Bounds) -> Rows:
+        """Records that are encoded already, with the features of their covariates."""
         return cls(y=rows.y, t=rows.t, x=feature_rows(rows.x, bounds), bounds=bounds)
 
     @property

@@ -1,11 +1,16 @@
-"""A published claim of privacy: a warning, and a guarantee that says "claimed"."""
+"""A published claim of privacy: the word for it, a warning, and a guarantee that says "claimed"."""
 
 import sys
 import warnings
+from typing import Literal, get_args
 
+from discreet.exceptions import InvalidInput
 from discreet.privacy.budget import Budget, ClaimedEvent
 from discreet.privacy.guarantee import Guarantee, Neighbours
 from discreet.privacy.noise import drawing_is_seeded
+
+Calibration = Literal["published", "proved"]
+"""What a guarantee rests on, over all papers: the authors' claim, or a proof."""
 
 
 class UnprovedClaim(UserWarning):
@@ -17,7 +22,7 @@ class UnprovedClaim(UserWarning):
     >>> import discreet as dc
     >>> from discreet.datasets import adum
     >>> study = adum(n=200, seed=1)
-    >>> cells = dc.papers.ADUM(epsilon=1.0, bounds=study.bounds, by={0: 2}, outcome_bound="range")
+    >>> cells = dc.papers.ADUM(epsilon=1.0, bounds=study.bounds, by={0: 2}, calibration="published")
     >>> with warnings.catch_warnings(record=True, action="always") as seen:
     ...     _ = cells.fit(study.Y, study.T, X=study.X)
     >>> issubclass(seen[0].category, dc.papers.UnprovedClaim)
@@ -55,3 +60,52 @@ def claimed_guarantee(
         public=public,
         events=(event,),
     )
+
+
+# What was said instead, before there was one word.
+_OLD = {"paper": "published"}
+
+
+def calibration_of(given: object) -> Calibration:
+    """The calibration by its word; an old word is understood, with a warning.
+
+    Examples
+    --------
+    >>> calibration_of("proved")
+    'proved'
+    """
+    if isinstance(given, str) and given in _OLD:
+        warn_of_old_word(f"calibration={given!r}", f"calibration={_OLD[given]!r}")
+        given = _OLD[given]
+    for known in get_args(Calibration):
+        if given == known:
+            word: Calibration = known
+            return word
+    raise InvalidInput("calibration must be one of 'published', 'proved': the authors' claim, or what has a proof.")
+
+
+def by_calibration(calibration: object, name: str, given: str, published: str, proved: str) -> str:
+    """What an older argument stands for, where one word chooses now.
+
+    Parameters
+    ----------
+    calibration
+        The word, or None where the older argument says it.
+    name, given
+        The older argument and its value; ``proved`` is its default.
+    published, proved
+        Its values.
+    """
+    if calibration is None:
+        if given == published:
+            warn_of_old_word(f"{name}={given!r}", "calibration='published'")
+        return given
+    word = calibration_of(calibration)
+    if word == "proved" and given == published:
+        raise InvalidInput(f"calibration='proved' contradicts {name}={given!r}: leave {name} out.")
+    return published if word == "published" else given
+
+
+def warn_of_old_word(old: str, new: str) -> None:
+    """Say what an argument is called now."""
+    warnings.warn(f"{old} is {new} now, and goes in 0.6: change the argument.", DeprecationWarning, stacklevel=4)

@@ -80,6 +80,10 @@ class Nuisances(Protocol):
         """Propensity, and expected outcomes of control and treated, in the outcome's unit."""
         ...
 
+    def average_effect(self, x: Float) -> float:
+        """An average effect, in the outcome's unit, of which rows of x may be part."""
+        ...
+
 
 def check_models(regression: Any, classifier: Any) -> None:
     """Refuse models that cannot be what they are needed for, before a record is read."""
@@ -119,6 +123,11 @@ class Models:
         if not isinstance(self.classifier, float):
             pi = np.clip(pi, *self.bounds.propensity)
         return pi, mu0, mu1
+
+    def average_effect(self, x: Float) -> float:
+        """The mean of predicted effects at rows of x, which must be public."""
+        _, control, treated = self.parts(x)
+        return float((treated - control).mean())
 
     def raw(self, x: Float) -> tuple[Float, Float, Float]:
         """The same as the models predict it."""
@@ -189,6 +198,11 @@ class PrivateModels:
     def __call__(self, x: Float) -> tuple[Float, Float]:
         pi, prognosis, _ = self._predictions(x)
         return pi, in_own_unit(np.clip(prognosis, -1.0, 1.0), self.bounds)
+
+    def average_effect(self, x: Float) -> float:
+        """The average effect that was released with the models, whatever the rows are."""
+        width = self.bounds.outcome_width
+        return float(np.clip(self.outcome.effect * width / 2.0, -width, width))
 
     def _predictions(self, x: Float) -> tuple[Float, Float, float]:
         nobody = np.zeros(len(x))

@@ -50,15 +50,16 @@ class GaussianKernel:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Function:
-    """A sum of kernels at public centres, each divided by its height and multiplied by a weight."""
+    """A constant and a sum of kernels at public centres, each divided by its height and multiplied by a weight."""
 
     kernel: GaussianKernel
     centres: Float
     weights: Float
+    constant: float = 0.0
 
     def __call__(self, x: Float) -> Float:
         """Values at rows of x."""
-        return np.asarray(self.kernel(x, self.centres) / self.kernel.height @ self.weights)
+        return np.asarray(self.kernel(x, self.centres) / self.kernel.height @ self.weights + self.constant)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON."""
@@ -67,13 +68,18 @@ class Function:
             "height": self.kernel.height,
             "centres": self.centres.tolist(),
             "weights": self.weights.tolist(),
-        }
+        } | ({"constant": self.constant} if self.constant else {})
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Function:
         """Read a function back."""
         kernel = GaussianKernel(float(plain["bandwidth"]), float(plain["height"]))
-        return cls(kernel=kernel, centres=np.array(plain["centres"]), weights=np.array(plain["weights"]))
+        return cls(
+            kernel=kernel,
+            centres=np.array(plain["centres"]),
+            weights=np.array(plain["weights"]),
+            constant=float(plain.get("constant", 0.0)),
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,9 +109,9 @@ class Span:
         """What coefficients are multiplied with; rows have norms of at most 1, rounding included (lemma 2)."""
         return into_unit_ball(self.kernel(x, self.centres) / self.kernel.height @ self.root, 1.0)
 
-    def function(self, coefficients: Float) -> Function:
-        """The function with these coefficients."""
-        return Function(kernel=self.kernel, centres=self.centres, weights=self.root @ coefficients)
+    def function(self, coefficients: Float, constant: float = 0.0) -> Function:
+        """The function with these coefficients, around a constant."""
+        return Function(kernel=self.kernel, centres=self.centres, weights=self.root @ coefficients, constant=constant)
 
     def norm(self, coefficients: Float) -> float:
         """Norm of a function in the kernel's own space."""

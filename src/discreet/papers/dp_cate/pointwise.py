@@ -273,7 +273,7 @@ class CommonParameters(Protocol):
     def bounds(self) -> Bounds: ...
 
     @property
-    def learner(self) -> str | Weight: ...
+    def learner(self) -> str | Weight | None: ...
 
     @property
     def propensity(self) -> Any: ...
@@ -299,7 +299,8 @@ def check_common(estimator: CommonParameters) -> None:
             "propensity must be one number, as the domain holds unseen records; leave it out to estimate it."
         )
     check_models(*first_stage(estimator.model_regression, estimator.model_propensity))
-    check_weight(weight_of(estimator.learner), estimator.bounds, known_propensity(estimator))
+    if estimator.learner is not None:
+        check_weight(weight_of(estimator.learner), estimator.bounds, known_propensity(estimator))
 
 
 def known_propensity(estimator: CommonParameters) -> float | None:

@@ -115,7 +115,7 @@ class FunctionRelease:
     method
         Which published method, for people.
     function
-        The noisy function, plain JSON: bandwidth, height, centres (public) and weights.
+        The noisy function, plain JSON: bandwidth, height, centres (public), weights and the constant they add to.
     noise_sd
         Standard deviation of the noise in each coefficient; nowhere has the function more noise than that.
     guarantee, bounds, settings, notes
@@ -126,8 +126,7 @@ class FunctionRelease:
     >>> import discreet as dc
     >>> from discreet.datasets import dp_cate
     >>> study = dp_cate(1, n=400, seed=1)
-    >>> kind = {"calibration": "proved", "split": "private", "random_state": 0}
-    >>> function = dc.papers.DPCATEFunction(epsilon=1.0, delta=1e-5, bounds=study.bounds, **kind)
+    >>> function = dc.papers.DPCATEFunction(epsilon=1.0, delta=1e-5, bounds=study.bounds, calibration="proved")
     >>> with dc.testing.seeded_noise(0):
     ...     _ = function.fit(study.Y, study.T, X=study.X)
     >>> function.release_.effect([[0.5, 0.5]]).shape

@@ -16,17 +16,19 @@ from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.in_memory import ArrayRecords
 from discreet.data.records import Chunk
-from discreet.estimators._base import Chargeable, Progress
+from discreet.estimators._base import Progress
 from discreet.estimators._parameters import refuse_unknown
 from discreet.estimators._results import Fitted
 from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds
 from discreet.ledger.charging import Payment
 from discreet.papers.common.arrays import gather
 from discreet.papers.common.claims import warn_of_claim
+from discreet.papers.common.tables import FromTables
 from discreet.papers.meta_learners.ebm import MEASURED
 from discreet.papers.meta_learners.ebm import require as require_ebm
+from discreet.papers.meta_learners.own import Base, base_of, check_bases, check_budgets
 from discreet.papers.meta_learners.release import Contrast, LearnerRelease
-from discreet.papers.meta_learners.stages import BASES, Stages, check_ratios, overlap_of, partition
+from discreet.papers.meta_learners.stages import BASES, Plan, Stages, check_ratios, overlap_of, partition
 from discreet.privacy.budget import Budget
 from discreet.privacy.guarantee import Neighbours
 
@@ -37,7 +39,7 @@ _NO_INTERVAL = "The paper gives no interval: noise and shrinkage in the models b
 _CONSTANT = "Treatment and covariates add up in one model, so that the effect is the same for everyone (section 4.2)."
 
 
-class Learner(Chargeable, Fitted[LearnerRelease]):
+class Learner(FromTables, Fitted[LearnerRelease]):
     """A learner that splits the sample: ``_learn`` names its stages."""
 
     release_types: ClassVar = (LearnerRelease,)
@@ -45,7 +47,7 @@ class Learner(Chargeable, Fitted[LearnerRelease]):
     epsilon: float
     delta: float | None
     bounds: Bounds
-    base: str
+    base: Base | Mapping[str, Base]
     neighbours: Neighbours = "replace-one"
     # Parameters that not every learner has.
     ratios: Mapping[str, float] | None = None
@@ -53,6 +55,8 @@ class Learner(Chargeable, Fitted[LearnerRelease]):
     random_state: Any = None
     trim: float = TRIM
     clip: float | None = None
+    budgets: Mapping[str, Budget] | None = None
+    propensity: float | None = None
 
     _models: ClassVar[dict[str, float]]
     _contrast: ClassVar[Contrast]
@@ -89,20 +93,29 @@ class Learner(Chargeable, Fitted[LearnerRelease]):
         """Learn the models of all stages, each from its part of the records."""
 
     def _fit(self, Y: Any, T: Any, X: Any, progress: Progress | None) -> Self:
-        budget = self._checked()
+        self._before()
+        return self._fit_chunk(gather(ArrayRecords.of(Y, T, X, bounds=self.bounds)), progress)
+
+    def _before(self) -> None:
+        self._checked()
         # An earlier release does not belong to the parameters of this fit.
         self.__dict__.pop("release_", None)
-        if self.base == "ebm":
+        if self._uses_ebm():
             warn_of_claim(type(self).__name__, MEASURED)
-        rows = gather(ArrayRecords.of(Y, T, X, bounds=self.bounds))
+
+    def _fit_chunk(self, rows: Chunk, progress: Progress | None) -> Self:
+        budget = Budget(epsilon=self.epsilon, delta=self.delta)
         parts = partition(rows, self._parts(), shuffle=self.shuffle, random_state=self.random_state)
-        stages = Stages(self.base, self.bounds, budget, self.trim, len(self._models), progress)
+        budgets, known = self.budgets or {}, self.propensity
+        plan = Plan(self.base, self.bounds, budget, budgets, self.trim, known, len(self._modules()))
+        stages = Stages(plan, progress)
         self._learn(parts, stages)
-        settings: dict[str, Any] = {"base learner": self.base}
+        settings: dict[str, Any] = {"base learner": self._base_words()}
+        settings |= {f"budget, {name}": str(each) for name, each in budgets.items()}
         settings |= {f"records, {name}": len(part.t) for name, part in parts.items()}
         settings |= {"trim": self.trim, "clip": self._clip()} if "effect" in self._models else {}
         constant = (_CONSTANT,) if self._contrast == "treatment" else ()
-        claim = (f"Claimed, not proved: {MEASURED}",) if self.base == "ebm" else ()
+        claim = (f"Claimed, not proved: {MEASURED}",) if self._uses_ebm() else ()
         self.release_ = LearnerRelease(
             method=self._title,
             contrast=self._contrast,
@@ -127,9 +140,12 @@ class Learner(Chargeable, Fitted[LearnerRelease]):
             raise InvalidBudget(f"{name} needs delta, e.g. delta=1e-5: its rounds add Gaussian noise.")
         if not self.bounds.p:
             raise MissingBounds(f"{name} needs Bounds(covariates=...): effects are a function of them.")
-        if self.base not in BASES:
-            raise InvalidInput(f"base must be one of {', '.join(BASES)}: choose a base learner.")
-        check_ratios(self._parts(), tuple(self._models))
+        names = tuple(self._modules())
+        check_bases(self.base, names, tuple(BASES))
+        check_budgets(self.budgets, names, budget)
+        if self.propensity is not None and not 0 < _number(self.propensity) < 1:
+            raise InvalidInput("propensity must be one number between 0 and 1: leave it out to learn it.")
+        check_ratios(self._parts(), names)
         if not 0 < _number(self.trim) < 0.5:
             raise InvalidInput("trim must lie between 0 and 0.5: propensities are held between it and one less it.")
         low, high = overlap_of(self.bounds, self.trim)
@@ -137,7 +153,7 @@ class Learner(Chargeable, Fitted[LearnerRelease]):
             raise InvalidInput("trim leaves nothing of the declared overlap, Bounds(propensity=...): lower trim.")
         if self.clip is not None and not 0 < _number(self.clip) < inf:
             raise InvalidInput("clip must be a positive number in the outcome's unit: choose it before looking.")
-        if self.base == "ebm":
+        if self._uses_ebm():
             require_ebm()
         return budget
 
@@ -145,10 +161,27 @@ class Learner(Chargeable, Fitted[LearnerRelease]):
         """Shares of the records for each model, in the order in which they are learnt."""
         given: object = self.ratios
         if given is None:
-            return dict(self._models)
+            return self._modules()
         if not isinstance(given, Mapping):
             raise InvalidInput(f"ratios must be a dictionary from {', '.join(self._models)} to shares of the records.")
-        return {name: given[name] for name in (*self._models, *given) if name in given}
+        return {name: given[name] for name in (*self._modules(), *given) if name in given}
+
+    def _modules(self) -> dict[str, float]:
+        """Modules with their usual shares; the others share what the propensity's leaves where it is known."""
+        kept = {name: share for name, share in self._models.items() if self.propensity is None or name != "propensity"}
+        return {name: share / sum(kept.values()) for name, share in kept.items()}
+
+    def _uses_ebm(self) -> bool:
+        return any(base_of(self.base, name) == "ebm" for name in self._modules())
+
+    def _base_words(self) -> str:
+        """Names of the base learners, for people."""
+        used = [base_of(self.base, name) for name in self._modules()]
+        words = [
+            each if isinstance(each, str) else f"your own for {name}"
+            for name, each in zip(self._modules(), used, strict=True)
+        ]
+        return words[0] if len(set(words)) == 1 else ", ".join(words)
 
     def _clip(self) -> float:
         """Where transformed outcomes are clipped."""

@@ -17,7 +17,7 @@ from discreet.data.columns import finite
 from discreet.data.records import MIN_ROWS, Chunk
 from discreet.exceptions import InvalidInput
 from discreet.papers.common.arrays import Part
-from discreet.papers.meta_learners.release import ReleasedModel
+from discreet.papers.common.claims import claimed_guarantee
 from discreet.privacy.budget import Budget
 from discreet.privacy.guarantee import Guarantee
 
@@ -70,6 +70,10 @@ class Task:
         if self.weight_bound is not None and not 0 < finite(self.weight_bound, "weight_bound") <= _LARGEST:
             raise InvalidInput("weight_bound must be positive: declare the largest weight there can be.")
 
+    def claim(self, what: str) -> Guarantee:
+        """The guarantee of a learner that spends the whole budget of the task, on its author's word: claimed."""
+        return claimed_guarantee(f"{what}, {self.name}", self.budget, public=PUBLIC)
+
     @property
     def middle(self) -> float:
         """Centre of the target's range."""
@@ -82,7 +86,10 @@ class Task:
 
 
 class BaseLearner(Protocol):
-    """A regression or a classifier that is private on its own.
+    """A regression or a classifier that is private on its own: the task of "propensity" wants probabilities.
+
+    ``base=`` of a learner takes a function from a `Task` to one. A ``model_`` that is a `ReleasedModel` can be written
+    to a file; any other object predicts, but is not written.
 
     Examples
     --------
@@ -91,7 +98,6 @@ class BaseLearner(Protocol):
     True
     """
 
-    model_: ReleasedModel
     guarantee_: Guarantee
 
     def fit(self, X: Float, y: Float, sample_weight: Float | None = None) -> Any:

@@ -28,8 +28,10 @@ from discreet.data.bounds import Bounds
 from discreet.data.records import Chunk
 from discreet.estimators._parameters import Parameters
 from discreet.papers.meta_learners._base import TRIM, Learner
+from discreet.papers.meta_learners.own import Base
 from discreet.papers.meta_learners.release import Contrast
 from discreet.papers.meta_learners.stages import Stages, dr_outcome, folded_outcome, r_outcome
+from discreet.privacy.budget import Budget
 
 # Section 5.1.1: (lambda_1,1, lambda_1,2, lambda_2).
 RATIOS = {"propensity": 0.25, "outcome": 0.25, "effect": 0.5}
@@ -76,7 +78,14 @@ class SLearner(Learner, Parameters):
     _contrast: ClassVar[Contrast] = "treatment"
     _title: ClassVar[str] = "Effects by a private S-learner"
 
-    def __init__(self, *, epsilon: float, bounds: Bounds, delta: float | None = None, base: str = "additive") -> None:
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        bounds: Bounds,
+        delta: float | None = None,
+        base: Base | Mapping[str, Base] = "additive",
+    ) -> None:
         self.epsilon = epsilon
         self.bounds = bounds
         self.delta = delta
@@ -137,10 +146,11 @@ class TLearner(Learner, Parameters):
         epsilon: float,
         bounds: Bounds,
         delta: float | None = None,
-        base: str = "additive",
+        base: Base | Mapping[str, Base] = "additive",
         ratios: Mapping[str, float] | None = None,
         shuffle: bool = True,
         random_state: Any = None,
+        budgets: Mapping[str, Budget] | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.bounds = bounds
@@ -149,12 +159,11 @@ class TLearner(Learner, Parameters):
         self.ratios = ratios
         self.shuffle = shuffle
         self.random_state = random_state
+        self.budgets = budgets
 
     def _learn(self, parts: Mapping[str, Chunk], stages: Stages) -> None:
         for name, arm in (("treated", 1.0), ("control", 0.0)):
-            part = parts[name]
-            weight, outcome = (part.t == arm) * 1.0, stages.outcome(part)
-            stages.regression(name, part.x, outcome, self.bounds.outcome, weight=weight, weight_bound=1.0)
+            stages.arm(name, arm, parts[name])
 
 
 class DRLearner(Learner, Parameters):
@@ -168,7 +177,8 @@ class DRLearner(Learner, Parameters):
         Public facts: outcome range, covariates, overlap.
     base : {"additive", "linear", "logistic", "ebm"}
         The base learner: additive models by boosting through the gate; linear ones; linear ones with a logistic
-        propensity; or interpret's DP-EBM, which is the paper's own, and claimed.
+        propensity; or interpret's DP-EBM, which is the paper's own, and claimed. A function from a `Task` to a
+        `BaseLearner` of your own (or `PublicLearner`), or a dictionary from modules to bases.
     ratios : dict, optional
         Share of the records for the parts "propensity", "outcome" and "effect"; a quarter, a quarter and a half by
         default, as in the paper.
@@ -181,6 +191,10 @@ class DRLearner(Learner, Parameters):
         Whether the partition is random; otherwise records are taken in their order.
     random_state : int or None
         Seeds the partition, never the noise.
+    budgets : dict, optional
+        From modules to a `Budget` each, none above the whole: the whole is the largest of them (Theorem 6).
+    propensity : float, optional
+        Probability of treatment where it is known by design: its part of the records goes to the others.
 
     Attributes
     ----------
@@ -216,12 +230,14 @@ class DRLearner(Learner, Parameters):
         epsilon: float,
         bounds: Bounds,
         delta: float | None = None,
-        base: str = "additive",
+        base: Base | Mapping[str, Base] = "additive",
         ratios: Mapping[str, float] | None = None,
         clip: float | None = None,
         trim: float = TRIM,
         shuffle: bool = True,
         random_state: Any = None,
+        budgets: Mapping[str, Budget] | None = None,
+        propensity: float | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.bounds = bounds
@@ -232,9 +248,11 @@ class DRLearner(Learner, Parameters):
         self.trim = trim
         self.shuffle = shuffle
         self.random_state = random_state
+        self.budgets = budgets
+        self.propensity = propensity
 
     def _learn(self, parts: Mapping[str, Chunk], stages: Stages) -> None:
-        e, mu = stages.propensity(parts["propensity"]), stages.response(parts["outcome"])
+        e, mu = stages.propensity(parts.get("propensity")), stages.response(parts["outcome"])
         second, clip = parts["effect"], self._clip()
         x = second.x
         psi = dr_outcome(stages.outcome(second), second.t, e(x), mu(1.0, x), mu(0.0, x))
@@ -246,7 +264,7 @@ class RLearner(Learner, Parameters):
 
     Parameters
     ----------
-    epsilon, delta, bounds, base, ratios, clip, trim, shuffle, random_state
+    epsilon, delta, bounds, base, ratios, clip, trim, shuffle, random_state, budgets, propensity
         As for `DRLearner`; the transformed outcome is (y - eta) / (t - e), with a weight of (t - e)^2 (both in one
         number with ``base="ebm"``).
 
@@ -282,12 +300,14 @@ class RLearner(Learner, Parameters):
         epsilon: float,
         bounds: Bounds,
         delta: float | None = None,
-        base: str = "additive",
+        base: Base | Mapping[str, Base] = "additive",
         ratios: Mapping[str, float] | None = None,
         clip: float | None = None,
         trim: float = TRIM,
         shuffle: bool = True,
         random_state: Any = None,
+        budgets: Mapping[str, Budget] | None = None,
+        propensity: float | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.bounds = bounds
@@ -298,9 +318,11 @@ class RLearner(Learner, Parameters):
         self.trim = trim
         self.shuffle = shuffle
         self.random_state = random_state
+        self.budgets = budgets
+        self.propensity = propensity
 
     def _learn(self, parts: Mapping[str, Chunk], stages: Stages) -> None:
-        e, eta = stages.propensity(parts["propensity"]), stages.mean_outcome(parts["outcome"])
+        e, eta = stages.propensity(parts.get("propensity")), stages.mean_outcome(parts["outcome"])
         second, clip = parts["effect"], self._clip()
         residuals = stages.outcome(second), second.t, e(second.x), eta(second.x)
         if stages.folds:

@@ -122,6 +122,31 @@ class ReleasedModel:
             raise InvalidInput("a model of the release has a value of the wrong type: check the file.") from None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OwnModel:
+    """A released model of a user's own base learner, which predicts but is no plain numbers."""
+
+    name: str
+    learner: Any
+
+    def predict(self, x: Float) -> Float:
+        """Predictions, one finite number for each row."""
+        found = np.asarray(self.learner.predict(x), dtype=np.float64)
+        if found.shape != (len(x),) or not np.isfinite(found).all():
+            raise InvalidInput(
+                f"base of {self.name} must predict one finite number for each row: it returns missing or infinite "
+                "ones, or another shape."
+            )
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Refused: only plain numbers are written."""
+        raise InvalidInput(
+            f"the model {self.name!r} of your own base learner cannot be written to a file: set model_ to a "
+            "papers.ReleasedModel in its fit, or use the release where it is."
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnerRelease:
     """Effects as a function of covariates, with every model that was released on the way.
@@ -165,7 +190,7 @@ class LearnerRelease:
 
     method: str
     contrast: Contrast
-    models: dict[str, ReleasedModel]
+    models: dict[str, ReleasedModel | OwnModel]
     guarantee: Guarantee
     bounds: Bounds
     settings: dict[str, Any] = field(default_factory=dict)
@@ -177,7 +202,8 @@ class LearnerRelease:
         if self.contrast not in needed or any(name not in self.models for name in needed[self.contrast]):
             raise InvalidInput("contrast must be 'effect', 'treatment' or 'arms', with its models: check the release.")
         extra = int(self.contrast == "treatment")
-        if any(len(self.models[name].terms) != self.bounds.p + extra for name in needed[self.contrast]):
+        additive = [self.models[name] for name in needed[self.contrast]]
+        if any(isinstance(m, ReleasedModel) and len(m.terms) != self.bounds.p + extra for m in additive):
             raise InvalidInput("the models of a release must have one term for each covariate: check the file.")
 
     def effect(self, X: Any) -> Float:
@@ -206,9 +232,9 @@ class LearnerRelease:
         else:
             codes, values = np.arange(len(spec.levels), dtype=np.float64), list(spec.levels)
         if self.contrast == "effect":
-            return values, self.models["effect"].terms[j](codes)
+            return values, self._terms("effect")[j](codes)
         if self.contrast == "arms":
-            return values, self.models["treated"].terms[j](codes) - self.models["control"].terms[j](codes)
+            return values, self._terms("treated")[j](codes) - self._terms("control")[j](codes)
         # Treatment and covariates add up in one model, so that no covariate changes the effect.
         return values, np.zeros(len(codes))
 
@@ -238,9 +264,10 @@ class LearnerRelease:
         rows = {"models": ", ".join(self.models)} | {name: str(value) for name, value in self.settings.items()}
         width = max(map(len, rows))
         lines = [self.method, *(f"  {name:<{width}}  {value}" for name, value in rows.items())]
-        lines += ["", "How far each covariate moves the effect (highest less lowest)"]
+        additive = all(isinstance(model, ReleasedModel) for model in self.models.values())
+        lines += ["", "How far each covariate moves the effect (highest less lowest)"] if additive else []
         wide = max(map(len, self.bounds.names))
-        for name in self.bounds.names:
+        for name in self.bounds.names if additive else ():
             heights = self.shape(name)[1]
             lines.append(f"  {name:<{wide}}  {heights.max() - heights.min():.4g}")
         lines += ["", "Privacy", *(f"  {line}" for line in str(self.guarantee).splitlines())]
@@ -274,6 +301,12 @@ class LearnerRelease:
     def load(cls, path: str | Path) -> LearnerRelease:
         """Read a release file."""
         return cls.from_dict(io.read_json(path))
+
+    def _terms(self, name: str) -> tuple[Term, ...]:
+        model = self.models[name]
+        if isinstance(model, OwnModel):
+            raise InvalidInput(f"the model {name!r} is a base learner of your own, which has no shapes: ask effect.")
+        return model.terms
 
     def _place(self, feature: str | int) -> int:
         names = self.bounds.names

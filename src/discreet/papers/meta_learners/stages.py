@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,14 +16,15 @@ from discreet.estimators._base import Progress
 from discreet.exceptions import InvalidInput
 from discreet.papers.common.arrays import in_own_unit
 from discreet.papers.meta_learners.additive import AdditiveLearner
-from discreet.papers.meta_learners.base_learner import ARM, BaseLearner, Task
+from discreet.papers.meta_learners.base_learner import ARM, Task
 from discreet.papers.meta_learners.ebm import EBMLearner
 from discreet.papers.meta_learners.linear import LinearLearner, LogisticLearner
-from discreet.papers.meta_learners.release import ReleasedModel
+from discreet.papers.meta_learners.own import Base, base_of, learnt
+from discreet.papers.meta_learners.release import OwnModel, ReleasedModel
 from discreet.privacy.budget import Budget
 from discreet.privacy.guarantee import Guarantee, parallel
 
-Maker = Callable[[Task], BaseLearner]
+Maker = Callable[[Task], Any]
 # Regression and classifier of each base.
 BASES: dict[str, tuple[Maker, Maker]] = {
     "additive": (AdditiveLearner, lambda task: AdditiveLearner(task, classify=True)),
@@ -81,30 +83,42 @@ def partition(rows: Chunk, ratios: Mapping[str, float], *, shuffle: bool, random
     return parts
 
 
+class Plan(NamedTuple):
+    """What stages are fitted with, all of it public."""
+
+    base: Base | Mapping[str, Base]
+    bounds: Bounds
+    budget: Budget
+    budgets: Mapping[str, Budget]
+    trim: float
+    known: float | None
+    modules: int
+
+
 class Stages:
     """Fits one base learner a part, and keeps what they released."""
 
-    def __init__(
-        self, base: str, bounds: Bounds, budget: Budget, trim: float, count: int, progress: Progress | None
-    ) -> None:
-        self.bounds, self.budget = bounds, budget
-        self.overlap = overlap_of(bounds, trim)
-        self.folds = base in FOLDS
-        self.models: dict[str, ReleasedModel] = {}
-        self._regression, self._classifier = BASES[base]
+    def __init__(self, plan: Plan, progress: Progress | None) -> None:
+        self.bounds, self._plan = plan.bounds, plan
+        self.overlap = overlap_of(plan.bounds, plan.trim)
+        self.folds = base_of(plan.base, "effect") in FOLDS
+        self.models: dict[str, ReleasedModel | OwnModel] = {}
         self._guarantees: list[Guarantee] = []
-        self._count, self._progress = count, progress
+        self._public: list[str] = [] if plan.known is None else ["the probability of treatment"]
+        self._progress, self._done = progress, 0
 
     def outcome(self, part: Chunk) -> Float:
         """Outcomes in their own unit."""
         return in_own_unit(part.y, self.bounds)
 
-    def propensity(self, part: Chunk) -> Callable[[Float], Float]:
-        """e(x), clipped to the overlap."""
-        task = Task(
-            name="propensity", columns=self.bounds.columns, target=(0.0, 1.0), bounds=self.bounds, budget=self.budget
-        )
-        model = self._fit(task, self._classifier, part.x, part.t)
+    def propensity(self, part: Chunk | None) -> Callable[[Float], Float]:
+        """e(x), clipped to the overlap; without a part it is known by design."""
+        if part is None:
+            known = self._plan.known
+            assert known is not None
+            return lambda x: np.clip(np.full(len(x), known), *self.overlap)
+        task = self._task("propensity", (0.0, 1.0))
+        model = self._fit(task, part.x, part.t, classify=True)
         return lambda x: np.clip(model.predict(x), *self.overlap)
 
     def response(self, part: Chunk) -> Callable[[float, Float], Float]:
@@ -113,6 +127,12 @@ class Stages:
         x = np.column_stack([part.t, part.x])
         model = self.regression("outcome", x, self.outcome(part), self.bounds.outcome, columns=columns)
         return lambda t, x: np.clip(model.predict(np.column_stack([np.full(len(x), t), x])), *self.bounds.outcome)
+
+    def arm(self, name: str, arm: float, part: Chunk) -> Callable[[Float], Float]:
+        """mu_t(x) of one arm, clipped to the outcome's range: records of the other arm have a weight of zero."""
+        weight, outcome = (part.t == arm) * 1.0, self.outcome(part)
+        model = self.regression(name, part.x, outcome, self.bounds.outcome, weight=weight, weight_bound=1.0)
+        return lambda x: np.clip(model.predict(x), *self.bounds.outcome)
 
     def mean_outcome(self, part: Chunk) -> Callable[[Float], Float]:
         """eta(x), clipped to the outcome's range."""
@@ -129,30 +149,54 @@ class Stages:
         columns: tuple[Range | Levels, ...] | None = None,
         weight: Float | None = None,
         weight_bound: float | None = None,
-    ) -> ReleasedModel:
+    ) -> ReleasedModel | OwnModel:
         """L(y ~ x), with weights that have a declared bound."""
-        task = Task(
+        return self._fit(self._task(name, target, columns, weight_bound), x, y, weight)
+
+    def guarantee(self) -> Guarantee:
+        """Theorem 6: all models together, on disjoint parts. Proof: docs/proofs/learners.md, theorem."""
+        if not self._guarantees:
+            raise InvalidInput("base: no module reads a record, so that nothing is private: just predict.")
+        made = parallel(*self._guarantees)
+        return replace(made, public=(*made.public, *self._public)) if self._public else made
+
+    def _task(
+        self,
+        name: str,
+        target: tuple[float, float],
+        columns: tuple[Range | Levels, ...] | None = None,
+        weight_bound: float | None = None,
+    ) -> Task:
+        return Task(
             name=name,
             columns=self.bounds.columns if columns is None else columns,
             target=target,
             bounds=self.bounds,
-            budget=self.budget,
+            budget=self._plan.budgets.get(name, self._plan.budget),
             weight_bound=weight_bound,
         )
-        return self._fit(task, self._regression, x, y, weight)
 
-    def guarantee(self) -> Guarantee:
-        """Theorem 6: all models together, on disjoint parts. Proof: docs/proofs/learners.md, theorem."""
-        return parallel(*self._guarantees)
-
-    def _fit(self, task: Task, maker: Maker, x: Float, y: Float, weight: Float | None = None) -> ReleasedModel:
-        learner = maker(task)
-        learner.fit(x, y, sample_weight=weight)
-        self.models[task.name] = learner.model_
-        self._guarantees.append(learner.guarantee_)
+    def _fit(
+        self, task: Task, x: Float, y: Float, weight: Float | None = None, *, classify: bool = False
+    ) -> ReleasedModel | OwnModel:
+        base = base_of(self._plan.base, task.name)
+        if isinstance(base, str):
+            learner = BASES[base][classify](task)
+            learner.fit(x, y, sample_weight=weight)
+            model: ReleasedModel | OwnModel = learner.model_
+            guarantee: Guarantee | None = learner.guarantee_
+        else:
+            learner = base(task)
+            model, guarantee = learnt(task, learner, x, y, weight)
+        self.models[task.name] = model
+        self._done += 1
+        if guarantee is None:
+            self._public.append(learner.about)
+        else:
+            self._guarantees.append(guarantee)
         if self._progress is not None:
-            self._progress(task.name, len(self._guarantees), self._count)
-        return learner.model_
+            self._progress(task.name, self._done, self._plan.modules)
+        return model
 
 
 def dr_outcome(y: Float, t: Float, e: Float, mu1: Float, mu0: Float) -> Float:

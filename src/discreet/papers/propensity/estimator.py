@@ -8,7 +8,7 @@ Deviations. The paper assumes covariates of norm at most 1; here they are encode
 ball of public radius and divided by it (the authors divide by the largest norm in the data: ``norm_bound="data"``).
 Outcomes outside their bounds are clipped. Objective perturbation is what the authors' notebooks do, not their text.
 The notebooks spend half of epsilon on a second noise, added to the effect, whose scale depends on the data; the text
-has none, and neither has this file. ``protect="everyone"`` is not in the paper.
+has none, and neither has this file. ``calibration="proved"`` is not in the paper.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import numpy as np
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.records import Chunk
+from discreet.estimators._base import Progress
 from discreet.estimators._parameters import Parameters
 from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds, NotFitted
 from discreet.ledger.charging import on_ledger
@@ -37,7 +38,8 @@ from discreet.papers.common.arrays import (
     norms,
     split,
 )
-from discreet.papers.common.claims import claimed_guarantee, warn_of_claim
+from discreet.papers.common.claims import Calibration, by_calibration, claimed_guarantee, warn_of_claim
+from discreet.papers.common.tables import FromTables
 from discreet.papers.propensity.iptw import iptw, iptw_bound, iptw_scores
 from discreet.papers.propensity.logistic import (
     least_penalty,
@@ -64,7 +66,7 @@ MEASURED = (
     "It covers only the m records that trained the propensity score: the n others are used without noise. The claim "
     "is for covariates inside a public ball. Measured by 'discreet reproduce propensity attack': division by the "
     "largest norm in the data turns a claimed epsilon of 0.5 into at least 3, and records drawn with replacement by a "
-    "known draw turn a claimed epsilon of 0.99 into at least 3. protect='everyone' has a proof."
+    "known draw turn a claimed epsilon of 0.99 into at least 3. calibration='proved' has a proof."
 )
 _DATA_NORM = "the largest norm of the covariates among all records"
 _DATA_NORM_NOTE = (
@@ -74,7 +76,7 @@ _DATA_NORM_NOTE = (
 _NO_INTERVAL = "The paper gives no interval: the penalty and the noise in the weights bias the estimate."
 
 
-class PropensityIPTW(Parameters):
+class PropensityIPTW(FromTables, Parameters):
     """Average treatment effect by inverse weights from a private propensity score.
 
     Parameters
@@ -84,8 +86,7 @@ class PropensityIPTW(Parameters):
     bounds : Bounds
         Public facts: outcome range and covariates.
     protect : {"everyone", "propensity"}
-        "propensity" is the paper: only the m training records are protected. "everyone" adds noise to the weighted sum
-        over the n others as well, which needs ``xi``.
+        Older words for the two calibrations.
     perturbation : {"output", "objective"}
         Noise on the minimiser (the paper's Definition 2) or on the objective (the authors' notebooks).
     lam : float, default 0.1
@@ -104,6 +105,9 @@ class PropensityIPTW(Parameters):
         Whether the split is random; otherwise the first m records are the training records.
     random_state : int or None
         Seeds the split, never the noise.
+    calibration : {"proved", "published"}, optional
+        "published" is the paper: only the m training records are protected. "proved", the default, adds noise to the
+        weighted sum over the n others as well, which needs ``xi``.
 
     Attributes
     ----------
@@ -112,8 +116,8 @@ class PropensityIPTW(Parameters):
 
     Privacy
     -------
-    ``protect="everyone"``: every record is protected under replace-one. Proof: docs/proofs/propensity.md. Public: the
-    bounds, all parameters, m and n. ``protect="propensity"``: claimed, for one of the m training records; the effect is
+    Proved calibration: every record is protected under replace-one. Proof: docs/proofs/propensity.md. Public: the
+    bounds, all parameters, m and n. Published calibration: claimed, for one of the m training records; the effect is
     computed from the n other records without any noise for them.
 
     Examples
@@ -129,6 +133,7 @@ class PropensityIPTW(Parameters):
     """
 
     method_id: ClassVar[str] = "discreet/papers/propensity-iptw"
+    release_types: ClassVar = (PointRelease,)
     neighbours: ClassVar[Neighbours] = "replace-one"
 
     def __init__(
@@ -146,6 +151,7 @@ class PropensityIPTW(Parameters):
         gradient_norm: float = 1e-9,
         shuffle: bool = True,
         random_state: Any = None,
+        calibration: Calibration | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.bounds = bounds
@@ -159,6 +165,7 @@ class PropensityIPTW(Parameters):
         self.gradient_norm = gradient_norm
         self.shuffle = shuffle
         self.random_state = random_state
+        self.calibration = calibration
 
     @on_ledger(PointRelease)
     def fit(self, Y: Any, T: Any, *, X: Any) -> PropensityIPTW:
@@ -171,14 +178,23 @@ class PropensityIPTW(Parameters):
         X : array-like or frame of shape (n, p)
             Covariates, matched to the bounds by name where both have names.
         """
-        budget = self._checked()
+        self._before()
+        return self._fit_rows(Rows.of(Y, T, X, self.bounds))
+
+    def _before(self) -> None:
+        self._checked()
         self.__dict__.pop("release_", None)
-        if self.protect == "propensity":
+        if self._protect == "propensity":
             warn_of_claim("PropensityIPTW", MEASURED)
-        rows = Rows.of(Y, T, X, self.bounds)
+
+    def _fit_chunk(self, rows: Chunk, progress: Progress | None = None) -> PropensityIPTW:
+        return self._fit_rows(Rows.of_chunk(rows, self.bounds))
+
+    def _fit_rows(self, rows: Rows) -> PropensityIPTW:
+        budget = Budget(epsilon=self.epsilon, delta=self.delta)
         radius = self._radius(rows)
         training, others = split(rows.in_ball(radius), self.m, self.shuffle, self.random_state)
-        if self.protect == "everyone":
+        if self._protect == "everyone":
             w, weights_guarantee = self._proved_weights(training, budget)
             tau, noise_sd, guarantee = self._proved_effect(others, w, budget)
             guarantee = parallel(weights_guarantee, guarantee)
@@ -194,7 +210,7 @@ class PropensityIPTW(Parameters):
             weights=tuple(w),
             guarantee=guarantee,
             bounds=self.bounds,
-            settings=settings | {"protect": self.protect, "perturbation": self.perturbation},
+            settings=settings | {"protect": self._protect, "perturbation": self.perturbation},
             notes=self._notes(),
         )
         return self
@@ -272,7 +288,7 @@ class PropensityIPTW(Parameters):
         )
 
     def _notes(self) -> tuple[str, ...]:
-        if self.protect == "everyone":
+        if self._protect == "everyone":
             return (_NO_INTERVAL,)
         by_data = [_DATA_NORM_NOTE] if self.norm_bound == "data" else []
         return (_NO_INTERVAL, f"Claimed, not proved: {MEASURED[0].lower()}{MEASURED[1:]}", *by_data)
@@ -281,6 +297,13 @@ class PropensityIPTW(Parameters):
         if self.norm_bound == "data":
             return max(float(norms(rows.x).max()), LEAST_RADIUS)
         return math.sqrt(rows.x.shape[1]) if self.norm_bound is None else float(self.norm_bound)
+
+    @property
+    def _protect(self) -> str:
+        return self.protect if self.calibration is None else by_calibration(self.calibration, *self._words())
+
+    def _words(self) -> tuple[str, str, str, str]:
+        return "protect", self.protect, "propensity", "everyone"
 
     def _checked(self) -> Budget:
         """Refuse what can be refused without looking at a record."""
@@ -301,7 +324,8 @@ class PropensityIPTW(Parameters):
                 f"the bounds make more than {MOST_FEATURES} features, for which the proof allows no rounding: declare "
                 "fewer covariates or levels."
             )
-        if self.protect not in ("everyone", "propensity") or self.perturbation not in ("output", "objective"):
+        by_calibration(self.calibration, *self._words())
+        if self._protect not in ("everyone", "propensity") or self.perturbation not in ("output", "objective"):
             raise InvalidInput(
                 "protect must be 'everyone' or 'propensity', and perturbation 'output' or 'objective': choose one each."
             )
@@ -316,21 +340,21 @@ class PropensityIPTW(Parameters):
                 f"norm_bound must be a positive number of at least {LEAST_RADIUS:g}, None or 'data': declare the "
                 "radius of a ball."
             )
-        if self.protect == "everyone":
+        if self._protect == "everyone":
             self._check_proved()
         elif self.perturbation == "output" and budget.epsilon >= 1:
-            raise InvalidBudget("Definition 2 needs epsilon below 1: lower it, or use protect='everyone'.")
+            raise InvalidBudget("Definition 2 needs epsilon below 1: lower it, or use calibration='proved'.")
         return budget
 
     def _check_proved(self) -> None:
         if self.xi is None:
             raise InvalidInput(
-                "protect='everyone' needs xi, e.g. xi=0.1: without trimming a record counts unboundedly."
+                "calibration='proved' needs xi, e.g. xi=0.1: without trimming a record counts unboundedly."
             )
         if self.perturbation != "output" or self.norm_bound == "data":
             raise InvalidInput(
-                "protect='everyone' is proved for perturbation='output' and a declared norm_bound only: choose these, "
-                "or protect='propensity'."
+                "calibration='proved' is for perturbation='output' and a declared norm_bound only: choose these, "
+                "or calibration='published'."
             )
 
     def _released(self) -> PointRelease:

@@ -125,6 +125,6 @@ def _dp_cate(dataset: Dataset, asked: Asked, common: dict[str, Any]) -> Any:
     knee = common["bounds"].outcome_width / 8.0
     common |= {"propensity": dataset.propensity, "loss": "huber", "knee": knee, "lam": 0.01, "scaling": "unit"}
     split: Any = (
-        {"calibration": "proved", "split": "private"} if asked.calibration == "proved" else {"calibration": "paper"}
+        {"calibration": "proved", "split": "private"} if asked.calibration == "proved" else {"calibration": "published"}
     )
     return DPCATEFunction(**common, **split, random_state=0)
