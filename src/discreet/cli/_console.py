@@ -88,6 +88,13 @@ SampleBy = Annotated[
     str | None,
     typer.Option(help="Column of whole numbers, such as an id: models of long tables are fitted to a sample by it."),
 ]
+MissingCode = Annotated[
+    list[str] | None,
+    typer.Option("--na", help="Text that means a missing value, beside NA, NULL, a dot and the like; repeat for more."),
+]
+Delimiter = Annotated[str | None, typer.Option(help="What separates fields: ';' or tab. Default: as the header says.")]
+DecimalMark = Annotated[str | None, typer.Option("--decimal", help="',' if fractions are written with a comma.")]
+Encoding = Annotated[str | None, typer.Option(help="Encoding of text, such as latin-1 or cp1252. Default: UTF-8.")]
 Workers = Annotated[int | None, typer.Option(help="Processes that read long Parquet tables; default: one a core.")]
 
 

@@ -12,8 +12,12 @@ from discreet.cli._console import (
     Analyst,
     BoundsFile,
     Dataset,
+    DecimalMark,
+    Delimiter,
+    Encoding,
     LedgerAt,
     MaxRows,
+    MissingCode,
     SampleBy,
     Simultaneous,
     Stratum,
@@ -56,6 +60,7 @@ _ROWS: dict[str, Any] = {
     "sample_by": SampleBy,
     "workers": Workers,
 }
+_TEXT: dict[str, Any] = {"na": MissingCode, "delimiter": Delimiter, "decimal": DecimalMark, "encoding": Encoding}
 _PLACE: dict[str, Any] = {"table": Table, "query": Select, "spark": Spark}
 _WRITTEN: dict[str, Any] = {
     "out": Annotated[Path | None, typer.Option(help="Write the release to this JSON file, which may be published.")],
@@ -99,7 +104,7 @@ def _parameters(entry: Entry) -> Iterator[Parameter]:
         yield _optional("alpha", Alpha, _ALPHA)
     if entry.simultaneous:
         yield _optional("simultaneous", Simultaneous, False)
-    for name, annotation in (_PLACE | _WRITTEN | _PAID).items():
+    for name, annotation in (_TEXT | _PLACE | _WRITTEN | _PAID).items():
         yield _optional(name, annotation)
 
 
@@ -118,6 +123,7 @@ def _estimate(entry: Entry, asked: dict[str, Any]) -> None:
         check_extra()
     estimator = _made(entry, asked)
     rows = of_rows(asked["where"], asked["unit"], asked["max_rows"], asked["workers"], asked.get("sample_by"))
+    rows |= {name: asked[name] for name in _TEXT if asked[name] is not None}
     rows |= {name: asked[name] for name in ("outcome", "treatment", *(column.name for column in entry.columns))}
     place = reading(asked["source"], estimator, rows, **{name: asked[name] for name in _PLACE})
     paying = charging(**{name: asked[name] for name in _PAID})

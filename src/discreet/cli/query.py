@@ -28,7 +28,7 @@ def effect(
     """Effects for the rows of a file, from a release alone; this costs no privacy."""
     import numpy as np
 
-    from discreet.data.backends.files import read_covariates
+    from discreet.data.backends.text.people import People
     from discreet.releases import load
     from discreet.releases.protocol import AnswersAverages, AnswersIntervals
 
@@ -43,7 +43,9 @@ def effect(
         raise UnsupportedRelease(
             f"{str(release)!r} holds no function with intervals: give a file of 'discreet {writers}'."
         )
-    people = read_covariates(file, loaded.bounds, None if covariates is None else names_in(covariates))
+    people = People(
+        path=file, bounds=loaded.bounds, covariates=None if covariates is None else names_in(covariates)
+    ).table()
     answers = np.column_stack([loaded.effect(people), *loaded.effect_interval(people, alpha)])
     if out is None:
         _show_answers(answers.tolist(), f"{100 * (1 - alpha):g} % interval")
@@ -86,13 +88,13 @@ def policy(
     out: Annotated[Path | None, typer.Option(help="Write the policy to this JSON file.")] = None,
 ) -> None:
     """Whom to treat, from a release alone; this costs no privacy."""
-    from discreet.data.backends.files import read_covariates
+    from discreet.data.backends.text.people import People
     from discreet.releases import load
     from discreet.releases.policies.policy import Policy
 
     check_target(out, "--out", replace=False)
     loaded = load(release)
-    rows = None if people is None else read_covariates(people, loaded.bounds, None)
+    rows = None if people is None else People(path=people, bounds=loaded.bounds).table()
     chosen = Policy.of(loaded, cost=cost, capacity=capacity, X=rows)
     typer.echo(chosen.summary())
     if out is not None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from discreet.data._arrays import Level
 from discreet.data.binary import BinaryRange, arm_labels, binary_levels
 from discreet.data.columns import Levels, Range, finite, is_data
+from discreet.data.declared.dates import DateRange, is_date
 from discreet.exceptions import InvalidInput, MissingBounds
 
 __all__ = ["Bounds", "Level", "Levels", "Range"]
@@ -52,8 +53,8 @@ class Bounds:
         ``["no", "yes"]``: the second is the event, and effects are differences of its probability. Records with
         any other outcome are refused.
     covariates : dict or list, optional
-        For each column a pair ``(low, high)``, a list of levels, a `Range` or a `Levels`. A dictionary names the
-        columns; a list declares them by position.
+        For each column a pair ``(low, high)``, of numbers or of dates like ``"2020-01-31"``, a list of levels, a
+        `Range` or a `Levels`. A dictionary names the columns; a list declares them by position.
     propensity : (low, high), default (0.05, 0.95)
         Smallest and largest probability of treatment.
     treatment : (control, treated) or list of labels, optional
@@ -328,20 +329,24 @@ def _spec(argument: str, declared: object) -> Spec:
 
 
 def _range(declared: object, fill: Any = None) -> Range:
+    if isinstance(declared, tuple) and len(declared) == 2 and all(map(is_date, declared)):
+        return DateRange(*declared, fill=fill)
     if isinstance(declared, tuple) and any(isinstance(end, str) for end in declared):
-        raise InvalidInput("A tuple is a range of numbers: write levels as a list.")
+        raise InvalidInput("A tuple is a range of numbers, or of dates like 2020-01-31: write levels as a list.")
     return Range(*_pair(declared), fill=fill)
 
 
 def _spec_to_dict(spec: Spec) -> dict[str, Any]:
     if isinstance(spec, Range):
-        out: dict[str, Any] = {"low": spec.low, "high": spec.high}
+        out: dict[str, Any] = {"low": spec.written(spec.low), "high": spec.written(spec.high)}
+        if spec.fill is not None:
+            out["fill"] = spec.written(spec.fill)
     else:
         out = {"levels": list(spec.levels)}
         if spec.other is not None:
             out["other"] = spec.other
-    if spec.fill is not None:
-        out["fill"] = spec.fill
+        if spec.fill is not None:
+            out["fill"] = spec.fill
     return out
 
 
@@ -352,7 +357,9 @@ def _spec_from_dict(what: str, facts: object) -> Spec:
     needed = {"levels"} if with_levels else {"low", "high"}
     facts = _table(what, facts, needed | ({"other", "fill"} if with_levels else {"fill"}), needed)
     with _naming(what):
-        return Levels(**facts) if with_levels else Range(**facts)
+        if with_levels:
+            return Levels(**facts)
+        return DateRange(**facts) if is_date(facts["low"]) and is_date(facts["high"]) else Range(**facts)
 
 
 def _outcome_from_dict(facts: object) -> dict[str, Any]:

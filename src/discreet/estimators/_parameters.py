@@ -7,7 +7,7 @@ estimator for methods, not for a parent, so that ``sklearn.base.clone`` and what
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Parameter, isclass, signature
 from typing import Any, Self, TypedDict, cast
@@ -86,6 +86,10 @@ class TableOptions(FurtherColumns, Payment, total=False):
     relation: str | None
     query: str | None
     workers: int | None
+    na: Sequence[str | float] | str | float | None
+    delimiter: str | None
+    decimal: str | None
+    encoding: str | None
 
 
 # Those that all estimators take.

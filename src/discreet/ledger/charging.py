@@ -39,7 +39,7 @@ Fitted = TypeVar("Fitted")
 
 _ARGUMENTS = ("ledger", "dataset", "analyst", "stratum", "reservation")
 # Arguments that choose rows of a table.
-_ROW_ARGUMENTS = ("where", "unit", "max_rows", "relation", "query", "split_by", "sample_by")
+_ROW_ARGUMENTS = "where unit max_rows relation query split_by sample_by na delimiter decimal encoding".split()
 _LEDGER_NOTE = (
     "With ``ledger=`` and ``dataset=`` (and ``analyst=``, ``stratum=``) the budget is charged to a `Ledger` before "
     "noise is drawn."
@@ -377,7 +377,7 @@ def _contents(call: Mapping[str, Any], more: tuple[Any, ...]) -> Iterator[bytes]
 
 def _marks(text: str) -> Iterator[bytes]:
     """An address; of files, by the rules by which they are read, also how long they are and when they were changed."""
-    from discreet.data.backends.files import files_of
+    from discreet.data.backends.text.paths import files_of
 
     yield text.encode()
     for path in () if "://" in text else files_of(text):

@@ -8,8 +8,12 @@ import typer
 from discreet.cli._console import (
     Analyst,
     Dataset,
+    DecimalMark,
+    Delimiter,
+    Encoding,
     LedgerAt,
     MaxRows,
+    MissingCode,
     Relation,
     Stratum,
     UnitColumn,
@@ -47,6 +51,10 @@ def suggest(
     unit: UnitColumn = None,
     max_rows: MaxRows = None,
     workers: Workers = None,
+    na: MissingCode = None,
+    delimiter: Delimiter = None,
+    decimal: DecimalMark = None,
+    encoding: Encoding = None,
     table: Table = None,
     query: Select = None,
     out: Annotated[Path, typer.Option(help="Bounds file to write, with comments.")] = Path("bounds.toml"),
@@ -74,7 +82,9 @@ def suggest(
         "delta": delta,
         "neighbours": neighbours,
     }
-    options = of_rows(where, unit, max_rows, workers) | {"relation": table, "query": query}
+    text = {"na": na, "delimiter": delimiter, "decimal": decimal, "encoding": encoding}
+    options = of_rows(where, unit, max_rows, workers) | {name: each for name, each in text.items() if each}
+    options |= {"relation": table, "query": query}
     from discreet.estimators.suggestions.suggest import suggest_bounds
 
     with charging(ledger, dataset, analyst, stratum) as paid, progress("checking the records", rows=True) as show:
