@@ -53,8 +53,7 @@ class Bounds:
         ``["no", "yes"]``: the second is the event, and effects are differences of its probability. Records with
         any other outcome are refused.
     covariates : dict or list, optional
-        For each column a pair ``(low, high)``, of numbers or of dates like ``"2020-01-31"``, a list of levels, a
-        `Range` or a `Levels`. A dictionary names the columns; a list declares them by position.
+        By name or position: a pair ``(low, high)`` of numbers or dates (``"2020-01-31"``), or a list of levels.
     propensity : (low, high), default (0.05, 0.95)
         Smallest and largest probability of treatment.
     treatment : (control, treated) or list of labels, optional
@@ -357,9 +356,8 @@ def _spec_from_dict(what: str, facts: object) -> Spec:
     needed = {"levels"} if with_levels else {"low", "high"}
     facts = _table(what, facts, needed | ({"other", "fill"} if with_levels else {"fill"}), needed)
     with _naming(what):
-        if with_levels:
-            return Levels(**facts)
-        return DateRange(**facts) if is_date(facts["low"]) and is_date(facts["high"]) else Range(**facts)
+        dated = not with_levels and is_date(facts["low"]) and is_date(facts["high"])
+        return (Levels if with_levels else DateRange if dated else Range)(**facts)
 
 
 def _outcome_from_dict(facts: object) -> dict[str, Any]:

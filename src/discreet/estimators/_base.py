@@ -221,7 +221,7 @@ class TableFits(ArrayFits[ReleaseT]):
         progress : callable, optional
             Called with (pass, rows done, rows in all) while it works.
         where : dict, optional
-            Rows that are meant: from columns to a value, a list, or a pair (low, high) of numbers or dates. It is public.
+            Rows that are meant: from columns to a value, a list, or a pair (low, high) of numbers or dates; public.
         unit, max_rows : str and int, optional
             The column that says whose row it is, and the most rows that one unit has. The promise is then about units;
             a unit with more rows is refused. Without them, it is about rows. A note of the release says how its

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 Kind = Literal["number", "truth", "text", "date"]
 # Whole numbers from here on share a float64 with their neighbours.
 _EXACT = 2**53
+# So many levels are looked for before codes of missing values.
+_QUICK = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,10 @@ class Field:
         column = quoted(self.name)
         missing = self.missing(form)
         if self.kind == "text":
-            return f"CASE WHEN {missing} THEN NULL ELSE {column} END AS {column}"
+            # Levels first, as to compare them is quick.
+            levels = [_text(level) for level in self.levels if isinstance(level, str)][:_QUICK]
+            known = f"WHEN {column} IN ({', '.join(levels)}) THEN {column} " if levels else ""
+            return f"CASE {known}WHEN {missing} THEN NULL ELSE {column} END AS {column}"
         value = f"coalesce({self.value(form)}, CASE WHEN {missing} THEN NULL ELSE error('another kind') END)"
         if self.kind == "date":
             return f"{value} AS {column}"
