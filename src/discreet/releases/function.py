@@ -202,11 +202,12 @@ class EffectRelease(Diagnosed):
         return float(np.mean(self.effect(some_rows(X))))
 
     def effect_on_interval(self, X: Any, alpha: float = 0.05) -> tuple[float, float]:
-        """Interval of the average effect over the rows of X."""
+        """Interval of the average effect over the rows of X, which may come in parts: then X is an iterator."""
         total, count = np.zeros(self.terms.m), 0
-        for features in self._features(some_rows(X)):
-            total += features.sum(axis=0)
-            count += len(features)
+        for part in X if isinstance(X, Iterator) else [some_rows(X)]:
+            for features in self._features(part):
+                total += features.sum(axis=0)
+                count += len(features)
         low, high = self._band(total[None] / max(count, 1), alpha)
         return float(low[0]), float(high[0])
 
