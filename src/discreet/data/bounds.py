@@ -1,7 +1,5 @@
 """Public facts about the records: declared by a person, never read off the data."""
 
-import json
-import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,6 +11,8 @@ from discreet.data._arrays import Level
 from discreet.data.binary import BinaryRange, arm_labels, binary_levels
 from discreet.data.columns import Levels, Range, finite, is_data
 from discreet.data.declared.dates import DateRange, is_date
+from discreet.data.declared.toml import toml_key, toml_value
+from discreet.data.notebooks.card import Carded
 from discreet.exceptions import InvalidInput, MissingBounds
 
 __all__ = ["Bounds", "Level", "Levels", "Range"]
@@ -41,7 +41,7 @@ class _Named(Mapping[str, Spec]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class Bounds(Carded):
     """Outcome range, covariate ranges and levels, and overlap.
 
     Values outside a range are clipped to it, so a guess that is too narrow costs accuracy and never privacy.
@@ -250,13 +250,18 @@ class Bounds:
         """The text of a bounds file."""
         facts = self.to_dict()
         covariates = facts.pop("covariates", {})
-        lines = [f"{key} = {_toml(value)}" for key, value in facts.items()]
+        lines = [f"{key} = {toml_value(value)}" for key, value in facts.items()]
         if covariates == []:
             lines.append("covariates = []")
         for name in covariates:
-            head, spec = (f"[covariates.{_key(name)}]", covariates[name]) if self.named else ("[[covariates]]", name)
-            lines += ["", head, *(f"{key} = {_toml(value)}" for key, value in spec.items())]
+            head = f"[covariates.{toml_key(name)}]" if self.named else "[[covariates]]"
+            spec = covariates[name] if self.named else name
+            lines += ["", head, *(f"{key} = {toml_value(value)}" for key, value in spec.items())]
         return "\n".join(lines) + "\n"
+
+    def card_text(self) -> str:
+        """What notebooks show: the text of a bounds file."""
+        return f"public facts, declared\n{self.to_toml()}"
 
     @classmethod
     def from_toml(cls, text: str) -> "Bounds":
@@ -381,20 +386,3 @@ def _table(what: str, facts: object, known: set[str] | None = None, needed: set[
         if key not in facts:
             raise InvalidInput(f"{what} lacks the key {key!r}: add it.")
     return dict(facts)
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_key(key)} = {_toml(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(_toml(item) for item in value) + "]"
-    if isinstance(value, str):
-        # JSON and TOML strings differ in one character: TOML wants DEL escaped too.
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, bool):
-        return str(value).lower()
-    return repr(value)
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch("[A-Za-z0-9_-]+", name) else _toml(name)

@@ -339,7 +339,7 @@ def _columns(call: Mapping[str, Any]) -> dict[str, Any]:
             name = getattr(values, "name", None)
             names |= {role: name} if isinstance(name, str) else {}
         # Even without a name: the same numbers in another role are another request.
-        names |= {role: str(getattr(each, "name", None) or role) for role, each in call.get("further", {}).items()}
+        names |= {role: str(getattr(values, "name", None) or role) for role, values in call.get("further", {}).items()}
         listed = getattr(X, "columns", None)
         return names if listed is None else names | {"covariates": [str(name) for name in listed]}
     words = {name: call.get(name) for name in ("outcome", "treatment", "covariates", *_ROW_ARGUMENTS)}

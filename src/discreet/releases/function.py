@@ -24,6 +24,7 @@ from discreet.releases.diagnostics.diagnosed import Diagnosed
 from discreet.releases.diagnostics.released import checked
 from discreet.releases.diagnostics.sensitivity import Average
 from discreet.releases.function_parts import MeasuredAverage, checked_level, checked_limits, some_rows
+from discreet.releases.notebooks.card import ReleaseCard
 from discreet.releases.plots import plot_effect
 from discreet.releases.protocol import Display
 from discreet.releases.wording import clipping_words, columns, guarantee_words, mechanism_words
@@ -57,8 +58,8 @@ class Curve(NamedTuple):
     high: Float
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class EffectRelease(Diagnosed):
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class EffectRelease(Diagnosed, ReleaseCard):
     """The effect as a function of the declared covariates.
 
     Parameters

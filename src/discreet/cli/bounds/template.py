@@ -91,9 +91,9 @@ def template(path: str | Path, *, leave_out: tuple[str, ...] = (), covariates: S
 
 
 def _part(name: str, kind: str | None) -> str:
-    from discreet.data.bounds import _key
+    from discreet.data.declared.toml import toml_key
 
-    head = f"[covariates.{_key(name)}]\n"
+    head = f"[covariates.{toml_key(name)}]\n"
     if kind in NUMBERS:
         return head + _RANGE
     if kind in TEXT:

@@ -17,6 +17,7 @@ from discreet.exceptions import InvalidInput
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
 from discreet.releases.average import Kind, StudyDesign, Uncertainty
+from discreet.releases.notebooks.card import ReleaseCard
 from discreet.releases.protocol import Display
 from discreet.releases.wording import clipping_words, columns, guarantee_words, listed, mechanism_words, rounds
 
@@ -49,8 +50,8 @@ class Contrast(NamedTuple):
     high: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArmsRelease:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ArmsRelease(ReleaseCard):
     """Mean outcomes of several arms, and everything that follows from them alone.
 
     Parameters

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from discreet.data.bounds import Level, _key, _toml
+from discreet.data._arrays import Level
+from discreet.data.declared.toml import toml_key, toml_value
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases.suggested.columns import SuggestedLevels, SuggestedRange
 
@@ -33,7 +34,7 @@ def bounds_file(
     lines += ["", "# Smallest and largest probability of treatment that anyone can have. Not looked at: a declaration."]
     lines += ["propensity = {low = 0.05, high = 0.95}", ""]
     if treatment is not None:
-        control, treated = map(_toml, treatment)
+        control, treated = map(toml_value, treatment)
         lines += [f"treatment = {{control = {control}, treated = {treated}}}"]
     else:
         lines += ["# The two labels of the treatment column, if they are not 0 and 1 or true and false."]
@@ -53,12 +54,12 @@ def _outcome(name: str | None, column: SuggestedRange | SuggestedLevels | None) 
         yield "# If these are all the values that it can have, declare a binary outcome instead: {levels = [0, 1]}"
     if column.missing:
         yield "# Missing outcomes are refused; to count them as a value of your choice, add: fill = 0"
-    yield f"outcome = {{low = {_toml(column.low)}, high = {_toml(column.high)}}}"
+    yield f"outcome = {{low = {toml_value(column.low)}, high = {toml_value(column.high)}}}"
 
 
 def _part(column: SuggestedRange | SuggestedLevels) -> Iterator[str]:
     yield ""
-    yield f"[covariates.{_key(column.name)}]"
+    yield f"[covariates.{toml_key(column.name)}]"
     yield from (f"# {remark}" for remark in column.remarks if column.found)
     if not column.found:
         yield _FILL_IN
@@ -67,17 +68,17 @@ def _part(column: SuggestedRange | SuggestedLevels) -> Iterator[str]:
     if isinstance(column, SuggestedRange):
         if column.two_values:
             yield "# As categories: levels = [0, 1]"
-        yield f"low = {_toml(column.low)}"
-        yield f"high = {_toml(column.high)}"
+        yield f"low = {toml_value(column.low)}"
+        yield f"high = {toml_value(column.high)}"
     else:
         yield "# Frequent candidates. Whatever else the column holds counts as the last one."
-        yield f"levels = {_toml([*column.levels, *([] if column.other is None else [column.other])])}"
+        yield f"levels = {toml_value([*column.levels, *([] if column.other is None else [column.other])])}"
         if column.other is not None:
-            yield f"other = {_toml(column.other)}"
+            yield f"other = {toml_value(column.other)}"
     if spec.fill is not None:
-        yield f"# Missing values count as this one.\nfill = {_toml(spec.fill)}"
+        yield f"# Missing values count as this one.\nfill = {toml_value(spec.fill)}"
 
 
 def _comment(name: str | None) -> str:
     """A column's name in a comment, which a line's end would end."""
-    return _toml(name or "")
+    return toml_value(name or "")
