@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
 import typer
 
+from discreet.cli._keeping import leave_pipe, ready_streams
 from discreet.estimators.registry import Neighbours
 from discreet.exceptions import DiscreetError, InvalidInput
 
@@ -49,8 +50,12 @@ def command(group: typer.Typer, name: str) -> Callable[[Callable[P, None]], Call
     def register(function: Callable[P, None]) -> Callable[P, None]:
         @wraps(function)
         def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
+            ready_streams()
             try:
                 function(*args, **kwargs)
+            except BrokenPipeError:
+                # `discreet ... | head` has seen enough.
+                leave_pipe()
             except DiscreetError as error:
                 _fail(str(error), 2)
             except Exception:
@@ -201,6 +206,8 @@ def check_target(path: Path | None, option: str, *, replace: bool) -> None:
         return
     if path.is_dir() or not path.parent.is_dir():
         raise InvalidInput(f"{option} {str(path)!r} cannot be written: name a file in a directory that exists.")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise InvalidInput(f"{option} {str(path)!r} cannot be written: you have no right to; name another file.")
     if path.exists() and not replace:
         raise InvalidInput(f"{option} {str(path)!r} exists already: choose another name, or move it away.")
 

@@ -38,6 +38,7 @@ from discreet.cli._console import (
     show_table,
     writing,
 )
+from discreet.cli._keeping import keeping
 from discreet.cli._sources import Select, Source, Spark, Table, reading
 from discreet.estimators.registry import REGISTRY, Entry
 
@@ -130,19 +131,15 @@ def _estimate(entry: Entry, asked: dict[str, Any]) -> None:
     with paying as paid, place as (records, options), progress("checking the records", rows=True) as show_progress:
         estimator.fit_table(records, progress=show_progress, **options, **paid)
     release: AnyRelease = estimator.release_
-    # Shown first: should writing fail, what was paid for is not lost.
-    _show(release, alpha, {"simultaneous": asked["simultaneous"]} if entry.simultaneous else {})
-    if out is not None:
-        with writing(out):
-            release.save(out)
-        typer.echo(f"Release: {out}")
-    if report is not None:
-        from discreet.releases.report import save_page
+    with keeping(release, out):
+        _show(release, alpha, {"simultaneous": asked["simultaneous"]} if entry.simultaneous else {})
+        if report is not None:
+            from discreet.releases.report import save_page
 
-        title = entry.page_title.format(treatment=asked["treatment"], outcome=asked["outcome"])
-        with writing(report):
-            save_page(release, report, title=title)
-        typer.echo(f"Page: {report}")
+            title = entry.page_title.format(treatment=asked["treatment"], outcome=asked["outcome"])
+            with writing(report):
+                save_page(release, report, title=title)
+            typer.echo(f"Page: {report}")
 
 
 def _made(entry: Entry, asked: dict[str, Any]) -> Any:

@@ -29,6 +29,7 @@ from discreet.cli._console import (
     show_table,
     writing,
 )
+from discreet.cli._keeping import keeping
 from discreet.cli._sources import Select, Source, Table
 from discreet.exceptions import InvalidInput
 
@@ -93,24 +94,20 @@ def suggest(
 
 
 def _show_and_write(found: "SuggestedBounds", out: Path, release: Path | None, report: Path | None) -> None:
-    # Shown first: should writing fail, what was paid for is not lost.
-    shown = found.display()
-    show_table(found.title, shown.head, shown.lines)
-    for paragraph in shown.below:
-        typer.echo(paragraph)
-    with writing(out):
-        out.write_bytes(found.to_toml().encode())
-    typer.echo(f"Check it against what is known: {out}")
-    if release is not None:
-        with writing(release):
-            found.save(release)
-        typer.echo(f"Release: {release}")
-    if report is not None:
-        from discreet.releases.report import save_page
+    with keeping(found, release):
+        shown = found.display()
+        show_table(found.title, shown.head, shown.lines)
+        for paragraph in shown.below:
+            typer.echo(paragraph)
+        with writing(out):
+            out.write_bytes(found.to_toml().encode())
+        typer.echo(f"Check it against what is known: {out}")
+        if report is not None:
+            from discreet.releases.report import save_page
 
-        with writing(report):
-            save_page(found, report)
-        typer.echo(f"Page: {report}")
+            with writing(report):
+                save_page(found, report)
+            typer.echo(f"Page: {report}")
 
 
 def candidates_in(words: list[str]) -> dict[str, list[Any]]:

@@ -331,3 +331,7 @@ class CombinedRelease(ReleaseCard):
     def _student(self, degrees: float, se: float, alpha: float) -> tuple[float, float]:
         half = float(stdtrit(degrees, 1.0 - checked_level(alpha) / 2.0)) * se + self.uncertainty.clipping
         return self._within(self.estimate - half, self.estimate + half)
+
+
+def _level(alpha: float) -> str:
+    return f"{100 * (1 - alpha):g} %"
