@@ -76,7 +76,8 @@ def test_facts_plans_ledgers_and_guarantees_are_cards(tmp_path: Any) -> None:
     plan = dc.plan("ate", n=1_000, bounds=BOUNDS, epsilon=1, delta=1e-6)
     ledger = dc.Ledger(f"sqlite:///{tmp_path / 'budget.db'}")
     ledger.open("<b>icu", epsilon=2, delta=1e-5, unit="one <script>")
-    for each in (BOUNDS, plan, ledger, ledger.account("<b>icu")):
+    shown: list[Any] = [BOUNDS, plan, ledger, ledger.account("<b>icu")]
+    for each in shown:
         assert isinstance(each, Carded)
         html = each._repr_html_()
         assert "<script>" not in html

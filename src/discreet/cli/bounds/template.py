@@ -124,7 +124,7 @@ def columns_of(path: str) -> dict[str, str | None]:
         try:
             with duckdb.connect() as connection:
                 pattern = [glob.escape(file) for file in files]
-                return types_of(connection.read_parquet(pattern, union_by_name=True))
+                return {**types_of(connection.read_parquet(pattern, union_by_name=True))}
         except duckdb.Error:
             # DuckDB's own sentence may quote a record.
             raise InvalidInput(f"{path!r} is not readable as {kind}: check that it is complete.") from None
