@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from discreet.data.notebooks.card import Summarised
+from discreet.data.notebooks.card import Summarised, brief
 from discreet.exceptions import InvalidInput
 from discreet.privacy.budget import Budget
 from discreet.privacy.guarantee import Neighbours, Status
@@ -136,6 +136,9 @@ class AuditResult(Summarised):
         if self.violated:
             return "the claim is refuted"
         return "no violation found"
+
+    def __repr__(self) -> str:
+        return brief(type(self).__name__, f"{self.mechanism}, {self.attack}, {self.verdict}")
 
     def summary(self) -> str:
         """A table in plain text."""
