@@ -118,7 +118,7 @@ def test_a_first_line_that_may_be_a_record_is_not_copied(tmp_path, line):
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("study.xlsx", b"", "not a CSV or Parquet file by its name"),
+        ("study.doc", b"", "not a CSV or Parquet file by its name"),
         ("study.parquet", b"31337", "not readable as Parquet"),
         ("missing.csv", None, "There is no file"),
     ],

@@ -3,11 +3,14 @@
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pcsv
+import pyarrow.parquet as pq
 import pytest
 
 from discreet import Bounds, EffectRelease, Policy, load
 from discreet.estimators import cate as cate_module
 from tests.cli.helpers import ESTIMATE, plain, refused, run
+
+TEXT = pcsv.ConvertOptions(column_types={"id": pa.string()})
 
 
 @pytest.fixture
@@ -51,17 +54,68 @@ def test_the_correction_can_be_chosen(here):
     assert run("cate", "study.parquet", *ESTIMATE, "--correction", "AIPW").exit_code == 2
 
 
-def test_a_file_with_other_columns_is_read_once_its_covariates_are_named(published):
+def test_a_file_may_have_other_columns(published):
     _, people = published
     pcsv.write_csv(
         people.append_column("id", pa.array([1, 2, 3])).append_column("day", pa.array([4, 5, 6])), "more.csv"
     )
-    refused(run("effect", "effect.json", "more.csv"), "columns that the bounds do not declare: drop 'id', 'day'")
+    assert run("effect", "effect.json", "more.csv", "--out", "a.csv").exit_code == 0
+    assert run("effect", "effect.json", "people.csv", "--out", "b.csv").exit_code == 0
+    assert pcsv.read_csv("a.csv") == pcsv.read_csv("b.csv")
     assert run("effect", "effect.json", "more.csv", "--covariates", "sex,age", "--out", "a.csv").exit_code == 0
     assert run("effect", "effect.json", "people.csv", "--out", "b.csv").exit_code == 0
     assert pcsv.read_csv("a.csv") == pcsv.read_csv("b.csv")
     refused(run("effect", "effect.json", "more.csv", "--covariates", "age"), "lacks columns")
     refused(run("effect", "effect.json", "more.csv", "--covariates", "age,sex,id"), "drop or declare 'id'")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("out", ["a.csv", "a.parquet"])
+def test_an_id_or_all_columns_are_kept(published, suffix, out):
+    _, people = published
+    more = people.append_column("id", pa.array(["007", "a,b", '"']))
+    pcsv.write_csv(more, "more.csv")
+    pq.write_table(more, "more.parquet")
+    read = pq.read_table if out == "a.parquet" else lambda name: pcsv.read_csv(name, convert_options=TEXT)
+    assert run("effect", "effect.json", f"more.{suffix}", "--out", out, "--id", "id").exit_code == 0
+    found = read(out)
+    assert found.column_names == ["id", "effect", "low", "high"]
+    assert found["id"].to_pylist() == ["007", "a,b", '"']
+    release = EffectRelease.load("effect.json")
+    np.testing.assert_allclose(found["effect"].to_numpy(), release.effect(people))
+    assert run("effect", "effect.json", f"more.{suffix}", "--out", out, "--keep").exit_code == 0
+    assert read(out).column_names == ["age", "sex", "id", "effect", "low", "high"]
+    refused(run("effect", "effect.json", f"more.{suffix}", "--id", "id"), "--id and --keep belong to --out")
+    refused(run("effect", "effect.json", f"more.{suffix}", "--out", out, "--id", "nobody"), "no column 'nobody'")
+    refused(run("effect", "effect.json", f"more.{suffix}", "--out", "a.json"), "must end in .csv or .parquet")
+    refused(run("effect", "effect.json", f"more.{suffix}", "--out", f"more.{suffix}"), "the file that is read")
+
+
+def test_effects_are_written_a_batch_at_a_time(published, monkeypatch):
+    rng = np.random.default_rng(1)
+    many = pa.table({"age": rng.random(150_000), "sex": rng.choice(np.array(["f", "m"]), 150_000)})
+    pcsv.write_csv(many, "many.csv")
+    whole = EffectRelease.effect_with_interval
+    seen = []
+    monkeypatch.setattr(
+        EffectRelease, "effect_with_interval", lambda self, X, a: seen.append(len(X)) or whole(self, X, a)
+    )
+    result = run("effect", "effect.json", "many.csv", "--out", "many.parquet")
+    assert result.exit_code == 0, result.output
+    assert len(seen) > 1
+    assert max(seen) <= 65_536
+    release = EffectRelease.load("effect.json")
+    low, high = release.effect_on_interval(many)
+    assert f"Average over 150,000 rows: {release.effect_on(many):.4g} ({low:.4g} to {high:.4g})" in plain(result.stdout)
+    np.testing.assert_allclose(pq.read_table("many.parquet")["effect"].to_numpy(), release.effect(many))
+
+
+def test_a_row_that_cannot_be_used_leaves_no_file(published, tmp_path):
+    (tmp_path / "odd.csv").write_text("age;sex\n" + "0,5;f\n" * 70_000 + "secret;m\n")
+    answer = run("effect", "effect.json", "odd.csv", "--decimal", ",", "--out", "odd-effects.csv")
+    refused(answer, "column 'age' must hold numbers")
+    assert "secret" not in answer.output
+    assert not list(tmp_path.glob("odd-effects*"))
 
 
 def test_files_that_hold_something_else_are_refused(published, tmp_path):

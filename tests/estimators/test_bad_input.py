@@ -168,7 +168,7 @@ def test_the_last_of_many_chunks_is_checked_before_anything_is_spent():
 
 @pytest.mark.parametrize(
     "treatment",
-    [T + 1, T * 2, T * 0.5, changed(T, 3, TELLTALE[0]), np.where(T, "yes", "no"), T.astype(complex)],
+    [T + 1, T * 2, T * 0.5, changed(T, 3, TELLTALE[0]), np.where(T, "drug", "none"), T.astype(complex)],
     ids=["1 and 2", "0 and 2", "halves", "one stray value", "text", "complex"],
 )
 def test_a_treatment_that_is_not_binary_is_refused(treatment):
@@ -288,7 +288,7 @@ def test_missing_values_empty_arms_and_short_tables_are_refused(table):
 
 def test_a_file_that_is_not_there_or_has_no_known_ending_is_refused(tmp_path):
     refuse_table(ate(bounds=NAMED), tmp_path / "none.csv", "There is no file")
-    refuse_table(ate(bounds=NAMED), tmp_path / "records.xlsx", "not a CSV or Parquet file")
+    refuse_table(ate(bounds=NAMED), tmp_path / "records.doc", "not a CSV or Parquet file")
 
 
 # --- releases -------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from discreet.data.notebooks.card import Summarised, brief
 from discreet.exceptions import InvalidInput
 from discreet.privacy.budget import Budget
 from discreet.privacy.guarantee import Neighbours, Status
@@ -57,8 +58,8 @@ class Moved:
     geometry: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class AuditResult(Summarised):
     """What one instrument, or the strongest of several, found about one mechanism.
 
     Parameters
@@ -135,6 +136,9 @@ class AuditResult:
         if self.violated:
             return "the claim is refuted"
         return "no violation found"
+
+    def __repr__(self) -> str:
+        return brief(type(self).__name__, f"{self.mechanism}, {self.attack}, {self.verdict}")
 
     def summary(self) -> str:
         """A table in plain text."""

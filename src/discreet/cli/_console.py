@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
 import typer
 
+from discreet.cli._keeping import leave_pipe, ready_streams
 from discreet.estimators.registry import Neighbours
 from discreet.exceptions import DiscreetError, InvalidInput
 
@@ -49,8 +50,12 @@ def command(group: typer.Typer, name: str) -> Callable[[Callable[P, None]], Call
     def register(function: Callable[P, None]) -> Callable[P, None]:
         @wraps(function)
         def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
+            ready_streams()
             try:
                 function(*args, **kwargs)
+            except BrokenPipeError:
+                # `discreet ... | head` has seen enough.
+                leave_pipe()
             except DiscreetError as error:
                 _fail(str(error), 2)
             except Exception:
@@ -88,6 +93,13 @@ SampleBy = Annotated[
     str | None,
     typer.Option(help="Column of whole numbers, such as an id: models of long tables are fitted to a sample by it."),
 ]
+MissingCode = Annotated[
+    list[str] | None,
+    typer.Option("--na", help="Text that means a missing value, beside NA, NULL, a dot and the like; repeat for more."),
+]
+Delimiter = Annotated[str | None, typer.Option(help="What separates fields: ';' or tab. Default: as the header says.")]
+DecimalMark = Annotated[str | None, typer.Option("--decimal", help="',' if fractions are written with a comma.")]
+Encoding = Annotated[str | None, typer.Option(help="Encoding of text, such as latin-1 or cp1252. Default: UTF-8.")]
 Workers = Annotated[int | None, typer.Option(help="Processes that read long Parquet tables; default: one a core.")]
 
 
@@ -194,6 +206,8 @@ def check_target(path: Path | None, option: str, *, replace: bool) -> None:
         return
     if path.is_dir() or not path.parent.is_dir():
         raise InvalidInput(f"{option} {str(path)!r} cannot be written: name a file in a directory that exists.")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise InvalidInput(f"{option} {str(path)!r} cannot be written: you have no right to; name another file.")
     if path.exists() and not replace:
         raise InvalidInput(f"{option} {str(path)!r} exists already: choose another name, or move it away.")
 

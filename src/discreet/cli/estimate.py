@@ -12,8 +12,12 @@ from discreet.cli._console import (
     Analyst,
     BoundsFile,
     Dataset,
+    DecimalMark,
+    Delimiter,
+    Encoding,
     LedgerAt,
     MaxRows,
+    MissingCode,
     SampleBy,
     Simultaneous,
     Stratum,
@@ -34,6 +38,7 @@ from discreet.cli._console import (
     show_table,
     writing,
 )
+from discreet.cli._keeping import keeping
 from discreet.cli._sources import Select, Source, Spark, Table, reading
 from discreet.estimators.registry import REGISTRY, Entry
 
@@ -56,6 +61,7 @@ _ROWS: dict[str, Any] = {
     "sample_by": SampleBy,
     "workers": Workers,
 }
+_TEXT: dict[str, Any] = {"na": MissingCode, "delimiter": Delimiter, "decimal": DecimalMark, "encoding": Encoding}
 _PLACE: dict[str, Any] = {"table": Table, "query": Select, "spark": Spark}
 _WRITTEN: dict[str, Any] = {
     "out": Annotated[Path | None, typer.Option(help="Write the release to this JSON file, which may be published.")],
@@ -101,7 +107,7 @@ def _parameters(entry: Entry) -> Iterator[Parameter]:
         yield _optional("alpha", Alpha, _ALPHA)
     if entry.simultaneous:
         yield _optional("simultaneous", Simultaneous, False)
-    for name, annotation in (_PLACE | _WRITTEN | _PAID).items():
+    for name, annotation in (_TEXT | _PLACE | _WRITTEN | _PAID).items():
         yield _optional(name, annotation)
 
 
@@ -120,25 +126,22 @@ def _estimate(entry: Entry, asked: dict[str, Any]) -> None:
         check_extra()
     estimator = _made(entry, asked)
     rows = of_rows(asked["where"], asked["unit"], asked["max_rows"], asked["workers"], asked.get("sample_by"))
+    rows |= {name: asked[name] for name in _TEXT if asked[name] is not None}
     rows |= {name: asked[name] for name in ("outcome", "treatment", *(column.name for column in entry.columns))}
     place = reading(asked["source"], estimator, rows, **{name: asked[name] for name in _PLACE})
     paying = charging(**{name: asked[name] for name in _PAID})
     with paying as paid, place as (records, options), progress("checking the records", rows=True) as show_progress:
         estimator.fit_table(records, progress=show_progress, **options, **paid)
     release: AnyRelease = estimator.release_
-    # Shown first: should writing fail, what was paid for is not lost.
-    _show(release, alpha, {"simultaneous": asked["simultaneous"]} if entry.simultaneous else {})
-    if out is not None:
-        with writing(out):
-            release.save(out)
-        typer.echo(f"Release: {out}")
-    if report is not None:
-        from discreet.releases.report import save_page
+    with keeping(release, out):
+        _show(release, alpha, {"simultaneous": asked["simultaneous"]} if entry.simultaneous else {})
+        if report is not None:
+            from discreet.releases.report import save_page
 
-        title = entry.page_title.format(treatment=asked["treatment"], outcome=asked["outcome"])
-        with writing(report):
-            save_page(release, report, title=title)
-        typer.echo(f"Page: {report}")
+            title = entry.page_title.format(treatment=asked["treatment"], outcome=asked["outcome"])
+            with writing(report):
+                save_page(release, report, title=title)
+            typer.echo(f"Page: {report}")
 
 
 def _made(entry: Entry, asked: dict[str, Any]) -> Any:

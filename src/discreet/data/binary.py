@@ -1,10 +1,6 @@
-"""Declared labels (of binary outcomes the event second, of arms the control first), and facts written as TOML."""
+"""Declared labels: of binary outcomes, the event second, and of arms, the control first."""
 
 from __future__ import annotations
-
-import json
-import re
-from typing import Any
 
 from discreet.data._arrays import Level
 from discreet.data.columns import Levels, is_data
@@ -66,22 +62,3 @@ def arm_labels(declared: object) -> tuple[Level, ...] | None:
             "control label first."
         )
     return Levels(tuple(declared)).levels
-
-
-def toml_value(value: Any) -> str:
-    """A value as TOML writes it."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{toml_key(key)} = {toml_value(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(toml_value(item) for item in value) + "]"
-    if isinstance(value, str):
-        # JSON and TOML strings differ in one character: TOML wants DEL escaped too.
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, bool):
-        return str(value).lower()
-    return repr(value)
-
-
-def toml_key(name: str) -> str:
-    """A name as TOML writes it, in quotation marks where it needs them."""
-    return name if re.fullmatch("[A-Za-z0-9_-]+", name) else toml_value(name)

@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from discreet.data._arrays import Level
-from discreet.data.binary import BinaryRange, arm_labels, binary_levels, toml_key, toml_value
+from discreet.data.binary import BinaryRange, arm_labels, binary_levels
 from discreet.data.columns import Levels, Range, finite, is_data
+from discreet.data.declared.dates import DateRange, is_date
+from discreet.data.declared.toml import toml_key, toml_value
+from discreet.data.notebooks.card import Carded
 from discreet.data.views.weight import weight_range
 from discreet.exceptions import InvalidInput, MissingBounds
 
@@ -39,7 +42,7 @@ class _Named(Mapping[str, Spec]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class Bounds(Carded):
     """Outcome range, covariate ranges and levels, and overlap.
 
     Values outside a range are clipped to it, so a guess that is too narrow costs accuracy and never privacy.
@@ -51,8 +54,7 @@ class Bounds:
         ``["no", "yes"]``: the second is the event, and effects are differences of its probability. Records with
         any other outcome are refused.
     covariates : dict or list, optional
-        For each column a pair ``(low, high)``, a list of levels, a `Range` or a `Levels`. A dictionary names the
-        columns; a list declares them by position.
+        By name or position: a pair ``(low, high)`` of numbers or dates (``"2020-01-31"``), or a list of levels.
     propensity : (low, high), default (0.05, 0.95)
         Smallest and largest probability of treatment.
     treatment : (control, treated) or list of labels, optional
@@ -263,11 +265,14 @@ class Bounds:
         if covariates == []:
             lines.append("covariates = []")
         for name in covariates:
-            head, spec = "[[covariates]]", name
-            if self.named:
-                head, spec = f"[covariates.{toml_key(name)}]", covariates[name]
+            head = f"[covariates.{toml_key(name)}]" if self.named else "[[covariates]]"
+            spec = covariates[name] if self.named else name
             lines += ["", head, *(f"{key} = {toml_value(value)}" for key, value in spec.items())]
         return "\n".join(lines) + "\n"
+
+    def card_text(self) -> str:
+        """What notebooks show: the text of a bounds file."""
+        return f"public facts, declared\n{self.to_toml()}"
 
     @classmethod
     def from_toml(cls, text: str) -> "Bounds":
@@ -339,20 +344,24 @@ def _spec(argument: str, declared: object) -> Spec:
 
 
 def _range(declared: object, fill: Any = None) -> Range:
+    if isinstance(declared, tuple) and len(declared) == 2 and all(map(is_date, declared)):
+        return DateRange(*declared, fill=fill)
     if isinstance(declared, tuple) and any(isinstance(end, str) for end in declared):
-        raise InvalidInput("A tuple is a range of numbers: write levels as a list.")
+        raise InvalidInput("A tuple is a range of numbers, or of dates like 2020-01-31: write levels as a list.")
     return Range(*_pair(declared), fill=fill)
 
 
 def _spec_to_dict(spec: Spec) -> dict[str, Any]:
     if isinstance(spec, Range):
-        out: dict[str, Any] = {"low": spec.low, "high": spec.high}
+        out: dict[str, Any] = {"low": spec.written(spec.low), "high": spec.written(spec.high)}
+        if spec.fill is not None:
+            out["fill"] = spec.written(spec.fill)
     else:
         out = {"levels": list(spec.levels)}
         if spec.other is not None:
             out["other"] = spec.other
-    if spec.fill is not None:
-        out["fill"] = spec.fill
+        if spec.fill is not None:
+            out["fill"] = spec.fill
     return out
 
 
@@ -363,7 +372,8 @@ def _spec_from_dict(what: str, facts: object) -> Spec:
     needed = {"levels"} if with_levels else {"low", "high"}
     facts = _table(what, facts, needed | ({"other", "fill"} if with_levels else {"fill"}), needed)
     with _naming(what):
-        return Levels(**facts) if with_levels else Range(**facts)
+        dated = not with_levels and is_date(facts["low"]) and is_date(facts["high"])
+        return (Levels if with_levels else DateRange if dated else Range)(**facts)
 
 
 def _outcome_from_dict(facts: object) -> dict[str, Any]:

@@ -21,6 +21,9 @@ _FEW_LEVELS = 64
 _EXACT = 2**53
 # The largest power of ten that float64 holds exactly.
 _EXACT_POWER = 22
+# Words for 1 and 0 where exactly these two can be meant; case does not matter.
+TRUE_WORDS = ("true", "yes", "t", "y", "1", "1.0")
+FALSE_WORDS = ("false", "no", "f", "n", "0", "0.0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,10 @@ class Range:
         if x.size and not (x.min() >= -1.0 and x.max() <= 1.0):
             np.clip(x, -1.0, 1.0, out=x)
         return x
+
+    def written(self, number: float) -> float | str:
+        """A number as people write it: itself."""
+        return number
 
     def _reaches(self, half: float) -> bool:
         """Whether rounding leaves both ends of the interval at or beyond those of [-1, 1]."""
@@ -184,7 +191,7 @@ class Levels:
             found = pc.index_in(column, value_set=text_array(self.levels))
             codes, missing = np.array(as_numpy(found, -1)), as_numpy(pc.is_null(column))
         else:
-            x = numbers(values, name)
+            x = truths(values, name) if set(self.levels) <= {0, 1} else numbers(values, name)
             codes, missing = _places(x, np.array(self.levels, dtype=np.float64)), np.isnan(x)
         if missing.any():
             if self.fill is None:
@@ -215,6 +222,18 @@ def numbers(values: Values, name: str, out: Float | None = None) -> Float:
     if kind in (pa.int64(), pa.uint64()):
         _check_whole(as_numpy(column), name)
     return _copied(as_numpy(column.cast(pa.float64(), safe=False), math.nan), out)
+
+
+def truths(values: Values, name: str) -> Float:
+    """Numbers, where yes and no, true and false may be written for 1 and 0."""
+    column = arrow(values, name)
+    if not any(is_kind(column.type) for is_kind in _TEXT) or pa.types.is_null(column.type):
+        return numbers(values, name)
+    words = pc.utf8_lower(pc.utf8_trim_whitespace(column.cast(pa.large_string())))
+    found = as_numpy(pc.index_in(words, value_set=text_array([*FALSE_WORDS, *TRUE_WORDS])), -1)
+    if not ((found >= 0) | as_numpy(pc.is_null(words))).all():
+        raise InvalidInput(f"{name} must hold numbers, or yes and no, but has other text: declare its levels.")
+    return np.where(found < 0, np.nan, (found >= len(FALSE_WORDS)) * 1.0)
 
 
 def _places(x: Float, levels: Float) -> Codes:

@@ -1,11 +1,12 @@
 """Which records of a table are used: a filter that is declared, not a query, so that it means the same everywhere.
 
-A condition is a value, a list of values, or a pair (low, high) of numbers, both ends included, None for an open one.
-Numbers are compared as float64, text to the letter. What is missing (NULL, NaN) meets no condition.
+A condition is a value, a list of values, or a pair (low, high) of numbers or dates, both ends included, None for an
+open one. Numbers are compared as float64, text to the letter. What is missing (NULL, NaN) meets no condition.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -17,11 +18,12 @@ import pyarrow.compute as pc
 
 from discreet.data._arrays import Values, as_numpy, text_array
 from discreet.data.columns import numbers, texts
+from discreet.data.declared.dates import day, days, is_date
 from discreet.data.sampling import part_numbers
 from discreet.exceptions import InvalidInput
 
 _EXACT = 2**53
-_HOW = "a value, a list of values, or a pair (low, high) of numbers"
+_HOW = "a value, a list of values, or a pair (low, high) of numbers or dates"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +37,14 @@ class Half:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What one column must hold: one of ``values``, or a number from ``low`` to ``high``; or the half it hashes to."""
+    """What one column must hold: one of ``values``, or a number (or days) from ``low`` to ``high``; or its half."""
 
     column: str
     values: tuple[str, ...] | tuple[float, ...] = ()
     low: float | None = None
     high: float | None = None
     half: Half | None = None
+    dates: bool = False
 
     @property
     def is_text(self) -> bool:
@@ -59,7 +62,7 @@ class Condition:
         if self.is_text:
             found = pc.is_in(texts(column, name), value_set=text_array(self.values))
             return np.asarray(as_numpy(found))
-        x = numbers(column, name)
+        x = days(column, name) if self.dates else numbers(column, name)
         if self.values:
             return np.isin(x, np.array(self.values))
         met = ~np.isnan(x)
@@ -80,7 +83,7 @@ def conditions(where: Mapping[str, Any] | None) -> Where:
     Parameters
     ----------
     where : mapping, optional
-        From columns to a value, a list of values, or a pair (low, high) of numbers.
+        From columns to a value, a list of values, or a pair (low, high) of numbers or of dates.
 
     Privacy
     -------
@@ -102,7 +105,7 @@ def in_words(words: Sequence[str]) -> dict[str, Any]:
         if not equals or not name or not how or name in where:
             raise InvalidInput(f"--where takes year=2020, ward=a,b, age=18:65 or age=18:, each once, and not {word!r}.")
         ends = how.split(":")
-        if len(ends) == 2 and all(not end or isinstance(_value(end), float) for end in ends):
+        if len(ends) == 2 and any(all(not end or fits(end) for end in ends) for fits in (_is_number, is_date)):
             where[name] = tuple(_value(end) if end else None for end in ends)
             continue
         values = [_value(value) for value in how.split(",")]
@@ -110,6 +113,10 @@ def in_words(words: Sequence[str]) -> dict[str, Any]:
         where[name] = values if all(isinstance(value, float) for value in values) else how.split(",")
     conditions(where)
     return where
+
+
+def _is_number(word: str) -> bool:
+    return isinstance(_value(word), float)
 
 
 def _value(word: str) -> float | str:
@@ -125,16 +132,23 @@ def _condition(name: object, wanted: Any) -> Condition:
     if isinstance(wanted, tuple):
         if len(wanted) != 2 or all(end is None for end in wanted):
             raise InvalidInput(f"where[{name!r}] is no pair (low, high): give two numbers, or None for an open end.")
-        low, high = (None if end is None else _number(name, end) for end in wanted)
+        dates = all(end is None or is_date(end) for end in wanted)
+        low, high = _dates(wanted) if dates else (None if end is None else _number(name, end) for end in wanted)
         if low is not None and high is not None and low > high:
             raise InvalidInput(f"where[{name!r}] has its ends reversed, so that no record meets it: swap them.")
-        return Condition(name, (), low, high)
+        return Condition(name, (), low, high, dates=dates)
     given = wanted if isinstance(wanted, list) else [wanted]
     if given and all(isinstance(value, str) for value in given):
         return Condition(name, tuple(given))
     if not given or any(isinstance(value, str) for value in given):
         raise InvalidInput(f"where[{name!r}] takes {_HOW}, all numbers or all text: write it that way.")
     return Condition(name, tuple(_number(name, value) for value in given))
+
+
+def _dates(ends: tuple[Any, Any]) -> tuple[float | None, float | None]:
+    """Ends of a range of dates as numbers of days; a day at its end is meant as a whole."""
+    low, high = (None if end is None else day(end) for end in ends)
+    return low, high if high is None or high != math.floor(high) else math.nextafter(high + 1.0, high)
 
 
 def _number(name: str, value: Any) -> float:

@@ -1,6 +1,6 @@
 """What people bring (lists, NumPy, pandas, polars, PyArrow) taken apart into columns, without copying numbers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import narwhals as nw
@@ -48,6 +48,22 @@ def encoded(X: Any, bounds: Bounds) -> Float:
     names = [f"column {name!r} of X" for name in bounds.names]
     codes = [spec.encode(column, name) for spec, column, name in zip(bounds.columns, columns, names, strict=True)]
     return np.column_stack(codes) if codes else np.empty((0, 0))
+
+
+def check_indexes(given: Mapping[str, Any]) -> None:
+    """Refuse series and frames of pandas whose indexes differ: records would be matched by position."""
+    indexes = {name: values.index for name, values in given.items() if _is_indexed(values)}
+    names = list(indexes)
+    for name in names[1:]:
+        if len(indexes[name]) == len(indexes[names[0]]) and not indexes[names[0]].equals(indexes[name]):
+            raise InvalidInput(
+                f"{names[0]} and {name} have different indexes, and their records are not matched by position: align "
+                "them, or drop the indexes with reset_index(drop=True) if their order is the same."
+            )
+
+
+def _is_indexed(values: Any) -> bool:
+    return type(values).__module__.split(".")[0] in ("pandas", "modin", "cudf") and hasattr(values, "index")
 
 
 def feature_rows(x: Float, bounds: Bounds) -> Float:

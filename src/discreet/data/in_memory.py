@@ -11,7 +11,7 @@ import numpy as np
 
 from discreet.data._arrays import IntArray
 from discreet.data.bounds import Bounds
-from discreet.data.frames import table, vector
+from discreet.data.frames import check_indexes, table, vector
 from discreet.data.records import (
     CHUNK_ROWS,
     Chunk,
@@ -91,6 +91,7 @@ class ArrayRecords(RecordsInMemory):
         """
         if not isinstance(bounds, Bounds):
             raise MissingBounds("Records need bounds=Bounds(outcome=(low, high), ...): declare them.")
+        check_indexes({"Y": Y, "T": T, "X": X, "propensity": propensity, "sample_by": sample_by})
         y, t, x = vector(Y, "Y"), vector(T, "T"), table(X, bounds)
         e = propensity
         if isinstance(e, Real):

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Self, Unpack
 from discreet.data.backends import TableSpec, open_table
 from discreet.data.backends.base import Options
 from discreet.data.bounds import Bounds
+from discreet.data.frames import check_indexes
 from discreet.data.in_memory import ArrayRecords
 from discreet.data.records import Records, RowProgress
 from discreet.data.views.weight import WEIGHT
@@ -164,6 +165,7 @@ class ArrayFits(Checked, Chargeable, Fitted[ReleaseT]):
     ) -> Self:
         self.check()
         self._warn()
+        check_indexes({"Y": Y} | {role.argument: values for role, values in further.items()})
         bounds, further = self._read(further, Y)
         records = ArrayRecords.of(Y, T, X, bounds=bounds, propensity=self._propensity_of_rows)
         if further:
@@ -230,8 +232,7 @@ class TableFits(ArrayFits[ReleaseT]):
         progress : callable, optional
             Called with (pass, rows done, rows in all) while it works.
         where : dict, optional
-            Which rows are meant: from columns to a value, a list of values, or a pair (low, high) of numbers, both
-            ends included. It is public; SQL is not taken.
+            Rows that are meant: from columns to a value, a list, or a pair (low, high) of numbers or dates; public.
         unit, max_rows : str and int, optional
             The column that says whose row it is, and the most rows that one unit has. The promise is then about units;
             a unit with more rows is refused. Without them, it is about rows. A note of the release says how its
@@ -243,9 +244,11 @@ class TableFits(ArrayFits[ReleaseT]):
             the sample leaves unknown.
         relation, query : str, optional
             What to read from a database: the name of a table or view, or a query.
+        na, delimiter, decimal, encoding : list of str, and str, optional
+            How text files and Excel write values: further codes of missing ones, what separates fields (by default as
+            the header says), "," for decimal commas, and how characters are stored (UTF-8).
         workers : int, optional
-            Processes that read Parquet files, which alone can be divided; by default one to a core from 5 million rows
-            on.
+            Processes that read Parquet files; by default one to a core from 5 million rows on.
         ledger, dataset, analyst, stratum, reservation : optional
             As in ``fit``.
         before, event, instrument, weight : str, optional
@@ -279,7 +282,7 @@ class TableFits(ArrayFits[ReleaseT]):
                 "so leave it out."
             )
         bounds, further = self._read(further_columns(self, self.roles, "fit_table", options), outcome)
-        source = Options(relation=options.get("relation"), query=options.get("query"), workers=options.get("workers"))
+        source = Options.of(options)
         spec = TableSpec(
             outcome=outcome,
             treatment=treatment,

@@ -7,19 +7,24 @@ estimator for methods, not for a parent, so that ``sklearn.base.clone`` and what
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Parameter, isclass, signature
 from typing import Any, Self, TypedDict, cast
 
+import numpy as np
+
 from discreet.data.bounds import Bounds
-from discreet.data.columns import Levels, Range
+from discreet.data.columns import Levels, Range, is_data
+from discreet.data.notebooks.card import card
 from discreet.data.records import Further
 from discreet.exceptions import InvalidInput
 from discreet.ledger.charging import Payment
 
 # How much of itself an estimator shows, in characters: as much as one of scikit-learn.
 _SHOWN = 700
+# Longer lists may be columns.
+_LISTED = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +91,10 @@ class TableOptions(FurtherColumns, Payment, total=False):
     relation: str | None
     query: str | None
     workers: int | None
+    na: Sequence[str | float] | str | float | None
+    delimiter: str | None
+    decimal: str | None
+    encoding: str | None
 
 
 # Those that all estimators take.
@@ -166,19 +175,38 @@ class Parameters:
 
     def __repr__(self) -> str:
         """The parameters that are not at their defaults."""
-        given = [
-            f"{name}={value!r}"
+        given = ", ".join(f"{name}={value}" for name, value in self._given())
+        text = f"{type(self).__name__}({given})"
+        return text if len(text) <= _SHOWN else f"{text[: _SHOWN // 2]}...{text[-_SHOWN // 2 :]}"
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: parameters, and of a fitted estimator estimate, interval and guarantee above them."""
+        from discreet.releases.notebooks.card import card_rows
+
+        name, release = type(self).__name__, vars(self).get("release_")
+        if release is None:
+            return card(f"{name}, not fitted", self._given())
+        given = "\n".join(f"{name}={value}" for name, value in self._given())
+        return card(name, card_rows(release), given, "parameters")
+
+    def _given(self) -> list[tuple[str, str]]:
+        """Parameters that are not at their defaults, as text; of arrays, which hold records, the kind alone."""
+        return [
+            (name, f"<{type(value).__name__}>" if _holds_records(value) else repr(value))
             for name, value in self.get_params(deep=False).items()
             if not _same(value, self._declared()[name].default)
         ]
-        text = f"{type(self).__name__}({', '.join(given)})"
-        return text if len(text) <= _SHOWN else f"{text[: _SHOWN // 2]}...{text[-_SHOWN // 2 :]}"
 
     def __sklearn_tags__(self) -> Any:
         """What scikit-learn asks of every estimator; it is there when it asks."""
         from sklearn.utils import Tags, TargetTags
 
         return Tags(estimator_type=None, target_tags=TargetTags(required=False))
+
+
+def _holds_records(value: object) -> bool:
+    long = isinstance(value, list | tuple) and len(value) > _LISTED
+    return long or (is_data(value) and not isinstance(value, np.generic))
 
 
 def _same(value: Any, default: Any) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from discreet.data.notebooks.card import Carded
 from discreet.exceptions import MissingExtra
 from discreet.ledger.composition import Composition, Cost, Total, admits, gaussian_limit, plain_limit, within_quota
 from discreet.ledger.state import DataSet, Proposal, Request
@@ -41,7 +42,7 @@ class Quota:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
+class Account(Carded):
     """A snapshot of one data set.
 
     Parameters

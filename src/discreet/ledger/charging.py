@@ -19,6 +19,7 @@ from typing import Any, Protocol, TypedDict, TypeVar
 import narwhals as nw
 import numpy as np
 
+from discreet.data.backends.text.format import TEXT_OPTIONS
 from discreet.exceptions import DiscreetError, InvalidInput, LedgerRefused
 from discreet.ledger._identity import (
     NotPlain,
@@ -39,7 +40,7 @@ Fitted = TypeVar("Fitted")
 
 _ARGUMENTS = ("ledger", "dataset", "analyst", "stratum", "reservation")
 # Arguments that choose rows of a table.
-_ROW_ARGUMENTS = ("where", "unit", "max_rows", "relation", "query", "split_by", "sample_by")
+_ROW_ARGUMENTS = ("where", "unit", "max_rows", "relation", "query", "split_by", "sample_by", *TEXT_OPTIONS)
 _LEDGER_NOTE = (
     "With ``ledger=`` and ``dataset=`` (and ``analyst=``, ``stratum=``) the budget is charged to a `Ledger` before "
     "noise is drawn."
@@ -337,9 +338,8 @@ def _columns(call: Mapping[str, Any]) -> dict[str, Any]:
         for role, values in (("outcome", call.get("Y")), ("treatment", call.get("T"))):
             name = getattr(values, "name", None)
             names |= {role: name} if isinstance(name, str) else {}
-        for role, values in call.get("further", {}).items():
-            # Even without a name: the same numbers in another role are another request.
-            names[role] = str(getattr(values, "name", None) or role)
+        # Even without a name: the same numbers in another role are another request.
+        names |= {role: str(getattr(values, "name", None) or role) for role, values in call.get("further", {}).items()}
         listed = getattr(X, "columns", None)
         return names if listed is None else names | {"covariates": [str(name) for name in listed]}
     words = {name: call.get(name) for name in ("outcome", "treatment", "covariates", *_ROW_ARGUMENTS)}
@@ -377,7 +377,7 @@ def _contents(call: Mapping[str, Any], more: tuple[Any, ...]) -> Iterator[bytes]
 
 def _marks(text: str) -> Iterator[bytes]:
     """An address; of files, by the rules by which they are read, also how long they are and when they were changed."""
-    from discreet.data.backends.files import files_of
+    from discreet.data.backends.text.paths import files_of
 
     yield text.encode()
     for path in () if "://" in text else files_of(text):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args
 
+from discreet.data.notebooks.card import Carded
 from discreet.exceptions import InvalidInput, LedgerCorrupt
 from discreet.ledger import _validation as checks
 from discreet.ledger._journal import Journal
@@ -35,7 +36,7 @@ class Terms(TypedDict, total=False):
     analysts: Mapping[str, Budget] | None
 
 
-class Ledger(Journal):
+class Ledger(Journal, Carded):
     """Durable budgets of data sets, which no sequence of requests, crash or race can overspend.
 
     Parameters

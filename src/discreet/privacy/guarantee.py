@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
+from discreet.data.notebooks.card import Carded
 from discreet.exceptions import InvalidBudget, InvalidInput
 from discreet.privacy.accountant import Profile, profile_of
 from discreet.privacy.budget import Budget, ClaimedEvent, Event, ParallelEvent, event_from_dict
@@ -61,7 +62,7 @@ _STATUS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Guarantee:
+class Guarantee(Carded):
     """A stated (epsilon, delta), with everything needed to check it.
 
     A statement smaller than what the events give, a proved status without a proof, or a proved status on top of a mere

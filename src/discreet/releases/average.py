@@ -16,6 +16,7 @@ from discreet.releases import io, wording
 from discreet.releases.diagnostics.diagnosed import Diagnosed
 from discreet.releases.diagnostics.released import checked
 from discreet.releases.diagnostics.sensitivity import Average
+from discreet.releases.notebooks.card import ReleaseCard
 from discreet.releases.parts.arm_means import ArmMeans, Ratios, check_alpha
 from discreet.releases.parts.uncertainty import Uncertainty as Uncertainty
 from discreet.releases.parts.uncertainty import folded_critical as folded_critical
@@ -54,8 +55,8 @@ _METHOD = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Release(Diagnosed, Ratios):
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Release(Diagnosed, Ratios, ReleaseCard):
     """An average effect as it may be published.
 
     Parameters

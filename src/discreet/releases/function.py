@@ -24,6 +24,7 @@ from discreet.releases.diagnostics.diagnosed import Diagnosed
 from discreet.releases.diagnostics.released import checked
 from discreet.releases.diagnostics.sensitivity import Average
 from discreet.releases.function_parts import MeasuredAverage, checked_level, checked_limits, some_rows
+from discreet.releases.notebooks.card import ReleaseCard
 from discreet.releases.plots import plot_effect
 from discreet.releases.protocol import Display
 from discreet.releases.wording import clipping_words, columns, guarantee_words, mechanism_words
@@ -57,8 +58,8 @@ class Curve(NamedTuple):
     high: Float
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class EffectRelease(Diagnosed):
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class EffectRelease(Diagnosed, ReleaseCard):
     """The effect as a function of the declared covariates.
 
     Parameters
@@ -202,11 +203,12 @@ class EffectRelease(Diagnosed):
         return float(np.mean(self.effect(some_rows(X))))
 
     def effect_on_interval(self, X: Any, alpha: float = 0.05) -> tuple[float, float]:
-        """Interval of the average effect over the rows of X."""
+        """Interval of the average effect over the rows of X, which may come in parts: then X is an iterator."""
         total, count = np.zeros(self.terms.m), 0
-        for features in self._features(some_rows(X)):
-            total += features.sum(axis=0)
-            count += len(features)
+        for part in X if isinstance(X, Iterator) else [some_rows(X)]:
+            for features in self._features(part):
+                total += features.sum(axis=0)
+                count += len(features)
         low, high = self._band(total[None] / max(count, 1), alpha)
         return float(low[0]), float(high[0])
 

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.data.bounds import Bounds, Range, Spec
+from discreet.data.bounds import Bounds, Levels, Range, Spec
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases.plots import require, svg
 
@@ -99,10 +99,13 @@ def _outcome(bounds: Bounds) -> str:
 
 
 def _spec(spec: Spec) -> str:
-    words = f"{spec.low:g} to {spec.high:g}" if isinstance(spec, Range) else ", ".join(map(str, spec.levels))
+    ends = [spec.written(end) for end in (spec.low, spec.high)] if isinstance(spec, Range) else []
+    words = " to ".join(end if isinstance(end, str) else f"{end:g}" for end in ends)
+    words = words if isinstance(spec, Range) else ", ".join(map(str, spec.levels))
     other = "" if isinstance(spec, Range) or spec.other is None else f"; anything else counts as {spec.other}"
     return words + other + _fill(spec)
 
 
 def _fill(spec: Spec) -> str:
-    return "" if spec.fill is None else f"; missing counts as {spec.fill}"
+    fill = spec.fill if spec.fill is None or isinstance(spec, Levels) else spec.written(spec.fill)
+    return "" if fill is None else f"; missing counts as {fill}"

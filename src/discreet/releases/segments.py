@@ -23,6 +23,7 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
 from discreet.releases.average import StudyDesign
 from discreet.releases.function_plots import plot_gains
+from discreet.releases.notebooks.card import ReleaseCard
 from discreet.releases.plots import plot_segments
 from discreet.releases.protocol import Display
 from discreet.releases.wording import clipping_words, guarantee_words, listed, mechanism_words
@@ -58,8 +59,8 @@ class UpliftCurve(NamedTuple):
     high: Float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class UpliftRelease:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class UpliftRelease(ReleaseCard):
     """Noisy pairs by segment, and effects, intervals and curves that follow from them alone.
 
     Parameters
@@ -289,9 +290,6 @@ class UpliftRelease:
         if self.notes:
             text += ["", "Notes", *(f"  - {note}" for note in self.notes)]
         return "\n".join(text)
-
-    def __str__(self) -> str:
-        return self.summary()
 
     def methods(self) -> str:
         """A paragraph for a paper's methods section, numbers filled in."""

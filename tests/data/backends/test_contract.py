@@ -15,8 +15,8 @@ import pytest
 from discreet.data import backends
 from discreet.data.backends import BackendEntry
 from discreet.data.backends.base import Options
-from discreet.data.backends.files import CsvSource
 from discreet.data.backends.scan import Sweep, Tally
+from discreet.data.backends.text.csv import CsvSource
 from discreet.exceptions import InvalidInput
 from discreet.testing import check_backend
 

@@ -243,7 +243,7 @@ def test_a_csv_without_a_header_does_not_show_its_first_record(tmp_path: Path) -
 def test_a_broken_file_is_refused_without_quoting_it(tmp_path: Path) -> None:
     lines = write(study(40), tmp_path / "it.csv").read_text().splitlines()
     (tmp_path / "it.csv").write_text("\n".join([*lines[:20], "secret,secret", *lines[20:]]))
-    with pytest.raises(InvalidInput, match="not readable as CSV: use commas") as refusal:
+    with pytest.raises(InvalidInput, match="not readable as CSV: use double quotes") as refusal:
         in_file(tmp_path / "it.csv")
     assert "secret" not in str(refusal.value)
     (tmp_path / "it.parquet").write_bytes(b"PAR1secret")
@@ -256,7 +256,7 @@ def test_a_file_that_is_not_there_is_refused_by_its_name(tmp_path: Path) -> None
         with pytest.raises(InvalidInput, match=r"There is no file .*missing"):
             in_file(tmp_path / name)
     with pytest.raises(InvalidInput, match=r"must end in \.csv"):
-        in_file(tmp_path / "it.xlsx")
+        in_file(tmp_path / "it.doc")
 
 
 ARGUMENTS: dict[str, tuple[dict[str, Any], str]] = {

@@ -8,8 +8,12 @@ import typer
 from discreet.cli._console import (
     Analyst,
     Dataset,
+    DecimalMark,
+    Delimiter,
+    Encoding,
     LedgerAt,
     MaxRows,
+    MissingCode,
     Relation,
     Stratum,
     UnitColumn,
@@ -25,6 +29,7 @@ from discreet.cli._console import (
     show_table,
     writing,
 )
+from discreet.cli._keeping import keeping
 from discreet.cli._sources import Select, Source, Table
 from discreet.exceptions import InvalidInput
 
@@ -47,6 +52,10 @@ def suggest(
     unit: UnitColumn = None,
     max_rows: MaxRows = None,
     workers: Workers = None,
+    na: MissingCode = None,
+    delimiter: Delimiter = None,
+    decimal: DecimalMark = None,
+    encoding: Encoding = None,
     table: Table = None,
     query: Select = None,
     out: Annotated[Path, typer.Option(help="Bounds file to write, with comments.")] = Path("bounds.toml"),
@@ -74,7 +83,9 @@ def suggest(
         "delta": delta,
         "neighbours": neighbours,
     }
-    options = of_rows(where, unit, max_rows, workers) | {"relation": table, "query": query}
+    text = {"na": na, "delimiter": delimiter, "decimal": decimal, "encoding": encoding}
+    options = of_rows(where, unit, max_rows, workers) | {name: each for name, each in text.items() if each}
+    options |= {"relation": table, "query": query}
     from discreet.estimators.suggestions.suggest import suggest_bounds
 
     with charging(ledger, dataset, analyst, stratum) as paid, progress("checking the records", rows=True) as show:
@@ -83,24 +94,20 @@ def suggest(
 
 
 def _show_and_write(found: "SuggestedBounds", out: Path, release: Path | None, report: Path | None) -> None:
-    # Shown first: should writing fail, what was paid for is not lost.
-    shown = found.display()
-    show_table(found.title, shown.head, shown.lines)
-    for paragraph in shown.below:
-        typer.echo(paragraph)
-    with writing(out):
-        out.write_bytes(found.to_toml().encode())
-    typer.echo(f"Check it against what is known: {out}")
-    if release is not None:
-        with writing(release):
-            found.save(release)
-        typer.echo(f"Release: {release}")
-    if report is not None:
-        from discreet.releases.report import save_page
+    with keeping(found, release):
+        shown = found.display()
+        show_table(found.title, shown.head, shown.lines)
+        for paragraph in shown.below:
+            typer.echo(paragraph)
+        with writing(out):
+            out.write_bytes(found.to_toml().encode())
+        typer.echo(f"Check it against what is known: {out}")
+        if report is not None:
+            from discreet.releases.report import save_page
 
-        with writing(report):
-            save_page(found, report)
-        typer.echo(f"Page: {report}")
+            with writing(report):
+                save_page(found, report)
+            typer.echo(f"Page: {report}")
 
 
 def candidates_in(words: list[str]) -> dict[str, list[Any]]:

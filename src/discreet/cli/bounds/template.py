@@ -91,7 +91,7 @@ def template(path: str | Path, *, leave_out: tuple[str, ...] = (), covariates: S
 
 
 def _part(name: str, kind: str | None) -> str:
-    from discreet.data.binary import toml_key
+    from discreet.data.declared.toml import toml_key
 
     head = f"[covariates.{toml_key(name)}]\n"
     if kind in NUMBERS:
@@ -108,26 +108,26 @@ def columns_of(path: str) -> dict[str, str | None]:
     """Names of a file's columns, and DuckDB's names of their types; a CSV file does not say what its columns hold."""
     import duckdb
 
-    from discreet.data.backends.files import SUFFIXES
+    from discreet.data.backends.base import types_of
+    from discreet.data.backends.text.csv import csv_types
+    from discreet.data.backends.text.format import TextFormat
+    from discreet.data.backends.text.paths import files_of, kind_of
+    from discreet.data.backends.text.workbooks import WORKBOOKS, cells
 
-    kind = next((kind for suffix, kind in SUFFIXES.items() if path.lower().endswith(suffix)), None)
-    if kind is None:
-        raise InvalidInput(f"{path!r} is not a CSV or Parquet file by its name: it must end in {', '.join(SUFFIXES)}.")
-    pattern = glob.escape(path) if Path(path).is_file() else path
-    if not glob.glob(pattern, recursive=True):
-        raise InvalidInput(f"There is no file {path!r}: check the path.")
-    try:
-        with duckdb.connect() as connection:
-            if kind == "Parquet":
-                source = connection.read_parquet(pattern, union_by_name=True)
-                return dict(zip(source.columns, (str(column.id) for column in source.types), strict=True))
-            source = connection.read_csv(
-                pattern, header=True, sep=",", quotechar='"', escapechar='"', comment="", skiprows=0, all_varchar=True
-            )
-            names: list[str] = list(source.columns)
-    except duckdb.Error:
-        # DuckDB's own sentence may quote a record.
-        raise InvalidInput(f"{path!r} is not readable as {kind}: check that it is complete.") from None
+    kind, files = kind_of(path), files_of(path)
+    if kind in WORKBOOKS:
+        # Types of cells would be those of records.
+        return dict.fromkeys(cells(kind, path, files[0]).column_names)
+    if kind == "CSV":
+        names = list(csv_types(files, path, TextFormat().of_files(files), {}))
+    else:
+        try:
+            with duckdb.connect() as connection:
+                pattern = [glob.escape(file) for file in files]
+                return {**types_of(connection.read_parquet(pattern, union_by_name=True))}
+        except duckdb.Error:
+            # DuckDB's own sentence may quote a record.
+            raise InvalidInput(f"{path!r} is not readable as {kind}: check that it is complete.") from None
     if any(_is_value(name) for name in names):
         raise InvalidInput(f"{path!r} does not seem to start with the names of its columns: add a line that does.")
     return dict.fromkeys(names)

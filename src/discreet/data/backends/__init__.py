@@ -170,7 +170,10 @@ def open_table(table: Any, spec: TableSpec, options: Options = Options()) -> Ite
         What a backend needs beside the table.
     """
     columns = spec.columns()
-    records = backend_of(table).open_records(table, columns, options)
+    entry = backend_of(table)
+    if entry is not _FILES:
+        options.check_no_text("this table")
+    records = entry.open_records(table, columns, options)
     try:
         yield records
     finally:

@@ -7,14 +7,15 @@ checksum, and a unit may have no more rows than was declared.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
 from discreet.data._arrays import IntArray
 from discreet.data.backends.scan import MANY_ROWS, Columns, Sweep, Tally, workers_for
+from discreet.data.backends.text.format import TextFormat
 from discreet.data.bounds import Bounds
 from discreet.data.expressions import Formula
 from discreet.data.partition import Partition
@@ -29,11 +30,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What a backend needs beside the table: a table or query of a connection, and how many processes."""
+    """What a backend needs beside the table: a part of a connection, how many processes, how text is read."""
 
     relation: str | None = None
     query: str | None = None
     workers: int | None = None
+    text: TextFormat = field(default_factory=TextFormat)
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Options:
+        """Those of the keyword arguments of ``fit_table`` that say how a table is read."""
+        source = {name: given.get(name) for name in ("relation", "query", "workers")}
+        return cls(**source, text=TextFormat.of(given))
+
+    def check_no_text(self, what: str) -> None:
+        """Refuse rules for text where values have types."""
+        if self.text != TextFormat():
+            raise InvalidInput(
+                f"na, delimiter, decimal and encoding are for CSV and Excel files: {what} says itself what its values "
+                "are, so leave them out."
+            )
 
     def check_alone(self, why: str) -> None:
         """Refuse several processes for a table that they cannot divide among them."""
@@ -244,7 +260,13 @@ class TableRecords:
     ) -> IntArray | None:
         """Counts and sums by cell and arm, if the engine adds up by itself: see `Records`."""
         fresh = self._fresh
-        if self._hashed or self.columns.further or self.bounds.several_arms or not self.columns.has_arms:
+        if (
+            self._hashed
+            or self.columns.dates
+            or self.columns.further
+            or self.bounds.several_arms
+            or not self.columns.has_arms
+        ):
             # What an engine adds up is by two arms, and says nothing of further columns, which have to be checked too.
             return None
         try:

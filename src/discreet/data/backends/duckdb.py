@@ -1,9 +1,8 @@
-"""DuckDB: relations and queries of a connection, and CSV files, which it reads."""
+"""DuckDB: relations and queries of a connection, and what files are asked through it."""
 
 from __future__ import annotations
 
-import glob
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -14,7 +13,7 @@ import pyarrow as pa
 from discreet.data.backends.base import Capabilities, Groups, Options, TableRecords, missing_unit, quoted, types_of
 from discreet.data.backends.group_by import compile_filters
 from discreet.data.backends.scan import BATCH_ROWS, Columns, Sweep, Tally, named
-from discreet.data.backends.sql import Sql, count_query, group_query, groups
+from discreet.data.backends.sql import TEMPORAL, Sql, count_query, group_query, groups
 from discreet.data.backends.value_counts import counted
 from discreet.data.expressions import Formula
 from discreet.data.partition import Partition
@@ -143,8 +142,8 @@ def run_group(
     formulas: Sequence[Formula],
     name: str,
 ) -> Groups | None:
-    """Counts and sums by cell and arm of a relation; None where a decimal needs Python's own rounding."""
-    if any(types[column] == "decimal" for column in columns.wanted):
+    """Counts and sums by cell and arm of a relation; None where a decimal or a date needs Python."""
+    if columns.dates or any(types[column] == "decimal" for column in columns.wanted):
         return None
     dialect, cells = Sql(types), 1 if partition is None else partition.count
     count = counted(columns, partition, dialect)
@@ -187,7 +186,7 @@ def check_types(types: Mapping[str, str], columns: Columns, name: str) -> None:
     missing = ", ".join(repr(column) for column in [*wanted, *unit] if column not in types)
     if missing:
         raise InvalidInput(f"{name} has no column {missing}: it has {', '.join(map(repr, types))}.")
-    check_kinds(types, wanted)
+    check_kinds(types, wanted, columns.dates)
     for column in unit:
         if types[column] not in (NARROW | WIDE | TEXT | {"uuid"}) - {"double", "float", "decimal"}:
             raise InvalidInput(
@@ -195,11 +194,11 @@ def check_types(types: Mapping[str, str], columns: Columns, name: str) -> None:
             )
 
 
-def check_kinds(types: Mapping[str, str], wanted: Mapping[str, bool]) -> None:
-    """Refuse columns that hold something else than numbers or text as declared."""
+def check_kinds(types: Mapping[str, str], wanted: Mapping[str, bool], dates: Collection[str] = ()) -> None:
+    """Refuse columns that hold something else than numbers, dates or text as declared."""
     for column, text in wanted.items():
-        if types[column] not in (TEXT if text else NARROW | WIDE):
-            needed = "text like its declared levels" if text else "numbers"
+        if types[column] not in (TEXT if text else TEMPORAL if column in dates else NARROW | WIDE):
+            needed = "text like its declared levels" if text else "dates" if column in dates else "numbers"
             raise InvalidInput(f"{named(column)} must hold {needed}, but its type is {types[column]}: convert it.")
 
 
@@ -208,48 +207,6 @@ def expression(name: str, text: bool, kind: str) -> str:
     if text:
         return f"CAST({quoted(name)} AS VARCHAR) AS {quoted(name)}"
     return f"CAST({quoted(name)} AS DOUBLE) AS {quoted(name)}" if kind in NARROW else quoted(name)
-
-
-def read_csv(connection: duckdb.DuckDBPyConnection, files: Sequence[str]) -> duckdb.DuckDBPyRelation:
-    """CSV files as one relation of text.
-
-    Everything that DuckDB would otherwise guess from the first records is fixed, types included: how one record is read
-    must not depend on the others.
-    """
-    return connection.read_csv(
-        [glob.escape(file) for file in files],  # type: ignore[arg-type]
-        header=True,
-        sep=",",
-        quotechar='"',
-        escapechar='"',
-        comment="",
-        skiprows=0,
-        all_varchar=True,
-        union_by_name=True,
-        hive_partitioning=False,
-    )
-
-
-def csv_number(name: str) -> str:
-    """SQL for a text column as float64; what is neither number nor boolean, or a whole number too long, is an error."""
-    column = quoted(name)
-    found = f"coalesce({number_or_null(column)}, CAST({column} AS DOUBLE))"
-    return f"CASE WHEN {too_long(column)} THEN error('too long') ELSE {found} END"
-
-
-def number_or_null(column: str) -> str:
-    """SQL for a text column as float64, or NULL for what is neither number nor boolean."""
-    boolean = f"CASE lower({column}) WHEN 'true' THEN 1.0 WHEN 'false' THEN 0.0 END"
-    return f"coalesce(TRY_CAST({column} AS DOUBLE), {boolean})"
-
-
-def too_long(column: str) -> str:
-    """SQL for whether a text is a whole number that float64 cannot hold."""
-    # Sixteen characters are needed to write 2**53, and few numbers have so many without a point.
-    return (
-        f"(length({column}) > 15 AND regexp_full_match({column}, '\\s*[+-]?[0-9]+\\s*') "
-        f"AND coalesce(abs(TRY_CAST({column} AS HUGEINT)) > {2**53}, true))"
-    )
 
 
 class reading:  # noqa: N801

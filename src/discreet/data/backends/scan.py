@@ -14,7 +14,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from discreet.data._arrays import Float, IntArray, mask_array
-from discreet.data.bounds import Bounds, Levels
+from discreet.data.bounds import Bounds, Levels, Spec
+from discreet.data.declared.dates import DateRange
 from discreet.data.filters import Where
 from discreet.data.records import (
     CHUNK_ROWS,
@@ -78,17 +79,26 @@ class Columns:
     further: tuple[tuple[Further, str], ...] = ()
 
     @property
-    def wanted(self) -> dict[str, bool]:
-        """The columns to read, in order, and whether they must hold text rather than numbers."""
+    def specs(self) -> dict[str, Spec]:
+        """What is declared of each column, where something is."""
         bounds = self.bounds
         names = (self.outcome, self.treatment, *self.covariates)
-        specs = (bounds.outcome_column, bounds.arms, *bounds.columns)
-        wanted = {name: isinstance(spec, Levels) and spec.is_text for name, spec in zip(names, specs, strict=True)}
+        found = dict(zip(names, (bounds.outcome_column, bounds.arms, *bounds.columns), strict=True))
+        # A column may have two parts to play, as an outcome that may be missing has: it holds what the first declares.
+        return found | {name: each.spec for each, name in self.further if name not in found}
+
+    @property
+    def dates(self) -> frozenset[str]:
+        """Columns that hold dates or times."""
+        declared = {name for name, spec in self.specs.items() if isinstance(spec, DateRange)}
+        return frozenset(declared | {condition.column for condition in self.where if condition.dates})
+
+    @property
+    def wanted(self) -> dict[str, bool]:
+        """The columns to read, in order, and whether they must hold text rather than numbers."""
+        wanted = {name: isinstance(spec, Levels) and spec.is_text for name, spec in self.specs.items()}
         if isinstance(self.propensity, str):
             wanted[self.propensity] = False
-        for each, name in self.further:
-            # A column may have two parts to play, as an outcome that may be missing has.
-            wanted.setdefault(name, isinstance(each.spec, Levels) and each.spec.is_text)
         if self.sample_by is not None and wanted.setdefault(self.sample_by, False):
             raise InvalidInput(f"sample_by must name a column of whole numbers, and {self.sample_by!r} holds text.")
         self.want_filters(wanted)
@@ -97,10 +107,12 @@ class Columns:
     def want_filters(self, wanted: dict[str, bool]) -> None:
         """Add the columns of the conditions, which must hold what these compare them with."""
         for condition in self.where:
-            if wanted.setdefault(condition.column, condition.is_text) != condition.is_text:
+            spec = self.specs.get(condition.column)
+            fits = condition.half is not None or spec is None or condition.dates == isinstance(spec, DateRange)
+            if wanted.setdefault(condition.column, condition.is_text) != condition.is_text or not fits:
                 raise InvalidInput(
                     f"where[{condition.column!r}] does not fit what the bounds declare of that column: write numbers "
-                    "for numbers and text for text."
+                    "for numbers, text for text, and a pair of dates for dates."
                 )
 
     @property

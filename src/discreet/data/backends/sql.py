@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 # Adding this and taking it away again rounds to whole numbers, of two to the even one, as IEEE arithmetic does.
 _ROUNDER = 6755399441055744.0
 _EXACT = 2**53
+TEMPORAL = {"date", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamp with time zone"}
 _WIDE = {"bigint", "ubigint", "hugeint", "uhugeint"}
 _SIGNED = {"tinyint", "smallint", "integer"}
 _WHOLE = _WIDE | _SIGNED | {"boolean", "utinyint", "usmallint", "uinteger"}
@@ -37,7 +38,9 @@ class Sql:
     raises: bool = False
 
     def number(self, column: str) -> str:
-        """A column as float64."""
+        """A column as float64; days since 1970-01-01 of dates and times."""
+        if self.types[column] in TEMPORAL:
+            return f"(epoch_us({quoted(column)}) / CAST('86400000000.0' AS {self.double}))"
         return f"CAST({quoted(column)} AS {self.double})"
 
     def text(self, column: str) -> str:

@@ -16,6 +16,7 @@ from scipy.special import ndtri
 
 from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
+from discreet.data.notebooks.card import Summarised
 from discreet.data.partition import Partition
 from discreet.data.records import MIN_ROWS
 from discreet.estimators._allocation import COUNT
@@ -51,8 +52,8 @@ _POWER = 0.8
 _EPSILONS, _NEXT, _NEAR = (1e-3, 1e3), 1.2, 1.001
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Plan(Summarised):
     """What to expect of a release.
 
     Parameters
@@ -101,9 +102,8 @@ class Plan:
             f"  the same without privacy              {self.without_privacy:.4g}",
             f"  noise in the estimate (sd)            {self.noise_sd:.4g}",
             f"  detectable effect ({_POWER:.0%} power)       {self.detectable_effect:.4g}",
-            *(f"  assumed: {assumption}" for assumption in self.assumptions),
         ]
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"  assumed: {assumption}" for assumption in self.assumptions)])
 
 
 class PlanOptions(TypedDict, total=False):

@@ -149,7 +149,7 @@ class BoundsFinder(Chargeable, Fitted[SuggestedBounds], Parameters):
         if options.get("sample_by") is not None:
             raise InvalidInput("sample_by belongs to ATE and CATE: histograms take one pass each, so leave it out.")
         columns = self._columns(outcome, covariates, options)
-        source = Options(relation=options.get("relation"), query=options.get("query"), workers=options.get("workers"))
+        source = Options.of(options)
         with open_survey(table, columns, source) as records:
             self._fit(records, columns, outcome, options.get("progress"))
         return self

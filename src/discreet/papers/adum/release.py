@@ -18,6 +18,7 @@ from discreet.data.partition import Partition
 from discreet.exceptions import InvalidInput
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
+from discreet.releases.notebooks.card import ReleaseCard
 from discreet.releases.plots import plot_segments
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ FORMAT = "discreet-paper-segments"
 _SHOWN = 12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SegmentRelease:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class SegmentRelease(ReleaseCard):
     """Noisy counts and sums by cell and arm, and the effects that follow from them.
 
     Parameters

@@ -19,12 +19,13 @@ from discreet.papers.adum.functional_mechanism import monomials
 from discreet.papers.common.arrays import into_unit_ball
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
+from discreet.releases.notebooks.card import ReleaseCard
 
 FORMAT = "discreet-paper-two-model"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TwoModelRelease:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class TwoModelRelease(ReleaseCard):
     """Weights of a regression for the control arm and one for the treated arm.
 
     Parameters

@@ -8,6 +8,7 @@ import numpy as np
 
 from discreet.data.backends import TableSpec, open_table
 from discreet.data.backends.base import Options
+from discreet.data.backends.text.format import TEXT_OPTIONS
 from discreet.data.filters import Half
 from discreet.data.records import Chunk
 from discreet.estimators._base import Progress
@@ -35,7 +36,7 @@ class SampleSplit(NamedTuple):
         cls, source: Any, column: str, key: int, progress: Progress | None, **options: Any
     ) -> tuple[SampleSplit, tuple[str, ...]]:
         """By a keyed hash of a column, the same on every engine; and what is public of the table."""
-        engine = Options(**{name: options.pop(name, None) for name in ("relation", "query", "workers")})
+        engine = Options.of({name: options.pop(name, None) for name in ("relation", "query", "workers", *TEXT_OPTIONS)})
 
         def part(which: int, text: bool) -> tuple[Chunk, tuple[str, ...]]:
             spec = TableSpec(**options, half=(column, Half(key, which, text)))

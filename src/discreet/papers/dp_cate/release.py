@@ -19,13 +19,14 @@ from discreet.papers.common.queries import encode_queries
 from discreet.papers.dp_cate.kernel_regression import Function
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
+from discreet.releases.notebooks.card import ReleaseCard
 
 FORMAT = "discreet-paper-answers"
 FUNCTION_FORMAT = "discreet-paper-function"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswersRelease:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class AnswersRelease(ReleaseCard):
     """Effects at queries. The queries themselves are not part of it, because they may be people too.
 
     Parameters
@@ -106,8 +107,8 @@ class AnswersRelease:
         return cls.from_dict(io.read_json(path))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FunctionRelease:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class FunctionRelease(ReleaseCard):
     """A whole effect function: a sum of kernels that can be asked anywhere in the domain, as often as anyone likes.
 
     Parameters

@@ -19,6 +19,7 @@ from discreet.data.frames import table
 from discreet.exceptions import InvalidInput
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
+from discreet.releases.notebooks.card import ReleaseCard
 
 FORMAT = "discreet-paper-effects"
 Link = Literal["identity", "logit"]
@@ -147,8 +148,8 @@ class OwnModel:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LearnerRelease:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class LearnerRelease(ReleaseCard):
     """Effects as a function of covariates, with every model that was released on the way.
 
     Parameters

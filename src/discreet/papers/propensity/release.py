@@ -13,12 +13,13 @@ from discreet.exceptions import InvalidInput
 from discreet.papers.common import release_io as written
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
+from discreet.releases.notebooks.card import ReleaseCard
 
 FORMAT = "discreet-paper-release"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PointRelease:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class PointRelease(ReleaseCard):
     """An average effect without an interval, because its authors give none.
 
     Parameters

@@ -17,6 +17,7 @@ from discreet.exceptions import InvalidInput
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
 from discreet.releases.average import Kind, StudyDesign, Uncertainty
+from discreet.releases.notebooks.card import ReleaseCard
 from discreet.releases.protocol import Display
 from discreet.releases.wording import clipping_words, columns, guarantee_words, listed, mechanism_words, rounds
 
@@ -53,8 +54,8 @@ class _NoSingleEffect(InvalidInput, AttributeError):
     """Asked of several arms for what two arms have; whoever only looks whether it is there finds that it is not."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArmsRelease:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ArmsRelease(ReleaseCard):
     """Mean outcomes of several arms, and everything that follows from them alone.
 
     Parameters

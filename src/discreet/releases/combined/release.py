@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
@@ -20,6 +19,7 @@ from discreet.releases.combined.forest import plot_forest
 from discreet.releases.combined.sites import Heterogeneity, Site
 from discreet.releases.combined.weighing import Model, People, degrees_of
 from discreet.releases.function_parts import checked_level
+from discreet.releases.notebooks.card import ReleaseCard
 from discreet.releases.protocol import Display
 from discreet.releases.wording import clipping_words, columns, guarantee_words, listed, with_decimals
 
@@ -43,8 +43,8 @@ _PEOPLE = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CombinedRelease:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CombinedRelease(ReleaseCard):
     """An average effect from the releases of several sites, as `combine` makes it.
 
     Parameters
@@ -331,15 +331,6 @@ class CombinedRelease:
     def _student(self, degrees: float, se: float, alpha: float) -> tuple[float, float]:
         half = float(stdtrit(degrees, 1.0 - checked_level(alpha) / 2.0)) * se + self.uncertainty.clipping
         return self._within(self.estimate - half, self.estimate + half)
-
-    def _repr_html_(self) -> str:
-        head, lines = self.shown()
-        rows = "".join(
-            "<tr>" + "".join(f'<td style="text-align:left">{escape(word)}</td>' for word in line) + "</tr>"
-            for line in [head, *lines]
-        )
-        privacy = f"{self.guarantee.budget}; {self.guarantee.neighbours}; {self.guarantee.status}"
-        return f"<table><caption>{escape(self.title)} ({escape(privacy)})</caption>{rows}</table>"
 
 
 def _level(alpha: float) -> str:

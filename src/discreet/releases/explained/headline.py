@@ -42,6 +42,15 @@ class HasInterval(Protocol):
 
 
 @runtime_checkable
+class HasContrasts(Protocol):
+    """Several arms, and no single effect: to ask for one is refused."""
+
+    @property
+    def contrasts(self) -> Any:
+        """Differences of every two arms."""
+
+
+@runtime_checkable
 class HasAverage(Protocol):
     """Effects of people or segments, and their average with an interval."""
 
@@ -136,6 +145,8 @@ def headline(release: Published, alpha: float = 0.05) -> Headline:
             "release must be what discreet.load or an estimator's release_ gives: read it with that."
         )
     records = release.records if isinstance(release, HasTitle) else ""
+    if isinstance(release, HasContrasts):
+        return Headline(name, name, "", "", records, None)
     if isinstance(release, HasAverage):
         low, high = release.ate_interval(alpha)
         return Headline(name, AVERAGE, f"{release.ate():.3g}", f"{low:.3g} to {high:.3g}", records, (low, high))

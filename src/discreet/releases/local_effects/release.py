@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from html import escape
 from pathlib import Path
 from typing import Any, ClassVar, get_args
 
@@ -15,6 +14,7 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
 from discreet.releases.average import SOURCES, StudyDesign, Uncertainty
 from discreet.releases.local_effects.fieller import Part, combined, fieller
+from discreet.releases.notebooks.card import ReleaseCard
 from discreet.releases.protocol import Display
 from discreet.releases.wording import clipping_words, columns, guarantee_words, mechanism_words
 
@@ -22,8 +22,8 @@ FORMAT = "discreet-local-effect"
 _UNBOUNDED = "unbounded: the instrument may move nobody to treatment, so that no effect can be excluded"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocalEffectRelease:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class LocalEffectRelease(ReleaseCard):
     """An effect on compliers as it may be published.
 
     Parameters
@@ -253,10 +253,3 @@ class LocalEffectRelease:
     def load(cls, path: str | Path) -> LocalEffectRelease:
         """Read a release file."""
         return cls.from_dict(io.read_json(path))
-
-    def _repr_html_(self) -> str:
-        cells = "".join(
-            f'<tr><th style="text-align:left">{escape(name)}</th><td style="text-align:left">{escape(value)}</td></tr>'
-            for name, value in self.rows()
-        )
-        return f"<table><caption>{escape(self.title)}</caption>{cells}</table>"

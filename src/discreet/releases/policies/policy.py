@@ -13,6 +13,7 @@ import numpy as np
 from discreet.data._arrays import IntArray
 from discreet.data.bounds import Bounds
 from discreet.data.frames import encoded
+from discreet.data.notebooks.card import Summarised
 from discreet.data.partition import By, Partition
 from discreet.exceptions import InvalidInput
 from discreet.postprocessing.coded_terms import CodedTerms
@@ -35,8 +36,8 @@ FORMAT = "discreet-policy"
 _SHOWN = 24
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Policy:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Policy(Summarised):
     """Who is treated: a function of a person's covariates that treats or does not.
 
     `Uplift.policy` and `CATE.policy` choose one, `Policy.of` does so from a release that was read, and

@@ -16,6 +16,7 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
 from discreet.releases.average import StudyDesign, Uncertainty
 from discreet.releases.function_parts import checked_level
+from discreet.releases.notebooks.card import ReleaseCard
 from discreet.releases.policies.policy import Policy
 from discreet.releases.protocol import Display
 from discreet.releases.wording import clipping_words, columns, guarantee_words, mechanism_words
@@ -25,8 +26,8 @@ FORMAT = "discreet-policy-value"
 _SURE = 6.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PolicyValueRelease:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class PolicyValueRelease(ReleaseCard):
     """What a policy gains per person, and the parts that this is computed from.
 
     Parameters

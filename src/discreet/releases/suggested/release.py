@@ -11,6 +11,7 @@ from discreet.data.bounds import Bounds, Level
 from discreet.exceptions import InvalidInput
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
+from discreet.releases.notebooks.card import ReleaseCard
 from discreet.releases.protocol import Display
 from discreet.releases.suggested.columns import SuggestedLevels, SuggestedRange, column_from_dict
 from discreet.releases.suggested.toml import bounds_file
@@ -21,8 +22,8 @@ FORMAT = "discreet-suggested-bounds"
 _FIELDS = {"outcome", "columns", "treatment", "n", "guarantee", "notes"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SuggestedBounds:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SuggestedBounds(ReleaseCard):
     """Bounds that were suggested under differential privacy; they are released numbers, and may be published.
 
     Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from discreet.data._arrays import Level
-from discreet.data.binary import toml_key, toml_value
+from discreet.data.declared.toml import toml_key, toml_value
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases.suggested.columns import SuggestedLevels, SuggestedRange
 

@@ -17,6 +17,7 @@ from discreet.postprocessing.survival.pseudo_outcome import Measure
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
 from discreet.releases.average import SOURCES, StudyDesign, Uncertainty
+from discreet.releases.notebooks.card import ReleaseCard
 from discreet.releases.protocol import Display
 from discreet.releases.wording import columns, guarantee_words, listed, mechanism_words
 
@@ -34,8 +35,8 @@ _MEASURED = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SurvivalRelease:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SurvivalRelease(ReleaseCard):
     """An effect on a time to event as it may be published, with a survival curve per arm.
 
     Parameters

@@ -18,8 +18,11 @@ import sqlalchemy as sa
 
 from discreet.data.backends import TableSpec, open_table
 from discreet.data.backends.base import Options
-from discreet.data.backends.duckdb import read_csv
-from discreet.data.backends.files import files_of, read_parquet
+from discreet.data.backends.files import read_parquet
+from discreet.data.backends.text.csv import csv_batches
+from discreet.data.backends.text.fields import fields_for
+from discreet.data.backends.text.format import TextFormat
+from discreet.data.backends.text.paths import files_of
 from discreet.data.bounds import Bounds, Levels
 from discreet.data.expressions import Y, number
 from discreet.data.in_memory import ArrayRecords
@@ -160,10 +163,12 @@ def in_memory(source: str, outcome: str, treatment: str, bounds: Bounds) -> Any:
         return table_of(source, _wanted(outcome, treatment, bounds, None))
     specs = {outcome: bounds.outcome_column, treatment: bounds.arms}
     specs |= dict(zip(bounds.names, bounds.columns, strict=True))
+    if not source.lower().endswith(".parquet"):
+        form = TextFormat().of_files(files_of(source), list(specs))
+        return pa.Table.from_batches(csv_batches(files_of(source), source, fields_for(specs), form))
     text = {name for name, spec in specs.items() if isinstance(spec, Levels) and spec.is_text}
     with duckdb.connect() as connection:
-        read = read_parquet if source.lower().endswith(".parquet") else read_csv
-        found = read(connection, files_of(source))
+        found = read_parquet(connection, files_of(source))
         columns = [duckdb.ColumnExpression(name).cast("VARCHAR" if name in text else "DOUBLE") for name in specs]
         return found.select(*columns).to_arrow_table().rename_columns(list(specs))
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from discreet.data._arrays import Float, as_numpy, text_array
 from discreet.data.backends.scan import Columns, named
-from discreet.data.bounds import Bounds, Levels
+from discreet.data.bounds import Bounds, Levels, Spec
 from discreet.data.columns import numbers, texts
 from discreet.data.records import CHUNK_ROWS, MIN_ROWS, Chunk, Names
 from discreet.exceptions import InvalidInput
@@ -31,10 +31,14 @@ class SurveyColumns(Columns):
     has_arms: ClassVar[bool] = False
 
     @property
+    def specs(self) -> dict[str, Spec]:
+        """What kind each column is."""
+        return dict(zip(self.covariates, self.bounds.columns, strict=True))
+
+    @property
     def wanted(self) -> dict[str, bool]:
         """The columns to read, in order, and whether they must hold text rather than numbers."""
-        pairs = zip(self.covariates, self.bounds.columns, strict=True)
-        wanted = {name: isinstance(spec, Levels) and spec.is_text for name, spec in pairs}
+        wanted = {name: isinstance(spec, Levels) and spec.is_text for name, spec in self.specs.items()}
         self.want_filters(wanted)
         return wanted
 

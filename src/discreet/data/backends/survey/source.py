@@ -31,6 +31,8 @@ _IN_MEMORY = ("memory", "arrow", "polars")
 def open_survey(table: Any, columns: SurveyColumns, options: Options) -> Iterator[Records]:
     """Records of a table, for as long as they are needed; see `discreet.data.backends.open_table`."""
     entry = backend_of(table)
+    if entry.name != "files":
+        options.check_no_text("this table")
     frame = nw.from_native(table, eager_only=True, pass_through=True) if entry.name in _IN_MEMORY else None
     if isinstance(frame, nw.DataFrame):
         options.check_alone("a frame is in the memory of this one")
