@@ -66,8 +66,7 @@ class Columns:
         Columns that the estimator takes beside these.
     """
 
-    # Whether engines may add up by arm.
-    has_arms: ClassVar[bool] = True
+    has_arms: ClassVar[bool] = True  # whether engines may add up by arm
     bounds: Bounds
     outcome: str
     treatment: str
@@ -84,7 +83,7 @@ class Columns:
         bounds = self.bounds
         names = (self.outcome, self.treatment, *self.covariates)
         found = dict(zip(names, (bounds.outcome_column, bounds.arms, *bounds.columns), strict=True))
-        # A column may have two parts to play, as an outcome that may be missing has: it holds what the first declares.
+        # A column with two parts to play, as an outcome that may be missing, holds what the first declares.
         return found | {name: each.spec for each, name in self.further if name not in found}
 
     @property
@@ -107,8 +106,8 @@ class Columns:
     def want_filters(self, wanted: dict[str, bool]) -> None:
         """Add the columns of the conditions, which must hold what these compare them with."""
         for condition in self.where:
-            spec = self.specs.get(condition.column)
-            fits = condition.half is not None or spec is None or condition.dates == isinstance(spec, DateRange)
+            spec, halved = self.specs.get(condition.column), condition.half is not None
+            fits = halved or spec is None or condition.dates == isinstance(spec, DateRange)
             if wanted.setdefault(condition.column, condition.is_text) != condition.is_text or not fits:
                 raise InvalidInput(
                     f"where[{condition.column!r}] does not fit what the bounds declare of that column: write numbers "
