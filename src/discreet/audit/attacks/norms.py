@@ -74,7 +74,7 @@ def lengths(mechanism: Mechanism, run: Run) -> AuditResult:
             f"counted: answers {_NEARER:g} times as near to the one as to the other; {hits[0][0]:,} of {run.trials:,} "
             f"from the one, {hits[1][0]:,} from the other.",
         ),
-        picture=closed.picture,
+        picture=dict(closed.picture),
     )
     return with_parts(simulated, closed)
 
