@@ -53,7 +53,8 @@ def from_aggregates(
     >>> import discreet as dc
     >>> bounds = dc.Bounds(outcome=(0, 1), covariates={"age": (0, 100)})
     >>> with dc.testing.frozen_noise(), warnings.catch_warnings(action="ignore"):
-    ...     release = from_aggregates([[100, 50], [80, 40]], [[10, 20], [8, 8]], epsilon=1, bounds=bounds, by={"age": 2})
+    ...     counts, sums = [[100, 50], [80, 40]], [[10, 20], [8, 8]]
+    ...     release = from_aggregates(counts, sums, epsilon=1, bounds=bounds, by={"age": 2})
     >>> release.effects.round(1)
     array([0.3, 0.1])
     """
