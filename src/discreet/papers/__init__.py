@@ -45,6 +45,7 @@ _HOME = {
 }
 # Modules of functions that a paper defines.
 _MODULES = {
+    "aggregates": "adum.aggregates",
     "baselines": "private_ate.baselines",
     "error_bound": "adum.error_bound",
     "functional_mechanism": "adum.functional_mechanism",
@@ -85,6 +86,7 @@ __all__ = [
     "UnprovedClaim",
     "Weight",
     "XLearner",
+    "aggregates",
     "anonymised_effects",
     "baselines",
     "error_bound",
@@ -98,7 +100,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from discreet.estimators.clustering import PrivateKMeans
-    from discreet.papers.adum import error_bound, functional_mechanism
+    from discreet.papers.adum import aggregates, error_bound, functional_mechanism
     from discreet.papers.adum.estimator import ADUM
     from discreet.papers.adum.release import SegmentRelease
     from discreet.papers.adum.two_model import TwoModel

@@ -407,3 +407,15 @@ def test_the_methods_paragraph_tells_what_was_summed_and_what_was_not():
     for words in ("part 1, treatment moments (", ", 33 %)", "part 2, score (2, 100 %)", "discrete Gaussian noise"):
         assert words in private
     assert "noise in the adjustment" not in private  # for which this interval does not allow
+
+
+def test_the_interval_of_equation_15_is_not_cut_at_the_outcomes_width():
+    with frozen_noise():
+        model = fit(make(epsilon=0.01))
+    width = STUDY.bounds.outcome_width
+    inside, whole = model.ate_interval(), model.ate_interval(truncated=False)
+    assert -width <= inside[0] <= inside[1] <= width
+    assert whole[1] - whole[0] > 2 * width
+    assert whole[0] + whole[1] == pytest.approx(2 * model.ate_)
+    with pytest.raises(InvalidInput, match="alpha"):
+        model.ate_interval(2.0, truncated=False)

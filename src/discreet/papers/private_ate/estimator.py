@@ -56,6 +56,7 @@ from discreet.privacy.guarantee import Guarantee, Neighbours, parallel
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import MeanSquare
 from discreet.releases.average import Release, Uncertainty
+from discreet.releases.parts.arm_means import check_alpha
 
 # Numbers are those of docs/evidence/private-ci/attack.md.
 MEASURED = (
@@ -197,6 +198,14 @@ class PrivATE(TableFits[Release], AverageResult, Parameters):
         return super().fit_table(
             table, outcome=outcome, treatment=treatment, covariates=covariates, progress=progress, **options
         )
+
+    def ate_interval(self, alpha: float = 0.05, *, truncated: bool = True) -> tuple[float, float]:
+        """Interval for the average effect; ``truncated=False`` is (15) itself, which may leave the outcome's width."""
+        release = self._released()
+        if truncated:
+            return release.interval(alpha)
+        check_alpha(alpha)
+        return release.uncertainty.interval(release.estimate, alpha)
 
     def _warn(self) -> None:
         if self.calibration == "published":
