@@ -13,7 +13,7 @@ import pytest
 
 import discreet
 from discreet import ATE, CATE, Bounds, DifferenceInMeans, InvalidInput, MissingExtra, Release, UnsupportedRelease
-from discreet.estimators import ate as ate_module
+from discreet.estimators.weighted import average as average_module
 from discreet.releases.diagnostics.figures import diagnostic_figures
 from discreet.releases.diagnostics.plots import plot_balance, plot_overlap
 from discreet.releases.diagnostics.sensitivity import Average, OutcomeFacts, sensitivity_of
@@ -73,7 +73,7 @@ def exact(n=N):
 @pytest.mark.parametrize("estimator", [ATE, CATE])
 def test_diagnostics_add_no_event_and_change_no_number(estimator, monkeypatch):
     with_them = fit(estimator(epsilon=2.0, delta=1e-6, bounds=BOUNDS)).to_dict()
-    monkeypatch.setattr(ate_module, "diagnostics_of", lambda *_: None)
+    monkeypatch.setattr(average_module, "diagnostics_of", lambda *_: None)
     without = fit(estimator(epsilon=2.0, delta=1e-6, bounds=BOUNDS)).to_dict()
     assert with_them.pop("diagnostics")
     assert "diagnostics" not in without
