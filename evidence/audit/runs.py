@@ -23,7 +23,7 @@ from discreet.audit._replay import replay
 from discreet.audit.api import PROVED_CONFIDENCE
 from discreet.audit.attacks import ATTACKS, Run
 from discreet.audit.attacks.pairs import on_pair
-from discreet.audit.mechanism import fitted, fresh
+from discreet.audit.mechanism import LastColumns, fitted, fresh
 from discreet.audit.result import AuditResult
 from evidence.cache import ROOT
 from evidence.planted import PLANTED, audited, result_of
@@ -61,6 +61,8 @@ class Job:
             return _code(ATTACKS[self.name].run_.__module__, (ATTACK_SEED, self.quick))
         configuration = _configurations()[self.name]
         estimator = configuration.make()
+        if isinstance(estimator, LastColumns):
+            estimator = estimator.estimator
         given = sorted(estimator.get_params(deep=False).items())
         study = [(name, getattr(configuration, name)) for name in ("kind", "n", "binary", "generations", "slow")]
         settings = (SEED, self.quick, PROVED_CONFIDENCE, SECONDS, LEAST_TRIALS, MOST_TRIALS, EPSILON)

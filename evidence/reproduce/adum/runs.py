@@ -131,8 +131,8 @@ def _ranker(bounds: Any, method: str, setting: float, epsilon: float) -> Any:
     if method in ("k-means", FLAGSHIP_CELL):
         kind: Any = ADUM if method == "k-means" else Uplift
         return kind(epsilon=epsilon, bounds=bounds, by=PrivateKMeans(clusters=int(setting)), neighbours="add-remove")
-    perturbation: Any = "output" if method.endswith("proved") else "objective"
-    return TwoModel(epsilon=epsilon, bounds=bounds, model="logistic", lam=setting, perturbation=perturbation)
+    calibration: Any = "proved" if method.endswith("proved") else "published"
+    return TwoModel(epsilon=epsilon, bounds=bounds, model="logistic", lam=setting, calibration=calibration)
 
 
 def _split(data: str, replication: int) -> tuple[Study, Study]:

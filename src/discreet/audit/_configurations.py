@@ -218,7 +218,7 @@ def _surveying(method: Any) -> Any:
             weight = np.clip(2.5 + np.nan_to_num(first), 0.0, 5.0)
             return super().fit(Y, T, X=X, sample_weight=weight, **options)
 
-    Surveying.__name__ = Surveying.__qualname__ = method.__name__
+    Surveying.__name__, Surveying.__module__ = method.__name__, method.__module__
     return Surveying
 
 
@@ -230,7 +230,7 @@ def _losing(method: Any) -> Any:
             first = np.asarray(X, dtype=object)[:, 0].astype(np.float64)
             return super().fit(np.where(first > 1.0, np.nan, np.asarray(Y, dtype=np.float64)), T, X=X, **options)
 
-    Losing.__name__ = Losing.__qualname__ = method.__name__
+    Losing.__name__, Losing.__module__ = method.__name__, method.__module__
     return Losing
 
 

@@ -177,6 +177,8 @@ def fresh(estimator: Any, **given: Any) -> Any:
     """An estimator of the same parameters that has not been fitted."""
     from sklearn.base import clone
 
+    if isinstance(estimator, LastColumns):
+        return LastColumns(fresh(estimator.estimator, **given))
     if not hasattr(estimator, "get_params"):
         made = copy.deepcopy(estimator)
         for name, value in given.items():

@@ -18,7 +18,7 @@ def located(y, monkeypatch, epsilon=2.0):
         found.append(locate(*arguments))
         return found[-1]
 
-    monkeypatch.setattr("discreet.estimators.ate.locate", keep)
+    monkeypatch.setattr("discreet.estimators.weighted.average.locate", keep)
     bounds = Bounds(outcome=(0, 1), covariates=[(0, 1)])
     x = rng.random((len(y), 1))
     with seeded_noise(1):
@@ -70,8 +70,8 @@ def test_models_of_rare_events_do_not_clip_them_and_know_how_uncertain_they_are(
         fitted.append(nuisances.fit_nuisances(*arguments))
         return fitted[-1]
 
-    monkeypatch.setattr("discreet.estimators.ate.nuisance_questions", keep)
-    monkeypatch.setattr("discreet.estimators.ate.fit_nuisances", keep_fit)
+    monkeypatch.setattr("discreet.estimators.weighted.average.nuisance_questions", keep)
+    monkeypatch.setattr("discreet.estimators.weighted.average.fit_nuisances", keep_fit)
     with seeded_noise(1):
         ATE(epsilon=2.0, delta=1e-6, bounds=bounds).fit(y, t, X=x)
     # An event lies almost the whole range, of two, from where most outcomes are.
