@@ -274,8 +274,8 @@ MUTANTS = {
     ),
     "an engine adds up records whose further columns nobody looked at": Mutant(
         base.TableRecords.group_sums,
-        "if self._hashed or self.columns.further or",
-        "if self._hashed or",
+        "            or self.columns.further\n",
+        "",
         (lambda folder: test_further.test_every_source_hands_over_the_same_numbers(folder),),
     ),
     "a further column is no part of the checksum of a pass": Mutant(
