@@ -206,8 +206,8 @@ class Ratios:
     def _arms(self) -> ArmMeans:
         if self.arms is None:
             raise InvalidInput(
-                "this release has no means of its arms: neither differences in differences, nor fits with weights or "
-                "missing outcomes, nor files of earlier versions have them, so use its estimate, or pay for another fit."
+                "this release has no means of its arms: neither differences in differences nor fits with weights or "
+                "missing outcomes nor files of earlier versions have any, so use its estimate, or pay for another fit."
             )
         return self.arms
 
