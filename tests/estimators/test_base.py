@@ -75,7 +75,9 @@ def test_names_that_fit_does_not_know_are_refused_before_records_are_read(estima
 
 @pytest.mark.parametrize("estimator", MADE.values(), ids=MADE)
 def test_names_that_fit_table_does_not_know_are_refused_before_the_table_is_read(estimator):
-    with pytest.raises(InvalidInput, match=r"fit_table does not take units=: .*stratum, unit, (weight, )?where, workers"):
+    with pytest.raises(
+        InvalidInput, match=r"fit_table does not take units=: .*stratum, unit, (weight, )?where, workers"
+    ):
         estimator.fit_table(Unread(), outcome="y", treatment="t", units="id")
 
 
