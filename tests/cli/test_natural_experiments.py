@@ -31,7 +31,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_command_takes_the_further_column_and_writes_a_release(here: Path, name: str, column: str) -> None:
     done = CliRunner().invoke(app, [name, "study.csv", *PUBLIC, column, "--propensity", "0.5", "--out", "it.json"])
     assert done.exit_code == 0, done.output
-    low, high = load("it.json").interval()
+    # With real noise one interval in twenty would miss.
+    low, high = load("it.json").interval(alpha=1e-6)
     assert low < 1.0 < high
     missing = CliRunner().invoke(app, [name, "study.csv", *PUBLIC])
     assert missing.exit_code == 2
