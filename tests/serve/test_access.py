@@ -48,7 +48,7 @@ def test_no_route_answers_without_authentication(site):
             seen += 1
             if filled.startswith("/api"):
                 assert answer.status_code == 401, (method, path)
-                assert set(answer.json()) == {"error", "text"}
+                assert set(answer.json()) == {"error", "text", "where"}
             else:
                 assert answer.status_code == 303, (method, path)
                 assert answer.headers["location"].startswith("/login")
@@ -410,7 +410,7 @@ def test_unexpected_errors_say_nothing(site, monkeypatch, caplog):
     def broken(*_):
         raise RuntimeError(secret)
 
-    monkeypatch.setattr("discreet.serve.domain.datasets.listed", broken)
+    monkeypatch.setattr("discreet.serve.domain.datasets.paged", broken)
     answer = site.get("/api/v1/datasets")
     assert answer.status_code == 500
     assert answer.json()["error"] == "unexpected"

@@ -197,8 +197,8 @@ def refused(scope: Scope, refusal: Refusal) -> Response:
         return RedirectResponse("/login" + (f"?{target}" if target else ""), status_code=303)
     if page:
         return error_page(Request(scope), refusal.status, refusal.text)
-    headers_ = {"www-authenticate": "Bearer"} if refusal.status == 401 else None
-    return JSONResponse({"error": refusal.code, "text": refusal.text}, refusal.status, headers_)
+    headers_ = {401: {"www-authenticate": "Bearer"}, 429: {"retry-after": "1"}}.get(refusal.status)
+    return JSONResponse(refusal.plain(), refusal.status, headers_)
 
 
 async def _read(receive: Receive, limit: int) -> bytes:
@@ -235,7 +235,9 @@ def _with_headers(scope: Scope, send: Send, https: bool) -> Send:
 
     async def headed(message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
-            message["headers"] = [*message.get("headers", []), *raw]
+            own = message.get("headers", [])
+            named = {name for name, _ in own}
+            message["headers"] = [*own, *(header for header in raw if header[0] not in named)]
         await send(message)
 
     return headed

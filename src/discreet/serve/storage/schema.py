@@ -101,6 +101,17 @@ jobs = sa.Table(
     sa.Column("failure", _text),
     sa.Column("release", _text),
 )
+# Requests that may spend, by the keys that people gave them, and the first answer to each.
+keys = sa.Table(
+    "serve_keys",
+    metadata,
+    sa.Column("person", _text, primary_key=True),
+    sa.Column("key", _text, primary_key=True),
+    _column("digest", _text),
+    _column("job", _text),
+    _column("created", _time),
+    sa.Column("answer", _text),
+)
 releases = sa.Table(
     "serve_releases",
     metadata,
