@@ -141,9 +141,19 @@ class DatasetAnswer(DatasetFacts):
     budget: Budgets
 
 
+class UncertaintyFacts(Answer):
+    """Where the expected uncertainty comes from, in the outcome's unit."""
+
+    sampling: float
+    privacy: float
+    nuisance: float
+    clipping: float
+
+
 class PlanAnswer(Answer):
     """What a request would cost and bring."""
 
+    estimator: str = Field(description="Whose plan it is.")
     epsilon: float
     delta: float | None
     n: int
@@ -152,7 +162,8 @@ class PlanAnswer(Answer):
     plus_minus: float
     noise_sd: float
     detectable_effect: float
-    width_without_privacy: float
+    width_without_privacy: float = Field(description="Width that the same assumptions give without any noise.")
+    uncertainty: UncertaintyFacts
     assumptions: list[str]
     notes: list[str]
 
