@@ -24,6 +24,7 @@ from discreet.serve.errors import Refusal
 from discreet.serve.middleware import AccessChecks
 from discreet.serve.pages import analyst as pages
 from discreet.serve.pages import curator as pages_curator
+from discreet.serve.pages import institution as pages_institution
 from discreet.serve.pages import requests as pages_request
 from discreet.serve.pages.rendering import error_page
 from discreet.serve.service import Service
@@ -31,7 +32,14 @@ from discreet.serve.settings import Settings
 from discreet.serve.warmup import warm
 from discreet.serve.worker import Worker
 
-ROUTERS = (api.router, api_curator.router, pages.router, pages_request.router, pages_curator.router)
+ROUTERS = (
+    api.router,
+    api_curator.router,
+    pages.router,
+    pages_request.router,
+    pages_curator.router,
+    pages_institution.router,
+)
 _ABOUT = """
 Treatment effects from sensitive records, published under differential privacy.
 

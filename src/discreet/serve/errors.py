@@ -37,6 +37,26 @@ TEXTS: dict[str, tuple[int, str]] = {
         "Curators make accounts and tokens for analysts, and tokens for themselves: whoever runs the service makes "
         "those of other curators, with discreet serve --curator.",
     ),
+    "bad-state": (
+        403,
+        "This sign-in is out of date, was used already, or began in another browser: sign in again.",
+    ),
+    "bad-identity": (
+        403,
+        "Your institution's answer does not sign you in here: sign in again, or ask whoever runs the service.",
+    ),
+    "no-role": (
+        403,
+        "Your institution gives you no role here: ask it to add you to a group whose members may use this service.",
+    ),
+    "two-roles": (
+        403,
+        "Your institution lists you as curator and as analyst: nobody can be both here, so ask it to choose one.",
+    ),
+    "provider-away": (
+        503,
+        "Your institution cannot be asked who you are now: wait a moment and sign in again, or use a token.",
+    ),
     "invalid": (422, "The request cannot be answered: check what it asks for."),
     "unexpected": (500, "Something went wrong that should not have: nothing more is shown, and it has been noted."),
 }

@@ -7,11 +7,13 @@ import socket
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import sqlalchemy as sa
 
 from discreet.ledger import Ledger
 from discreet.serve.domain.releases import Shelf
+from discreet.serve.institution.provider import Provider, check_settings
 from discreet.serve.settings import Settings
 from discreet.serve.storage.clock import Clock
 from discreet.serve.storage.schema import connect
@@ -28,13 +30,19 @@ class Service:
     shelf: Shelf = field(default_factory=Shelf)
     name: str = field(default_factory=lambda: f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}")
     wake: threading.Event = field(default_factory=threading.Event)
+    provider: Provider | None = None
     forget_identities: Callable[[], None] = lambda: None
 
     @classmethod
     def of(cls, settings: Settings) -> Service:
         """Open the database that the settings name."""
+        provider = None
+        if settings.oidc_issuer:
+            check_settings(settings)
+            provider = Provider(settings)
         engine = connect(settings.database)
-        return cls(settings=settings, engine=engine, clock=Clock(engine), ledger=Ledger(settings.database))
+        facts: Any = {"settings": settings, "engine": engine, "clock": Clock(engine), "provider": provider}
+        return cls(**facts, ledger=Ledger(settings.database))
 
     def close(self) -> None:
         """Let go of the database."""

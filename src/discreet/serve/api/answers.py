@@ -263,7 +263,7 @@ class NotRefuted(Answer):
 class AuditAnswer(Answer):
     """What the audit found."""
 
-    version: str
+    version: int
     refuted: list[Refuted]
     proved: list[NotRefuted]
 
