@@ -217,8 +217,8 @@ def test_whatever_schemathesis_makes_up_is_answered_or_refused_by_the_client(sit
     plain, _ = sender(site)
     seen = set()
 
-    def send(method, path, parameters, query, body):
-        status = plain(method, path, parameters, query, body)
+    def send(method, path, parameters, query, body, headers):
+        status = plain(method, path, parameters, query, body, headers)
         if method == "GET" and "picture" not in path:
             filled = path.removeprefix("/api/v1")
             for name, value in parameters.items():

@@ -25,7 +25,6 @@ from discreet.serve.domain.users import Identity, by_session, by_token
 from discreet.serve.errors import Refusal
 from discreet.serve.institution import sign_in
 from discreet.serve.pages.rendering import error_page
-from discreet.serve.proxies import Proxies
 from discreet.serve.rate_limits import Buckets, cost_of
 from discreet.serve.service import Service
 
@@ -69,7 +68,6 @@ class AccessChecks:
         self._logins = Buckets(settings.logins / 60.0, settings.logins)
         self._spends = Buckets(settings.spends / 60.0, settings.spends)
         self._asks = Buckets(settings.asks, settings.asks)
-        self._proxies = Proxies(settings.proxies)
         self._known: dict[tuple[str, str], tuple[Identity | None, float]] = {}
         service.forget_identities = self._known.clear
 
@@ -103,7 +101,7 @@ class AccessChecks:
             return
         if path in OPEN:
             signs_in = unsafe or path != "/login"
-            if signs_in and not self._logins.take(self._proxies.client_of(scope, headers)):
+            if signs_in and not self._logins.take(self._service.proxies.client_of(scope, headers)):
                 raise Refusal("too-many")
             receive = await self._whole(path, headers, receive) if unsafe else receive
             await self._app(scope, receive, send)

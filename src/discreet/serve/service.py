@@ -7,13 +7,13 @@ import socket
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import sqlalchemy as sa
 
 from discreet.ledger import Ledger
 from discreet.serve.domain.releases import Shelf
 from discreet.serve.institution.provider import Provider, check_settings
+from discreet.serve.proxies import Proxies
 from discreet.serve.settings import Settings
 from discreet.serve.storage.clock import Clock
 from discreet.serve.storage.schema import connect
@@ -30,6 +30,7 @@ class Service:
     shelf: Shelf = field(default_factory=Shelf)
     name: str = field(default_factory=lambda: f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}")
     wake: threading.Event = field(default_factory=threading.Event)
+    proxies: Proxies
     provider: Provider | None = None
     forget_identities: Callable[[], None] = lambda: None
 
@@ -40,9 +41,16 @@ class Service:
         if settings.oidc_issuer:
             check_settings(settings)
             provider = Provider(settings)
+        proxies = Proxies(settings.proxies)
         engine = connect(settings.database)
-        facts: Any = {"settings": settings, "engine": engine, "clock": Clock(engine), "provider": provider}
-        return cls(**facts, ledger=Ledger(settings.database))
+        return cls(
+            settings=settings,
+            engine=engine,
+            clock=Clock(engine),
+            ledger=Ledger(settings.database),
+            proxies=proxies,
+            provider=provider,
+        )
 
     def close(self) -> None:
         """Let go of the database."""

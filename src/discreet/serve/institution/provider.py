@@ -92,13 +92,13 @@ class Provider:
         from joserfc import jwt
         from joserfc.errors import ExpiredTokenError, JoseError
 
-        mine = self._settings.oidc_client
+        mine, issuer = self._settings.oidc_client, self._metadata()["issuer"]
         if not isinstance(token, str) or len(token) > 100_000:
             raise _refused("no identity token")
         try:
             found = self._decoded(token).claims
             expected: dict[str, Any] = {
-                "iss": {"essential": True, "value": self._metadata()["issuer"]},
+                "iss": {"essential": True, "value": issuer},
                 "aud": {"essential": True, "value": mine},
                 "sub": {"essential": True},
                 "exp": {"essential": True},
@@ -162,11 +162,10 @@ class Provider:
             return known[0]
         issuer = self._settings.oidc_issuer
         found = _plain(self._asked("GET", f"{issuer.rstrip('/')}/.well-known/openid-configuration"))
-        if found.get("issuer") != issuer or not all(isinstance(found.get(name), str) for name in _ENDPOINTS):
-            _log.error("sign-in: the provider's description is not that of oidc_issuer")
+        places = [found.get(name) for name in _ENDPOINTS] + [found.get("userinfo_endpoint", issuer)]
+        if found.get("issuer") != issuer or not all(isinstance(each, str) and _is_reachable(each) for each in places):
+            _log.error("sign-in: the provider's description is not that of oidc_issuer, or is without https")
             raise Refusal("provider-away")
-        for name in _ENDPOINTS:
-            _check_reachable(found[name], name)
         with self._lock:
             self._facts = (found, time.monotonic())
         return found
@@ -174,11 +173,10 @@ class Provider:
     def _asked(self, method: str, address: str, **what: Any) -> Response:
         import httpx2
 
-        if self._http is None:
-            # No redirections: they would take codes and secrets elsewhere.
-            self._http = httpx2.Client(timeout=_PATIENCE, follow_redirects=False)
+        # No redirections: they would take codes and secrets elsewhere.
+        send = httpx2.request if self._http is None else self._http.request
         try:
-            answer = self._http.request(method, address, **what)
+            answer = send(method, address, timeout=_PATIENCE, follow_redirects=False, **what)
         except httpx2.HTTPError as error:
             _log.error("sign-in: the provider cannot be reached (%s)", type(error).__name__)
             raise Refusal("provider-away") from None
@@ -225,9 +223,13 @@ def check_settings(settings: Settings) -> None:
 
 def _check_reachable(address: str, name: str) -> None:
     """Refuse an address to which codes and secrets would travel in the clear."""
-    parts = urlsplit(address)
-    if not parts.hostname or not (parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _HERE)):
+    if not _is_reachable(address):
         raise InvalidInput(f"{name} must begin with https://, except on this machine: change it.")
+
+
+def _is_reachable(address: str) -> bool:
+    parts = urlsplit(address)
+    return bool(parts.hostname) and (parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _HERE))
 
 
 def _plain(answer: Response) -> dict[str, Any]:
