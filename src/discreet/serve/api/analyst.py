@@ -116,7 +116,13 @@ def datasets(request: Request, identity: Reader, page: Paged) -> dict[str, Any]:
     return {"items": [public(dataset) for dataset in found], "next": following}
 
 
-@router.get("/datasets/{dataset}", tags=["data sets"], responses=refusals("no-dataset"), response_model=DatasetAnswer)
+@router.get(
+    "/datasets/{dataset}",
+    tags=["data sets"],
+    responses=refusals("no-dataset"),
+    response_model=DatasetAnswer,
+    response_model_exclude_unset=True,
+)
 def dataset(request: Request, identity: Reader, dataset: Name) -> dict[str, Any]:
     """A data set's public schema and its budgets."""
     service = service_of(request)

@@ -52,9 +52,9 @@ BoundsFacts = Annotated[
 
 
 class Answer(BaseModel):
-    """Whatever is answered: nothing leaves that is not declared."""
+    """Whatever is answered: what is not declared does not leave."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="ignore")
 
 
 class Problem(Answer):
@@ -110,16 +110,18 @@ class DatasetFacts(Answer):
 class Bar(Answer):
     """Spent, reserved and left of one cap."""
 
-    name: str
+    name: str | None
     cap: CapFacts
     spent: float = Field(description="Share of the cap.")
     reserved: float = Field(description="Share of the cap.")
     left: float = Field(description="Share of the cap.")
-    epsilon_spent: float
-    epsilon_reserved: float
-    epsilon_left: float
-    delta_spent: float
-    delta_left: float
+    left_epsilon: float | None = Field(default=None, description="Largest epsilon that a request may still have.")
+    left_delta: float | None = Field(default=None, description="At this delta.")
+    epsilon_spent: float | None = None
+    epsilon_reserved: float | None = None
+    epsilon_left: float | None = None
+    delta_spent: float | None = None
+    delta_left: float | None = None
 
 
 class Budgets(Answer):
@@ -235,6 +237,9 @@ class Effects(Answer):
     """Effects in the order of the rows."""
 
     effects: list[Effect]
+    warnings: list[str] = Field(
+        default_factory=list, description="Values outside of what is declared, and what they count as."
+    )
 
 
 class Refuted(Answer):
