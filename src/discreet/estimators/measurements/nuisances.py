@@ -42,8 +42,10 @@ from discreet.privacy.sensitivity.sets import Ball, Interval
 _MOST_WEIGHT = 3.0
 # Guessed square of a unit feature's coefficient where it matters, in squared scales of the outcome.
 _SIZE_OUTCOME = 0.5
-# Standard deviation of the correlation between errors of both models: TO BE WRITTEN
-_TOGETHER = 0.5
+# Choice: standard deviation of the correlation between errors of both models with six covariates, which grows with the
+# root of the root of their number. Of .25, .35, .5, .7 and 1 by the rule of `python -m evidence.tuning`, whose page has
+# the studies; that it grows was chosen on the same and some 870 others (not, a quarter, a half and in proportion).
+_TOGETHER, _SIX = 0.5, 6.0
 # Part of a coefficient's prior variance that a stand-in for the records leaves uncertain, relative uncertainty of a
 # model's scale, and part of the prior variance along the other model. By hand, on studies 2000 to 2239 of
 # evidence/population.
@@ -376,5 +378,5 @@ def _remainder(outcome: Outcome, step: float, freed: float) -> float:
         for own, prior in zip((assigned, outcome.covariance), outcome.prior_variances, strict=True)
     ]
     together = float(np.sum((left[0] * left[1] * setting.size)[1:])) / (1.0 + freed) + outcome.left_out
-    together *= _TOGETHER * (len(setting.basis.codings) / 6.0) ** 0.25
+    together *= _TOGETHER * (len(setting.basis.codings) / _SIX) ** 0.25
     return float(np.sqrt(max(apart, 0.0) + together**2))
