@@ -67,7 +67,7 @@ def noise_timed() -> Iterator[list[float]]:
         found.append(time.process_time() - start)
         return result
 
-    gate._drawn = drawn
+    gate._drawn = drawn  # type: ignore[assignment]
     try:
         yield found
     finally:

@@ -29,7 +29,7 @@ from evidence.reproduce.pages import grid
 SEED, QUICK_SEED = 77_000_000, 76_000_000
 EPSILON, DELTA, ALPHA = 1.0, 1e-6, 0.05
 # Records of each study, studies of each design, and how many of them are fitted without a sample as well.
-ROWS, RUNS, WHOLE = 1_000_000, 40, 5
+ROWS, RUNS, WHOLE = 1_000_000, 40, 4
 WIDER = 1.1
 _HOME = ROOT / "docs" / "evidence"
 
@@ -65,12 +65,20 @@ def designs() -> tuple[Design, Design]:
         e = 1.0 / (1.0 + np.exp(-0.8 * (x[:, 0] + x[:, 3])))
         return e, 0.03 + 0.02 * np.maximum(x[:, 0], x[:, 3]), 0.01 + 0.01 * x[:, 1]
 
-    shared = {"covariates": covariates}
-    declared = {"covariates": [(-1.0, 1.0)] * 4, "propensity": (0.05, 0.95)}
+    def bounds(outcome: tuple[float, float]) -> dc.Bounds:
+        return dc.Bounds(outcome=outcome, covariates=[(-1.0, 1.0)] * 4, propensity=(0.05, 0.95))
+
     return (
-        Design(name="number", bounds=dc.Bounds(outcome=(-8.0, 9.0), **declared), surface=number, known_ate=1.0, **shared),
-        Design(name="rare event", bounds=dc.Bounds(outcome=(0.0, 1.0), **declared), surface=event, noise=None, known_ate=0.01, **shared),
-    )  # fmt: skip
+        Design(name="number", bounds=bounds((-8.0, 9.0)), covariates=covariates, surface=number, known_ate=1.0),
+        Design(
+            name="rare event",
+            bounds=bounds((0.0, 1.0)),
+            covariates=covariates,
+            surface=event,
+            noise=None,
+            known_ate=0.01,
+        ),
+    )
 
 
 @contextmanager
@@ -147,7 +155,7 @@ def page(found: Sequence[Run], rows: int) -> str:
     return "\n\n".join(
         [
             "# Models from a sample",
-            f"Written by `python -m evidence.samples` on {date.today().isoformat()}; do not edit. Every study: [samples.csv](samples.csv).",
+            f"Written by `python -m evidence.samples` on {date.today().isoformat()} (`--runs` says how many studies); do not edit. Every study: [samples.csv](samples.csv).",
             f"Two confounded designs with four covariates and effects that differ between people; {rows:,} records, ε = {EPSILON:g}, δ = {DELTA:g}, nothing known of treatment, "
             f"`ATE` with all defaults, so that models are fitted to a sample by place (docs/proofs/gate.md, lemma 15) and the effect is estimated from all records. Seeds from {SEED:,} on "
             "were used for nothing else. The coverage that is wanted is that of the level less two standard errors of so many studies.",
@@ -171,7 +179,7 @@ def write(found: Sequence[Run], rows: int, folder: Path) -> None:
         table.writerow(Run._fields)
         table.writerows(
             [run.design, run.seed, run.models_from, *(f"{value:.6g}" for value in run[3:])] for run in found
-        )  # type: ignore[misc]
+        )
     (folder / "samples.md").write_text(page(found, rows), encoding="utf-8")
 
 
@@ -181,8 +189,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         prog="python -m evidence.samples", description="Coverage with models from a sample."
     )
     parser.add_argument("--quick", action="store_true", help="two studies of each design, printed and not written")
+    parser.add_argument("--runs", type=int, default=RUNS, help=f"studies of each design; {RUNS} by default")
     options = parser.parse_args(arguments)
-    runs, whole, first = (2, 1, QUICK_SEED) if options.quick else (RUNS, WHOLE, SEED)
+    runs, whole, first = (2, 1, QUICK_SEED) if options.quick else (options.runs, min(WHOLE, options.runs), SEED)
     found = list(studies(ROWS, runs, whole, first))
     if not options.quick:
         write(found, ROWS, _HOME)

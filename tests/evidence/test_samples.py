@@ -10,7 +10,8 @@ from evidence.samples import Run, page, without_sample, write
 def runs(half=0.1, error=0.05, wider=1.05):
     few = [Run("number", k, "a sample", 1.0 + error, 1.0 + error - half, 1.0 + error + half, 1.0) for k in range(20)]
     whole = half / wider
-    return [*few, *(one._replace(models_from="all records", low=one.estimate - whole, high=one.estimate + whole) for one in few[:2])]  # fmt: skip
+    both = [one._replace(models_from="all records", low=1.0 - whole, high=1.0 + whole) for one in few[:2]]
+    return [*few, *both]
 
 
 @pytest.mark.parametrize(
