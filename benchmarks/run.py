@@ -58,10 +58,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             console.print(f"{name}: {part.title}; about {part.about}", markup=False, highlight=False)
         return
     path = FOLDER / "bench.csv"
-    found = {} if options.quick else load(path)
     for name in options.only:
         with console.status(PARTS[name].title):
             lines = tuple(PARTS[name].measure(options.quick))
+        # What other runs have measured since is read again.
+        found = {} if options.quick else load(path)
         found[name] = Measured(date.today().isoformat(), lines)
         console.print(f"{name}\n{table(lines)}\n", markup=False, soft_wrap=True, highlight=False)
         if not options.quick:
