@@ -119,7 +119,9 @@ class ArrayRecords(RecordsInMemory):
                     f"{names[each.role]} and Y must have one entry per record each: align their lengths."
                 )
         called = self.called._replace(more=tuple(names[each.role] for each in further))
-        records = replace(self, held=hold_further(self.held, columns, called), called=called, kept=[], as_codes=[], samples={})
+        records = replace(
+            self, held=hold_further(self.held, columns, called), called=called, kept=[], as_codes=[], samples={}
+        )
         admit(records._chunks(), self.bounds)
         return records
 
