@@ -218,8 +218,8 @@ SAMPLE = SampleRule(
     count=0.01,
     uneven=0.02,
     deviations=6.0,
-    provenance="By hand, so that models from a sample cost little. Of 10, 20 and 28 times the root, the one with which an "
-    "observational study of a million records had an interval less than 1.1 times as wide.",
+    provenance="By hand: of 10, 20 and 28 times the root, the one by which an observational study of a million records "
+    "had an interval less than 1.1 times as wide.",
 )
 
 _OF_MEANS = _questions("location", "arm means", "residual tails", "clipped excess")
