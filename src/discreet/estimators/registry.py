@@ -11,37 +11,25 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Literal
 
+from discreet.estimators._options import COMPLIANCE, CORRELATION, EVENTS, LOST, SHARE, Option
 from discreet.exceptions import InvalidInput
 
 Neighbours = Literal["replace-one", "add-remove"]
-Planned = Literal["ate", "difference-in-means", "cate", "uplift"]
+Planned = Literal[
+    "ate",
+    "difference-in-means",
+    "cate",
+    "uplift",
+    "late",
+    "difference-in-differences",
+    "survival",
+    "policy-value",
+]
 
 # Registry: what an audit gives where nothing else is given, a delta to whatever cannot do without one.
 _GAUSSIAN = MappingProxyType({"delta": 1e-6})
 _FOUR_SEGMENTS = MappingProxyType({"by": {0: 4}})
 _LINEAR = MappingProxyType({"delta": 1e-6, "base": "linear"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Option:
-    """A parameter of some estimators, as a command or a form offers it.
-
-    Parameters
-    ----------
-    name
-        Its name; on the command line with hyphens.
-    type
-        What it holds.
-    help
-        One sentence for people.
-    default
-        Its value where it is left out.
-    """
-
-    name: str
-    type: Any
-    help: str
-    default: Any = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +66,10 @@ class Entry:
         What `discreet.plan` calls the estimator whose plan holds for this one; None where it cannot be planned.
     plan_note
         What has to be said about a plan that is another's.
+    planner, planning
+        Where a plan of its own is computed, as "module:function", and what it may be told besides what all plans take.
+    pure
+        Whether it can do without a delta.
     answers
         Whether its release can be asked for effects.
     one_gate
@@ -104,6 +96,9 @@ class Entry:
     title: str = ""
     planned_as: Planned | None = None
     plan_note: str = ""
+    planner: str = ""
+    planning: tuple[Option, ...] = ()
+    pure: bool = False
     answers: bool = False
     one_gate: bool = False
     request_kind: str = ""
@@ -273,6 +268,7 @@ _ENTRIES = (
         ),
         columns=(SAMPLE_WEIGHT,),
         title="Difference of means",
+        pure=True,
         planned_as="difference-in-means",
         one_gate=True,
         audited=MappingProxyType({}),
@@ -287,6 +283,7 @@ _ENTRIES = (
         command=True,
         simultaneous=True,
         title="Effects by segment",
+        pure=True,
         planned_as="uplift",
         plan_note="The width is that of one segment if all are equally large; the others narrow it a little.",
         answers=True,
@@ -300,6 +297,10 @@ _ENTRIES = (
         options=(POLICY, replace(DELTA, help="Leave it out for pure epsilon."), COVARIATES, PROPENSITY, RELATION),
         arguments=_policy,
         page_title="What a policy gains in {outcome}",
+        planned_as="policy-value",
+        planner="discreet.estimators.policies.planned:plan_policy_value",
+        planning=(SHARE,),
+        pure=True,
         command=True,
         one_gate=True,
     ),
@@ -311,6 +312,9 @@ _ENTRIES = (
         columns=(EVENT,),
         arguments=_times,
         page_title="Effect of {treatment} on the time to {outcome}",
+        planned_as="survival",
+        planner="discreet.estimators.survival.planned:plan_survival",
+        planning=(HORIZON, MEASURE, TIMES, EVENTS, LOST),
         command=True,
         samples=True,
         one_gate=True,
@@ -331,6 +335,9 @@ _ENTRIES = (
         ),
         columns=(Option(name="instrument", type=str, help="Column of the instrument, 0 or 1."),),
         page_title="Effect of {treatment} on {outcome}, on compliers",
+        planned_as="late",
+        planner="discreet.estimators.natural_experiments.planned:plan_late",
+        planning=(COMPLIANCE,),
         command=True,
         samples=True,
         one_gate=True,
@@ -342,6 +349,9 @@ _ENTRIES = (
         help="Estimate an effect by how outcomes changed between two periods, and publish it.",
         options=(DELTA, COVARIATES, PROPENSITY, RELATION),
         columns=(Option(name="before", type=str, help="Column of the outcome before the treatment."),),
+        planned_as="difference-in-differences",
+        planner="discreet.estimators.natural_experiments.planned:plan_difference_in_differences",
+        planning=(CORRELATION,),
         command=True,
         samples=True,
         one_gate=True,
