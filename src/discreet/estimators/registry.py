@@ -11,7 +11,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Literal
 
-from discreet.estimators._options import COMPLIANCE, CORRELATION, EVENTS, LOST, SHARE, Option
+from discreet.estimators.options import COMPLIANCE, CORRELATION, EVENTS, LOST, SHARE, Option
 from discreet.exceptions import InvalidInput
 
 Neighbours = Literal["replace-one", "add-remove"]

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FORMAT = "discreet-uplift"
-# Unit: lines of a table in words.
-_SHOWN = 24
+_SHOWN = 24  # Unit: lines of a table in words.
 # Choice: what intervals of averages and curves are widened by, as their variances are estimates. Chosen by hand; the
 # average of a design with 15 % treated was covered in .876 without it (.932; replications 30,000 to 30,249).
 _WIDER = 1.1
@@ -145,6 +144,10 @@ class UpliftRelease(ReleaseCard):
         """Of smoothed effects, with what the own variances have in excess of those that smoothing took for granted."""
         excess = np.sqrt(np.maximum(self._means.own.variance / self._means.variance.sum(axis=1), 1.0))
         return np.asarray(excess[:, None] * self._posterior.covariance * excess)
+
+    def single(self) -> UpliftRelease:
+        """The effects of two arms, which are all that there are."""
+        return self
 
     @property
     def title(self) -> str:
@@ -370,8 +373,7 @@ class UpliftRelease(ReleaseCard):
     def _around(self, centre: Float, sd: Float, alpha: float) -> tuple[Float, Float]:
         _check(alpha)
         half = -float(ndtri(alpha / 2)) * _WIDER * self._unit * sd
-        # No effect can exceed the outcome's range.
-        most = self.bounds.outcome_width
+        most = self.bounds.outcome_width  # No effect can exceed the outcome's range.
         return np.maximum(centre - half, -most), np.minimum(centre + half, most)
 
 

@@ -135,10 +135,8 @@ def plan(
     estimator : str
         "ate", "difference-in-means", "cate" (its average effect), "uplift" (a segment of the usual size), "late",
         "difference-in-differences", "survival" or "policy-value"; "att" and the like as "ate".
-    n : int
-        Number of records.
-    bounds : Bounds
-        Public facts.
+    n, bounds : int, Bounds
+        Number of records; public facts.
     epsilon, delta : float
         The budget. Leave ``epsilon`` out and give ``width`` to solve for it.
     alpha : float, default 0.05
@@ -158,12 +156,8 @@ def plan(
     neighbours : {"replace-one", "add-remove"}
     cap : float, optional
         What larger outcomes count as ("ate", "difference-in-means"); mean and deviation are of the capped outcome.
-    compliance, correlation, share : float, default 0.5
-        For "late", the share of people whom the instrument moves; for "difference-in-differences", the correlation of
-        the outcome in both periods; for "policy-value", the share of people whom the policy treats.
-    horizon, measure, times, events, lost : optional
-        For "survival", whose ``horizon`` is needed: as `SurvivalEffect` takes them, the expected share of people with
-        the event up to the horizon (0.5), and of those who are lost before it (0.2).
+    compliance, correlation, share, horizon, measure, times, events, lost : optional
+        What single plans take: see docs/how-to/which-estimator.md.
 
     Privacy
     -------
@@ -171,11 +165,10 @@ def plan(
 
     Examples
     --------
-    >>> import discreet as dc
-    >>> bounds = dc.Bounds(outcome=[0, 1], covariates=[(18, 95)])
-    >>> round(dc.plan("ate", n=20_000, bounds=bounds, epsilon=1.0, delta=1e-6, propensity=0.5, prevalence=0.1).width, 3)
+    >>> bounds = Bounds(outcome=[0, 1], covariates=[(18, 95)])
+    >>> round(plan("ate", n=20_000, bounds=bounds, epsilon=1.0, delta=1e-6, propensity=0.5, prevalence=0.1).width, 3)
     0.017
-    >>> solved = dc.plan("difference-in-means", n=20_000, bounds=bounds, width=0.1, prevalence=0.1)
+    >>> solved = plan("difference-in-means", n=20_000, bounds=bounds, width=0.1, prevalence=0.1)
     >>> round(solved.epsilon, 2)
     0.09
     """
