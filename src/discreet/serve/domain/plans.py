@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Union
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError, model_validator
 
 from discreet.data.bounds import Bounds
 from discreet.estimators.planning import Plan, plan
+from discreet.estimators.registry import REGISTRY
 from discreet.estimators.registry import Planned as Method
 from discreet.exceptions import InvalidInput
 from discreet.serve.domain.datasets import Dataset
-from discreet.serve.domain.requests import LEAST, MOST, OFFERED, Cut, Kind, chosen
+from discreet.serve.domain.requests import LEAST, MOST, OFFERED, Kind, chosen, first_problem, models, options_of
 
 # Epsilons of the figure.
 LOW, HIGH, POINTS = 0.05, 10.0, 33
 
 
 class Planned(BaseModel):
-    """A question about a request that might be made."""
+    """A question about a request that might be made: what all kinds have in common."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -36,7 +38,30 @@ class Planned(BaseModel):
     outcome_mean: float | None = Field(default=None, description="Mean of the outcome, if known.")
     prevalence: float | None = Field(default=None, gt=0, lt=1, description="Share of events of a yes/no outcome.")
     covariates: list[str] | None = Field(default=None, max_length=200, description="Covariates that would be used.")
-    by: dict[str, Cut] | None = Field(default=None, max_length=6, description="Segments, for 'uplift'.")
+
+
+if TYPE_CHECKING:
+    AnyPlanned = Planned
+else:
+    AnyPlanned = Annotated[Union[tuple(models(Planned, needed=False).values())], Field(discriminator="kind")]  # noqa: UP007
+
+
+class Question(RootModel[AnyPlanned]):
+    """A question about a request that might be made, of any kind."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_a_kind(cls, given: Any) -> Any:
+        """Plans are about the average effect unless they say otherwise."""
+        return {"kind": Planned.model_fields["kind"].default} | given if isinstance(given, dict) else given
+
+
+def planned_of(plain: Mapping[str, Any]) -> Planned:
+    """A question from plain JSON; what cannot be one is refused by the name of its first field that does not fit."""
+    try:
+        return Question.model_validate(dict(plain)).root
+    except ValidationError as error:
+        raise InvalidInput(first_problem(error.errors())) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +79,9 @@ class Answer:
             "delta": made.delta,
             "n": made.n,
             "alpha": made.alpha,
-            "width": made.width,
-            "plus_minus": made.width / 2,
+            # JSON has no infinity: an interval that is expected to be unbounded has no width.
+            "width": made.width if math.isfinite(made.width) else None,
+            "plus_minus": made.width / 2 if math.isfinite(made.width) else None,
             "noise_sd": made.noise_sd,
             "detectable_effect": made.detectable_effect,
             "width_without_privacy": made.without_privacy,
@@ -71,7 +97,8 @@ def answer(dataset: Dataset, asked: Planned) -> Answer:
         raise InvalidInput("plan takes either epsilon, or a width to find it for: give one of the two.")
     made = _plan(*facts, asked.epsilon, asked.width)
     _, note = _planned_as(asked.kind)
-    return Answer(made, (note,) if note else ())
+    unbounded = "The interval is expected to have no end: take more records, or a larger budget."
+    return Answer(made, (*((note,) if note else ()), *(() if math.isfinite(made.width) else (unbounded,))))
 
 
 def curve(dataset: Dataset, asked: Planned) -> list[tuple[float, float]]:
@@ -85,7 +112,8 @@ def curve(dataset: Dataset, asked: Planned) -> list[tuple[float, float]]:
 def _planned_as(kind: str) -> tuple[Method, str]:
     """Whose plan holds for a kind, and the note that goes with it."""
     entry = OFFERED[kind]
-    assert entry.planned_as is not None
+    if entry.planned_as is None:
+        raise InvalidInput(f"kind {kind!r} cannot be planned yet: plan 'ate', and expect a wider interval.")
     return entry.planned_as, entry.plan_note
 
 
@@ -106,7 +134,10 @@ def _facts(dataset: Dataset, asked: Planned) -> tuple[Any, ...]:
         "prevalence": asked.prevalence,
         "neighbours": dataset.neighbours,
     }
-    by = json.dumps(asked.by or {}) if method == "uplift" else None
+    told, own = options_of(asked), {option.name for option in REGISTRY[method].planning}
+    by = json.dumps(told.get("by", {})) if method == "uplift" else None
+    # What a request of this kind chooses, as far as its plan asks for it; lists are kept as tuples.
+    options |= {name: tuple(value) if isinstance(value, list) else value for name, value in told.items() if name in own}
     return method, bounds, by, tuple(options.items())
 
 
@@ -130,7 +161,9 @@ def _plan(
 def figure(points: list[tuple[float, float]], made: Plan, unit: str) -> dict[str, Any]:
     """Where the marks of the figure stand: width against epsilon, the chosen point, and the width without noise."""
     width, height, left, right, top, bottom = 640.0, 300.0, 56.0, 16.0, 18.0, 44.0
-    ceiling = max(2.4 * made.width, 2.0 * made.without_privacy)
+    finite = [value for _, value in points if math.isfinite(value)]
+    shown = made.width if math.isfinite(made.width) else max(finite, default=made.without_privacy)
+    ceiling = max(2.4 * shown, 2.0 * made.without_privacy)
 
     def x(epsilon: float) -> float:
         place = math.log(min(max(epsilon, LOW), HIGH) / LOW) / math.log(HIGH / LOW)
@@ -140,7 +173,7 @@ def figure(points: list[tuple[float, float]], made: Plan, unit: str) -> dict[str
         return round(top + (1 - value / ceiling) * (height - top - bottom), 1)
 
     inside = [(epsilon, value) for epsilon, value in points if value <= ceiling]
-    outside = [point for point in points if point[1] > ceiling]
+    outside = [point for point in points if ceiling < point[1] < math.inf]
     if outside and inside:
         # The point where the line enters the figure, on the segment that crosses its upper edge.
         (e0, w0), (e1, w1) = outside[-1], inside[0]
