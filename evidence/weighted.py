@@ -12,6 +12,7 @@ import argparse
 import time
 from dataclasses import replace
 from datetime import date
+from itertools import product
 from math import exp, log, sqrt
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ from evidence.trust.targets import at_least, at_most
 FIRST = REPORTING + 800_000
 OVERLAP_SEED, NOISE_SEED = 8_100_000, 8_200_000
 # Public: how unlikely either arm may be, and how many records.
-LEAST, RECORDS, EPSILON, DELTA = 0.005, 20_000, 1.0, 1e-6
+LEAST, SIZES, EPSILON, DELTA = 0.005, (20_000, 200_000), 1.0, 1e-6
 WIDTH, LARGE_WIDTH, LARGE, OVERLAP_WIDTH, POOR, RATIO_WIDTH = 1.6, 1.25, 5_000.0, 1.3, 3.0, 1.4
 _HOME = ROOT / "docs" / "evidence"
 _WEIGHTED = [name for name in AVERAGES if name != "ATE"]
@@ -60,14 +61,14 @@ def widths(found: Found) -> list[Verdict]:
     return verdicts
 
 
-def poor_overlap(seed: int) -> tuple[Study, dict[str, tuple[float, float]]]:
+def poor_overlap(seed: int, n: int) -> tuple[Study, dict[str, tuple[float, float]]]:
     """A study whose probabilities of treatment go down to .005 and up to .995; effects, and smallest standard errors."""
-    rng = np.random.default_rng([OVERLAP_SEED, seed])
-    x = rng.uniform(-1.0, 1.0, (RECORDS, 3))
+    rng = np.random.default_rng([OVERLAP_SEED, seed, n])
+    x = rng.uniform(-1.0, 1.0, (n, 3))
     e = np.clip(expit(6.0 * x[:, 0]), LEAST, 1.0 - LEAST)
-    t = (rng.random(RECORDS) < e).astype(float)
+    t = (rng.random(n) < e).astype(float)
     effect = 1.0 + 0.5 * x[:, 1]
-    y = np.clip(x[:, 0] + x[:, 1] + effect * t + rng.normal(0.0, 1.0, RECORDS), -6.0, 6.0)
+    y = np.clip(x[:, 0] + x[:, 1] + effect * t + rng.normal(0.0, 1.0, n), -6.0, 6.0)
     bounds = dc.Bounds(outcome=(-6, 6), covariates=[(-1, 1)] * 3, propensity=(LEAST, 1.0 - LEAST))
     study = Study(name="poor overlap", X=x, T=t, Y=y, bounds=bounds, ate=1.0, propensity=e, effects=effect)
     h = e * (1.0 - e)
@@ -75,23 +76,23 @@ def poor_overlap(seed: int) -> tuple[Study, dict[str, tuple[float, float]]]:
     everyone = float(np.mean(variance + (effect - 1.0) ** 2))
     # Effects do not depend on what moves treatment, so that both averages are the same in the population.
     some = float(np.mean(h**2 * variance + h * ((1.0 - e) ** 3 + e**3) * (effect - 1.0) ** 2) / np.mean(h) ** 2)
-    return study, {"ATE": (1.0, sqrt(everyone / RECORDS)), "ATO": (1.0, sqrt(some / RECORDS))}
+    return study, {"ATE": (1.0, sqrt(everyone / n)), "ATO": (1.0, sqrt(some / n))}
 
 
 def overlap(seeds: int, until: float) -> pd.DataFrame:
     """Intervals of both averages on studies of poor overlap."""
     lines: list[dict[str, Any]] = []
-    for seed in range(seeds):
+    for seed, n in product(range(seeds), SIZES):
         if time.monotonic() > until:
             break
-        study, facts = poor_overlap(seed)
+        study, facts = poor_overlap(seed, n)
         for name in ("ATE", "ATO"):
             with threadpool_limits(1), seeded_noise(NOISE_SEED + seed):
                 made = AVERAGES[name](epsilon=EPSILON, delta=DELTA, bounds=study.bounds)
                 low, high = made.fit(study.Y, study.T, X=study.X).release_.interval()
             truth, se = facts[name]
             covered = low <= truth <= high
-            lines.append({"average": name, "seed": seed, "covered": covered, "ratio": (high - low) / (EFFICIENT * se)})
+            lines.append({"average": name, "n": n, "covered": covered, "ratio": (high - low) / (EFFICIENT * se)})
     return pd.DataFrame(lines)
 
 
@@ -164,13 +165,17 @@ def page(
     verdicts, parts = list(section(found).verdicts), list(section(found).parts)
     verdicts += widths(found)
     lines = []
-    for name in ("ATE", "ATO") if len(poor) else ():
-        some = poor[poor["average"] == name]
-        lines.append([name, str(len(some)), f"{some['ratio'].median():.2f}", f"{some['covered'].mean():.2f}"])
+    for (n, name), some in poor.groupby(["n", "average"]) if len(poor) else ():
+        lines.append([f"{n:,}", name, str(len(some)), f"{some['ratio'].median():.2f}", f"{some['covered'].mean():.2f}"])
     if len(poor):
-        ratios = {name: float(poor[poor["average"] == name]["ratio"].median()) for name in ("ATE", "ATO")}
+        large = poor[poor["n"] == poor["n"].max()]
+        ratios = {name: float(large[large["average"] == name]["ratio"].median()) for name in ("ATE", "ATO")}
         verdicts.append(
-            at_most("ATO: median width over its bound's, overlap down to .005", ratios["ATO"], OVERLAP_WIDTH)
+            at_most(
+                f"ATO: median width over its bound's, overlap down to .005, n = {poor['n'].max():,}",
+                ratios["ATO"],
+                OVERLAP_WIDTH,
+            )
         )
         verdicts.append(at_least("ATE's on the same studies, which says how poor overlap is", ratios["ATE"], POOR))
     if isinstance(catheters, str):
@@ -197,9 +202,11 @@ def page(
         *(f"{part}\n" for part in parts),
         "## Poor overlap",
         "",
-        f"Generated studies of {RECORDS:,} records with three covariates, one of which decides treatment: probabilities from {LEAST:g} to {1 - LEAST:g}; ε = {EPSILON:g}. Widths are over those of the efficiency bound of each average.",
+        f"Generated studies with three covariates, one of which decides treatment: probabilities from {LEAST:g} to {1 - LEAST:g}; ε = {EPSILON:g}. Widths are over those of the efficiency bound of each average.",
         "",
-        grid(["average", "studies", "median width over the bound's", "intervals that hold the truth"], lines),
+        grid(
+            ["records", "average", "studies", "median width over the bound's", "intervals that hold the truth"], lines
+        ),
         "",
         "## A risk ratio",
         "",

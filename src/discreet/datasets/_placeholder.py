@@ -38,4 +38,4 @@ def dummy(bounds: Bounds, n: int = 100, *, outcome: str = "Y", treatment: str = 
         return [spec.levels[place] for place in rng.integers(0, len(spec.levels), size=n)]
 
     columns = {outcome: values(bounds.outcome_column), treatment: values(bounds.arms)}
-    return columns | {name: values(spec) for name, spec in zip(bounds.names, bounds.columns, strict=True)}
+    return columns | {name: values(spec) for name, spec in bounds.declared.items()}
