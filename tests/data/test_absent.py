@@ -31,7 +31,12 @@ BOUNDS = Bounds(
 def study(n: int = 3_000, seed: int = 3) -> pd.DataFrame:
     """Those whose age is missing are treated more often, and are worse off."""
     rng = np.random.default_rng(seed)
-    age, ward, dose = rng.uniform(18, 90, n), rng.choice(np.array(["a", "b"]), n), rng.integers(0, 11, n) * 1.0
+    # What a missing age counts as is an age that many have: else its own cell would give it away.
+    age, ward, dose = (
+        rng.choice([20.0, 54.0, 88.0], n),
+        rng.choice(np.array(["a", "b"]), n),
+        rng.integers(0, 11, n) * 1.0,
+    )
     lost = rng.random(n) < 0.3
     t = (rng.random(n) < np.where(lost, 0.8, 0.3)).astype(np.int64)
     y = 1.0 * t + 2.0 * lost + rng.normal(0, 0.5, n)

@@ -60,7 +60,7 @@ class Bounds(Carded):
         Smallest and largest probability of treatment.
     treatment : (control, treated) or list of labels, optional
         The labels of the treatment column, the control first, if they are not 0 and 1 or booleans. More than two
-        declare several arms, which `ATE` and `DifferenceInMeans` compare with each other.
+        declare several arms, which `ATE`, `DifferenceInMeans` and `Uplift` compare with each other.
     outcome_fill : float, or a label, optional
         What a missing outcome counts as. Without it, missing outcomes are refused.
     weight : (0, most), optional
