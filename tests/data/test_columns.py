@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.data import columns
-from discreet.data.columns import Levels, Range, ScratchBuffer, numbers, plain
+from discreet.data._arrays import ScratchBuffer
+from discreet.data.columns import Levels, Range, numbers, plain
 from discreet.exceptions import InvalidInput
 
 finite = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300)

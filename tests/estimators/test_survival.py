@@ -82,7 +82,7 @@ def test_without_noise_a_trial_gives_the_difference_of_the_areas_below_the_curve
 def test_an_arm_without_events_is_estimated_and_said_not_to_stand_out(arm):
     """Whether an arm has an event is private: it is no reason to refuse."""
     with seeded_noise(0):
-        release = effect().fit(TRIAL.time, TRIAL.T, event=np.where(TRIAL.T == arm, 0.0, TRIAL.event)).release_
+        release = effect().fit(TRIAL.time, TRIAL.T, event=np.where(arm == TRIAL.T, 0.0, TRIAL.event)).release_
     low, high = release.interval()
     assert low < release.estimate < high
     assert (release.estimate < 0) == (arm == 0.0)
