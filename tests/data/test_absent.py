@@ -146,3 +146,8 @@ def test_a_function_is_asked_with_the_columns_of_the_table() -> None:
     assert set(cate.release_.importance) == set(BOUNDS.names)
     with pytest.raises(InvalidInput, match="X lacks columns that the bounds declare"):
         cate.effect(frame[["age", "ward"]][:5])
+
+
+def test_an_audit_says_that_it_makes_up_no_missing_values() -> None:
+    with pytest.raises(InvalidInput, match="declare bounds without missing="):
+        dc.audit(ATE(epsilon=1.0, delta=1e-6, bounds=BOUNDS))
