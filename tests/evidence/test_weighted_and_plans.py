@@ -62,8 +62,8 @@ def test_the_page_on_plans_keeps_unbounded_intervals_apart():
     assert "| `LATE` | all | 3 | 0.50 | 0.50 to 0.50 | 1.00 | 1, 0, 1 |" in text
 
 
-def test_studies_for_choosing_are_not_reported(tmp_path):
-    for module in (plans, weighted):
-        with pytest.raises(SystemExit), pytest.MonkeyPatch.context() as patch:
-            patch.setattr("sys.argv", ["it", "--first", "5", "--studies", "0"])
-            module.main()
+@pytest.mark.parametrize("module", [plans, weighted])
+def test_studies_for_choosing_are_not_reported(module, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["it", "--first", "5", "--studies", "0"])
+    with pytest.raises(SystemExit):
+        module.main()
