@@ -134,10 +134,12 @@ def _facts(dataset: Dataset, asked: Planned) -> tuple[Any, ...]:
         "prevalence": asked.prevalence,
         "neighbours": dataset.neighbours,
     }
-    told, own = options_of(asked), {option.name for option in REGISTRY[method].planning}
-    by = json.dumps(told.get("by", {})) if method == "uplift" else None
+    asked_of, own = options_of(asked), {option.name for option in REGISTRY[method].planning}
+    by = json.dumps(asked_of.get("by", {})) if method == "uplift" else None
     # What a request of this kind chooses, as far as its plan asks for it; lists are kept as tuples.
-    options |= {name: tuple(value) if isinstance(value, list) else value for name, value in told.items() if name in own}
+    options |= {
+        name: tuple(value) if isinstance(value, list) else value for name, value in asked_of.items() if name in own
+    }
     return method, bounds, by, tuple(options.items())
 
 
