@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FORMAT = "discreet-uplift"
-_SHOWN = 24  # Unit: lines of a table in words.
+# Unit: lines of a table in words.
+_SHOWN = 24
 # Choice: what intervals of averages and curves are widened by, as their variances are estimates. Chosen by hand; the
 # average of a design with 15 % treated was covered in .876 without it (.932; replications 30,000 to 30,249).
 _WIDER = 1.1
@@ -373,8 +374,8 @@ class UpliftRelease(ReleaseCard):
     def _around(self, centre: Float, sd: Float, alpha: float) -> tuple[Float, Float]:
         _check(alpha)
         half = -float(ndtri(alpha / 2)) * _WIDER * self._unit * sd
-        most = self.bounds.outcome_width  # No effect can exceed the outcome's range.
-        return np.maximum(centre - half, -most), np.minimum(centre + half, most)
+        # No effect can exceed the outcome's range.
+        return np.maximum(centre - half, -2.0 * self._unit), np.minimum(centre + half, 2.0 * self._unit)
 
 
 def _table(counts: Any, sums: Any, count_sd: Any, sum_sd: Any) -> Table:

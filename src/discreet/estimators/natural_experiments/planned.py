@@ -70,7 +70,8 @@ def _changes(outcome: Shape, sd: float) -> Shape:
     """An ideal change: of an outcome of two values one of three, else normal."""
     if len(outcome.values) > 2:
         return Shape.normal(sd)
-    moved = min(sd**2 * 4.0, 1.0) / 2.0
+    # Theory: a change by half of the range has a square of a quarter.
+    moved = min(4.0 * sd**2, 1.0) / 2.0
     return Shape(0.0, np.array([-0.5, 0.0, 0.5]), np.array([moved, 1.0 - 2.0 * moved, moved]))
 
 

@@ -22,6 +22,8 @@ from discreet.postprocessing.survival.pseudo_outcome import Measure, PseudoOutco
 from discreet.privacy.sensitivity.sets import Cells, Interval, MeanSquare
 from discreet.releases.average import Uncertainty
 
+# Choice: shares with the event and lost before the horizon, if nobody says better. By hand.
+_EVENTS, _LOST = 0.5, 0.2
 # Numerical: times that stand for a distribution.
 _POINTS = 200
 
@@ -33,7 +35,7 @@ def plan_survival(setting: Setting, alpha: float, options: Mapping[str, Any]) ->
     if "horizon" not in options:
         raise InvalidInput("the plan of survival needs horizon=, up to when events count.")
     measure, horizon = options.get("measure", "rmst"), options["horizon"]
-    events, lost = options.get("events", 0.5), options.get("lost", 0.2)
+    events, lost = options.get("events", _EVENTS), options.get("lost", _LOST)
     between(events, "events", "it is the expected share of people with the event up to the horizon")
     between(lost, "lost", "it is the expected share of people who are not followed up to the horizon")
     if measure not in get_args(Measure):
