@@ -229,8 +229,7 @@ class UpliftRelease(ReleaseCard):
 
     def ate_interval(self, alpha: float = 0.05) -> tuple[float, float]:
         """Interval for the average effect."""
-        share = self._share
-        sd = np.sqrt(max(float(share @ self._covariance @ share), 0.0))
+        sd = np.sqrt(max(float(self._share @ self._covariance @ self._share), 0.0))
         low, high = self._around(np.array(self.ate()), np.array(sd), alpha)
         return float(low), float(high)
 
@@ -269,8 +268,8 @@ class UpliftRelease(ReleaseCard):
         ]
         low, high = self.ate_interval(alpha)
         lines.append(["all", f"{self.ate():.3g}", f"{low:.3g} to {high:.3g}", f"{self.counts.sum():,.0f}"])
-        words = f"{_level(alpha)} interval" + ", segments at once" * simultaneous
-        return ["segment", "effect", words, "records, about"], lines
+        words = ", segments at once" * simultaneous
+        return ["segment", "effect", f"{_level(alpha)} interval{words}", "records, about"], lines
 
     def display(self, alpha: float = 0.05, simultaneous: bool = False) -> Display:
         """What a terminal shows: the table, and what is promised."""

@@ -46,6 +46,7 @@ class Setting:
     pure: bool
     neighbours: Neighbours
     counted: bool
+    # Unit: all of the budget.
     part: float = 1.0
 
     def within(self, part: float, **other: Any) -> Setting:
