@@ -146,14 +146,14 @@ def test_scores_are_those_of_section_3_1():
     ("base", "risk", "near"), [("additive", "weighted", 0.15), ("additive", "folded", 0.15), ("ebm", "folded", 0.15)]
 )
 def test_the_weighted_and_the_folded_r_learner_aim_at_the_same_effect(base, risk, near):
-    y, t, x, effect = data = trial(12_000)
+    _, _, x, effect = data = trial(12_000)
     model = fitted(RLearner, base, data, risk=risk, epsilon=16.0, clip=6.0, random_state=0)
     assert np.mean(model.effect(x)) == pytest.approx(np.mean(effect), abs=near)
 
 
 def test_with_dp_ebm_the_weighted_r_learner_stops_before_it_has_learnt_all():
     # 300 rounds over two columns in steps of a quarter of a hundredth: 1 - 0.9975^600 = 0.78 of a mean is learnt.
-    y, t, x, effect = data = trial(12_000)
+    _, _, x, effect = data = trial(12_000)
     model = fitted(RLearner, "ebm", data, epsilon=16.0, clip=6.0, random_state=0)
     assert np.mean(model.effect(x)) == pytest.approx(0.78 * np.mean(effect), abs=0.15)
 
@@ -161,12 +161,12 @@ def test_with_dp_ebm_the_weighted_r_learner_stops_before_it_has_learnt_all():
 BASIC = st.floats(0.0, 1.0)
 
 
-@given(y=BASIC, eta=BASIC, t=st.sampled_from([0.0, 1.0]), p=BASIC, low=st.floats(0.01, 0.45), high=st.floats(0.55, 0.99))
-def test_what_the_r_learner_states_of_its_weights_and_products_holds(y, eta, t, p, low, high):
+@given(y=BASIC, eta=BASIC, treated=st.booleans(), p=BASIC, low=st.floats(0.01, 0.45), high=st.floats(0.55, 0.99))
+def test_what_the_r_learner_states_of_its_weights_and_products_holds(y, eta, treated, p, low, high):
     bounds = Bounds(outcome=(-3.0, 4.0), propensity=(low, high))
     overlap = overlap_of(bounds, 0.05)
     y, eta, e = -3.0 + 7.0 * y, -3.0 + 7.0 * eta, np.clip(p, *overlap)
-    quotient, weight = r_outcome(np.array([y]), np.array([t]), np.array([e]), np.array([eta]))
+    quotient, weight = r_outcome(np.array([y]), np.array([1.0 * treated]), np.array([e]), np.array([eta]))
     stated = r_weights(bounds, 0.05, weight)
     assert weight[0] <= stated.weight_bound
     assert abs(weight[0] * quotient[0]) <= stated.product_bound * (1 + 1e-12)

@@ -34,8 +34,8 @@ MEASURED = (
     "still nobody has proved it. base='additive' has a proof."
 )
 _SEEDS = 2**31 - 1
-# interpret's own step. It divides a step by the weights in a bin; the releases that the authors ran (0.2) divided by the
-# records there, which is the same as steps that are shorter by what weights are on average.
+# interpret's own step. It divides a step by the weights in a bin; the releases that the authors ran (0.2) divided by
+# the records there, which is the same as steps that are shorter by what weights are on average.
 _RATE = 0.01
 # interpret refuses weights of zero.
 _LEAST_WEIGHT = 1e-9
