@@ -268,7 +268,7 @@ TARGETS = (
         experiment="ranking",
         run=runs.ranking,
         cells=lambda full: tuple(f"{data}/{method}" for data in runs.RANKED for method in runs.TUNING),
-        replications=lambda full: 8 if full else 2,
+        replications=lambda full: 20 if full else 2,
         page=fig3,
         files=(HILLSTROM_FILE,),
     ),

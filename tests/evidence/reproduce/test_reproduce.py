@@ -7,6 +7,7 @@ import os
 import shutil
 import time
 from dataclasses import replace
+from datetime import date
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
@@ -195,6 +196,7 @@ def test_a_page_says_which_aims_were_reached(tmp_path):
         aims=[Aim("first", True, "2 of 2"), Aim("second", False, "0.3")],
     )
     text = write(page, tmp_path, stem="t", title="Title", command="c")[0].read_text()
+    assert f"By the code of {date.today():%-d %B %Y}." in text
     assert "* Reached: first (2 of 2)." in text
     assert "* Not reached: second (0.3)." in text
 
@@ -209,6 +211,9 @@ def test_a_curve_falls_if_no_step_rises_beyond_its_error():
     assert falls([0.4, 0.2, 0.21], [0.0, 0.01, 0.01])
     assert not falls([0.4, 0.2, 0.3], [0.0, 0.01, 0.01])
     assert not falls([0.1, 0.1, 0.11], [0.1, 0.1, 0.1])
+    # A curve that stays where it is does not fall, nor one that falls by less than chance would.
+    assert not falls([1.79, 1.79, 1.79], [0.0, 0.0, 0.0])
+    assert not falls([1.8, 1.79, 1.78], [0.03, 0.03, 0.03])
 
 
 def test_aims_of_table_1_follow_the_rows():
