@@ -41,8 +41,6 @@ NAMES = {
 }
 # How near the published MSE is near enough.
 FACTOR = 1.5
-# In how many cells the R-learner has to be that near.
-MOST = 0.8
 # Estimates of a squared bias may be below zero: they count as this.
 LEAST_BIAS = 1e-4
 # How near the effect's variance an S-learner's MSE is called steady.
@@ -116,7 +114,6 @@ def setup_aims(results: Results) -> Iterator[Aim]:
         f"{len(ratios) - len(far)} of {len(ratios)} cells, ratios {min(ratios.values()):.2f} to "
         f"{max(ratios.values()):.2f}{listed}",
     )
-    yield from r_aims(results)
     n = max(n for _, n, _, _ in cells.values())
     for epsilon in (1.0, 4.0):
         proved, claimed = (
@@ -138,54 +135,6 @@ def setup_aims(results: Results) -> Iterator[Aim]:
         f"{hits} of {len(growth)}: "
         + ", ".join(f"{data} {variance:.3g} against {bias:.3g} times" for data, (variance, bias) in growth.items()),
     )
-
-
-def r_aims(results: Results) -> Iterator[Aim]:
-    """How near the R-learner is: with all bounds declared, and without any, as its authors ran it."""
-    words = {
-        EBM: "R-learner with DP-EBM, all bounds declared",
-        AS_IN_2022: "R-learner with DP-EBM as its authors ran it (no bounds, steps divided by records; not private)",
-    }
-    for base, what in words.items():
-        ratios = np.array(ratios_of(results, "R", base))
-        if not ratios.size:
-            continue
-        near = (ratios >= 1 / FACTOR) & (ratios <= FACTOR)
-        yield Aim(
-            f"{what}, setups A to E, within a factor of {FACTOR:g} of the published MSE in {MOST:.0%} of cells",
-            bool(near.mean() >= MOST),
-            f"{int(near.sum())} of {ratios.size} cells, ratios {spread(ratios.tolist())}; at most {FACTOR:g} times it "
-            f"in {int((ratios <= FACTOR).sum())}",
-        )
-
-
-def r_remark(results: Results) -> Iterator[str]:
-    """Why the R-learner's numbers differ between releases of interpret, and what folding weights in changes."""
-    ran, now = ratios_of(results, "R", AS_IN_2022), ratios_of(results, "R", UNBOUNDED)
-    if not ran or not now:
-        return
-    yield (
-        "R-learner: what made the published numbers is how far a step of boosting goes. The releases of interpret that "
-        "the authors can have run (0.2) divide the noisy sum of weighted residuals in a bin by the number of records "
-        "there, interpret 0.7 by their weights, which are a quarter or less on average: steps, and the noise in them, "
-        f"are four times as long now. Without bounds, MSE is {spread(ran)} times the published one with the former "
-        f"(setups A to E), and {spread(now)} times with the latter (A and C). `papers.RLearner` takes the former's "
-        "steps, a quarter of interpret's; they stop long before shapes have been learnt, which is the bias in the "
-        "published numbers."
-    )
-    pairs = [
-        (mean_mse(results[cell], epsilon), mean_mse(results[f"{data} {n} R {EBM}"], epsilon))
-        for cell, (data, n, learner, base) in meanings(results).items()
-        for epsilon in FEW_EPSILONS
-        if (learner, base) == ("R", FOLDED)
-    ]
-    if pairs:
-        better = sum(folded < weighted for folded, weighted in pairs)
-        yield (
-            f'R-learner with `risk="folded"`, which is another risk with the same target and the form that earlier '
-            f"versions of this page had: a smaller MSE in {better} of {len(pairs)} cells, "
-            f"{spread([folded / weighted for folded, weighted in pairs])} times that of the risk as written."
-        )
 
 
 def growths(results: Results, base: str) -> dict[str, tuple[float, float]]:

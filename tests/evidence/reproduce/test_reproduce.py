@@ -273,7 +273,7 @@ def test_every_paper_has_the_targets_that_it_should():
     names = {paper: set(targets) for paper, targets in papers().items()}
     assert names["adum"] == {"fig1", "fig2", "fig3", "corollary1"}
     assert names["dp-cate"] >= {f"fig{number}" for number in (3, 4, 5, 9, 10, 11, 13, 14, 15)}
-    assert names["meta-learners"] == {"fig1", "fig2", "fig3", "boosting"}
+    assert names["meta-learners"] == {"fig1", "fig2", "fig3", "boosting", "rlearner"}
     assert names["private-ci"] == {"table1", "table2", "table3", "fig4", "fig5", "fig6", "supremum", "attack"}
     assert names["propensity"] == {"table1", "fig1", "fig2", "attack"}
 
