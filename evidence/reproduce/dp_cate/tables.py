@@ -7,6 +7,7 @@ from pathlib import Path
 
 from discreet.datasets.observational import RHC_FILE, ihdp_file
 from evidence.reproduce.dp_cate import iterative, pages
+from evidence.reproduce.dp_cate.consistency import TARGET as CONSISTENCY
 from evidence.reproduce.dp_cate.pages import KERNELS, SEARCH
 from evidence.reproduce.dp_cate.runs import FINE, IHDP_FILES, KERNEL, PROVED, STAGES, studies
 from evidence.reproduce.pages import Page
@@ -153,4 +154,5 @@ TARGETS = (
         replications=lambda full: 1,
         page=iterative.page,
     ),
+    CONSISTENCY,
 )

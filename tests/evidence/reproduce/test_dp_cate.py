@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from evidence.reproduce import find, papers
+from evidence.reproduce.dp_cate import consistency, runs
 from evidence.reproduce.dp_cate import iterative as dp_cate_iterative
 from evidence.reproduce.dp_cate import rivals as dp_cate_rivals
-from evidence.reproduce.dp_cate import runs
 from evidence.reproduce.dp_cate.pages import NAMES
 from evidence.reproduce.pages import write
 
@@ -61,7 +61,37 @@ def made_up(name):
 
 
 def test_the_paper_has_the_targets_that_it_should():
-    assert set(papers()["dp-cate"]) == {*FIGURES, "iterative"}
+    assert set(papers()["dp-cate"]) == {*FIGURES, "iterative", "consistency"}
+
+
+def test_consistency_is_judged_by_whether_errors_fall_with_n(tmp_path):
+    target = find("dp-cate", "consistency")
+
+    def rows(scale):
+        return {
+            cell: [
+                {
+                    stage: {"sd": scale(int(cell)), "exact": scale(int(cell)), "private": 2 * scale(int(cell))}
+                    for stage in consistency.STAGES
+                }
+            ]
+            * 2
+            for cell in target.cells(True)
+        }
+
+    page = target.page(rows(lambda n: 1 / n))
+    assert len(page.aims) == 8
+    assert all(aim.reached for aim in page.aims)
+    assert not any(aim.reached for aim in target.page(rows(lambda n: 1.0)).aims)
+    assert len(write(page, tmp_path, stem="c", title=target.title, command="c")) == 3
+
+
+def test_one_replication_of_consistency_has_less_noise_with_more_records(monkeypatch):
+    monkeypatch.setattr(consistency, "STAGES", {"linear": "LR"})
+    monkeypatch.setattr(consistency, "QUERIES", 20)
+    few, many = (consistency.consistency(cell, 0)["linear"] for cell in ("200", "1000"))
+    assert many["sd"] < 0.4 * few["sd"]
+    assert set(few) == {"sd", "exact", "private"}
 
 
 @pytest.mark.parametrize("name", FIGURES)
