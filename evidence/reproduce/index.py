@@ -54,11 +54,12 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """What a paper contains."""
+    """What a paper contains; pages that are ``pending`` can be run, and have not been."""
 
     title: str
     lead: str
     further: tuple[str, ...]
+    pending: tuple[str, ...]
     items: tuple[Item, ...]
 
 
@@ -69,7 +70,8 @@ def contents(paper: str) -> Contents:
         Item(**{key: tuple(value) if isinstance(value, list) else value for key, value in item.items()})
         for item in plain["item"]
     )
-    return Contents(title=plain["title"], lead=plain["lead"], further=tuple(plain.get("further", ())), items=items)
+    listed = {name: tuple(plain.get(name, ())) for name in ("further", "pending")}
+    return Contents(title=plain["title"], lead=plain["lead"], items=items, **listed)
 
 
 def page(paper: str) -> str:
@@ -95,6 +97,9 @@ def page(paper: str) -> str:
     ]
     if given.further:
         parts.append("Further pages: " + ", ".join(f"[{name}]({name}.md)" for name in given.further) + ".")
+    if given.pending:
+        runs = ", ".join(f"`discreet reproduce {PAPERS[paper]} {name} --full`" for name in given.pending)
+        parts.append(f"Not run yet: {runs}.")
     return "\n\n".join(parts) + "\n"
 
 

@@ -97,10 +97,13 @@ def nominal(cells: Sequence[tuple[str, float, Sequence[bool]]]) -> Aim:
     return Aim("coverages within three standard errors of nominal", not off, found)
 
 
-def falls(values: Sequence[float], errors: Sequence[float]) -> bool:
-    """Whether a curve ends lower than it starts, by more than three standard errors, and no step rises by as much."""
+def falls(values: Sequence[float], errors: Sequence[float], drop: float | None = None) -> bool:
+    """Whether a curve ends lower than it starts, by more than three standard errors, and no step rises by as much.
+
+    Where both ends are about the same studies, ``drop`` is the standard error of their difference.
+    """
     steps = zip(values, values[1:], errors, errors[1:], strict=False)
-    fell = values[0] - values[-1] > 3 * sqrt(errors[0] ** 2 + errors[-1] ** 2)
+    fell = values[0] - values[-1] > 3 * (sqrt(errors[0] ** 2 + errors[-1] ** 2) if drop is None else drop)
     return fell and all(b - a <= 3 * sqrt(s**2 + t**2) for a, b, s, t in steps)
 
 

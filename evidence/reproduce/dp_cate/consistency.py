@@ -18,7 +18,7 @@ from evidence.reproduce.pages import Aim, Page, axes, falls
 from evidence.reproduce.private_ate.noise_runs import noise_seed
 from evidence.reproduce.targets import Results, Row, Target
 
-SIZES = (300, 1_000, 3_000, 10_000, 30_000)
+SIZES = (300, 1_000, 3_000, 10_000)
 QUICK_SIZES = SIZES[:3]
 EPSILON = 1.0
 QUERIES = 300

@@ -58,16 +58,24 @@ KERNELS = (
 
 
 class Curve(NamedTuple):
-    """Means over replications at each budget, and their standard errors."""
+    """Means over replications at each budget, their standard errors, and that of the first less the last one."""
 
     values: list[float]
     errors: list[float]
+    drop: float = 0.0
+
+    @property
+    def falls(self) -> bool:
+        """Whether it ends lower than it starts: on the same studies, so that they are compared one by one."""
+        return falls(self.values, self.errors, self.drop)
 
 
 def curve(rows: Sequence[Row], method: str, what: str, epsilons: Sequence[float]) -> Curve:
     """How an error or a distance depends on the budget."""
     found = np.array([[row[method][what][f"{epsilon:g}"] for epsilon in epsilons] for row in rows])
-    return Curve(found.mean(axis=0).tolist(), (found.std(axis=0) / sqrt(len(found))).tolist())
+    errors = found.std(axis=0) / sqrt(len(found))
+    drop = float(np.std(found[:, 0] - found[:, -1]) / sqrt(len(found)))
+    return Curve(found.mean(axis=0).tolist(), errors.tolist(), drop)
 
 
 def exact(rows: Sequence[Row], method: str) -> float:
@@ -108,7 +116,7 @@ def predictions(
             aims.append(
                 Aim(
                     f"predictions of {NAMES[method]} come closer to the non-private ones as ε grows",
-                    falls(far.values, far.errors),
+                    far.falls,
                     f"{far.values[0]:.3g} at ε = {BUDGETS[0]:g}, {far.values[-1]:.3g} at {BUDGETS[-1]:g}",
                 )
             )
@@ -270,7 +278,7 @@ def errors_by_budget(
 def falls_to(method: str, found: Curve, base: float, epsilons: Sequence[float]) -> Aim:
     """Whether errors fall with the budget and, where budgets are large, reach the non-private one."""
     ends = f"{found.values[0]:.3g} at ε = {epsilons[0]:g}, {found.values[-1]:.3g} at {epsilons[-1]:g}"
-    fell = falls(found.values, found.errors)
+    fell = found.falls
     if epsilons[-1] < BUDGETS[-1]:
         return Aim(f"PEHE of {NAMES[method]} falls with ε", fell, ends)
     return Aim(

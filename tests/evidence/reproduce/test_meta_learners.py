@@ -54,7 +54,10 @@ def test_every_page_can_be_written(name, full, tmp_path, few_voters):
 def test_the_aims_are_computed_from_the_results():
     target, rng = find("meta-learners", "fig3"), np.random.default_rng(0)
     results = {cell: [made_up(cell, rng)] for cell in target.cells(True)}
-    near, *beats, _ = numbers.setup_aims(results)
+    near, *beats, parts, _ = numbers.setup_aims(results)
+    # Made-up errors grow as the published ones do, of which a fifth is bias.
+    assert "published" in parts.found
+    assert not parts.reached
     assert near.reached
     assert "12 of 12 cells" in near.found
     assert all(aim.reached and "16,000" in aim.what for aim in beats)
@@ -112,6 +115,31 @@ def test_the_s_learner_is_compared_with_the_published_one_where_that_is_steady()
     off = next(iter(numbers.voter_aims(found, pages.SIZES, 0.01)))
     assert not off.reached
     assert "n = 8,000, ε = 1: 2 ± 0 times it" in off.found
+
+
+def test_what_the_text_says_of_figure_2_is_compared_with_the_rows():
+    sizes = pages.SIZES
+    there = numbers.published()
+
+    def found(scale):
+        return {
+            (n, learner, runs.EBM): np.array(
+                [[scale(n) * there["voting", n, learner, e][0] for e in runs.EPSILONS]] * 2
+            )
+            for n in sizes
+            for learner in ("DR", "R", "S")
+        }
+
+    def aims(rows, words):
+        return [aim for aim in numbers.voter_aims(rows, sizes, 0.016) if words in aim.what]
+
+    same = found(lambda n: 1.0)
+    assert [aim.reached for aim in aims(same, "factor of 10³")] == [True, True]
+    assert [aim.reached for aim in aims(same, "published number of voters")] == [True, True]
+    assert "published n = " in aims(same, "published number of voters")[0].found
+    flat = same | {(n, "DR", runs.EBM): np.full((2, 5), 0.5) for n in sizes}
+    assert not aims(flat, "DR-learner's MSE grows")[0].reached
+    assert not any(aim.reached for aim in aims(flat, "published number of voters"))
 
 
 def test_where_boosting_stops_has_a_page(tmp_path):

@@ -36,6 +36,7 @@ from discreet.papers.common.arrays import OneVector, Part, gather, take
 from discreet.papers.common.claims import Calibration, calibration_of, claimed_guarantee, warn_of_claim
 from discreet.papers.common.losses import Loss
 from discreet.papers.common.nuisances import Nuisances, check_finite, check_row_wise, design, private_models, train
+from discreet.papers.common.plots import AlongCovariates
 from discreet.papers.common.queries import encode_queries
 from discreet.papers.common.tables import FromTables
 from discreet.papers.dp_cate import kernel_settings as kernel
@@ -69,7 +70,7 @@ _SECRET = (
 _PULLED = "The penalty pulls effects towards an average that came with the models, and there is no interval."
 
 
-class DPCATEFunction(FromTables, Checked, Parameters):
+class DPCATEFunction(AlongCovariates, FromTables, Checked, Parameters):
     """Effects as a function of covariates, by kernel regression of pseudo-outcomes, with Gaussian process noise.
 
     Parameters

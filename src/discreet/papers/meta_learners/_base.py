@@ -23,6 +23,7 @@ from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds
 from discreet.ledger.charging import Payment
 from discreet.papers.common.arrays import gather
 from discreet.papers.common.claims import warn_of_claim
+from discreet.papers.common.plots import WithoutAverage
 from discreet.papers.common.tables import FromTables
 from discreet.papers.meta_learners.ebm import MEASURED
 from discreet.papers.meta_learners.ebm import require as require_ebm
@@ -39,7 +40,7 @@ _NO_INTERVAL = "The paper gives no interval: noise and shrinkage in the models b
 _CONSTANT = "Treatment and covariates add up in one model, so that the effect is the same for everyone (section 4.2)."
 
 
-class Learner(FromTables, Fitted[LearnerRelease]):
+class Learner(WithoutAverage, FromTables, Fitted[LearnerRelease]):
     """A learner that splits the sample: ``_learn`` names its stages."""
 
     release_types: ClassVar = (LearnerRelease,)
