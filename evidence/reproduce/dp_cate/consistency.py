@@ -7,6 +7,7 @@ from math import sqrt
 import numpy as np
 from sklearn.base import clone
 
+from discreet.data._arrays import Float
 from discreet.datasets.paper_designs import dp_cate
 from discreet.papers.common.influence import noise_factor
 from discreet.papers.common.queries import encode_queries
@@ -50,7 +51,8 @@ def consistency(cell: str, replication: int) -> Row:
 def page(results: Results) -> Page:
     """Noise and errors by n."""
     sizes = sorted(int(cell) for cell in results)
-    lines, aims = [], []
+    lines: list[list[str]] = []
+    aims: list[Aim] = []
     figure, (ax,) = axes(width=6.4, height=4.0)
     for stage, name in STAGES.items():
         curves = {
@@ -102,11 +104,11 @@ def page(results: Results) -> Page:
     )
 
 
-def _error(values: np.ndarray) -> float:
+def _error(values: Float) -> float:
     return float(values.std(ddof=1) / sqrt(len(values))) if len(values) > 1 else 0.0
 
 
-def _text(values: np.ndarray) -> str:
+def _text(values: Float) -> str:
     return f"{values.mean():.3g} ± {_error(values):.2g}"
 
 

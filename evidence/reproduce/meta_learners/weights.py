@@ -90,7 +90,8 @@ def r_remark(results: Results) -> Iterator[str]:
 
 def page(results: Results) -> Page:
     """MSE of the R-learner by setup, n and epsilon, beside the published one."""
-    lines, points = [], {base: [] for base in _COLOURS}
+    lines: list[list[str]] = []
+    points: dict[str, list[tuple[float, float]]] = {base: [] for base in _COLOURS}
     for cell, (data, n, learner, base) in meanings(results).items():
         for epsilon in epsilons_of(base):
             there = published()[data, n, learner, epsilon][0]
@@ -103,7 +104,7 @@ def page(results: Results) -> Page:
                     *(f"{mse / there:.2f}", texts[1], f"{bias:.3g}"),
                 ]
             )
-            points[base].append((there, mse))
+            points[base].append((there, float(mse)))
     figure, (ax,) = axes(width=6.4, height=4.2)
     for base, found in points.items():
         if found:
