@@ -221,8 +221,8 @@ def ratio_remark(results: Results, learner: str, reason: str) -> Iterator[str]:
     """One sentence on how far a learner is from the published numbers, with bounds and without."""
     declared, free = (ratios_of(results, learner, base) for base in (EBM, UNBOUNDED))
     if declared:
-        beside = f" (without bounds {spread(free)})" if free else ""
-        yield f"{learner}-learner with DP-EBM: {spread(declared)} times the published MSE{beside}; {reason}."
+        beside = f" (without bounds {ratio_text(free)})" if free else ""
+        yield f"{learner}-learner with DP-EBM: {ratio_text(declared)} times the published MSE{beside}; {reason}."
 
 
 def bounds_remark(results: Results) -> Iterator[str]:
@@ -239,7 +239,7 @@ def bounds_remark(results: Results) -> Iterator[str]:
             if (which, base) == (learner, UNBOUNDED)
         ]
         if ratios:
-            costs.append(f"{learner}-learner {spread(ratios)}")
+            costs.append(f"{learner}-learner {ratio_text(ratios)}")
     if costs:
         yield (
             "What bounds cost: MSE with all bounds declared over that of the same learner, records and partition when "
@@ -257,7 +257,7 @@ def ratios_of(results: Results, learner: str, base: str) -> list[float]:
     ]
 
 
-def spread(ratios: Sequence[float]) -> str:
+def ratio_text(ratios: Sequence[float]) -> str:
     """Smallest, largest and median ratio, as text."""
     return f"{min(ratios):.2f} to {max(ratios):.2f}, median {np.median(ratios):.2f}"
 

@@ -17,8 +17,8 @@ from evidence.reproduce.meta_learners.numbers import (
     meanings,
     printed,
     published,
+    ratio_text,
     ratios_of,
-    spread,
     with_error,
 )
 from evidence.reproduce.meta_learners.runs import (
@@ -54,8 +54,8 @@ def r_aims(results: Results) -> Iterator[Aim]:
         yield Aim(
             f"{what}, setups A to E, within a factor of {FACTOR:g} of the published MSE in {MOST:.0%} of cells",
             bool(near.mean() >= MOST),
-            f"{int(near.sum())} of {ratios.size} cells, ratios {spread(ratios.tolist())}; at most {FACTOR:g} times it "
-            f"in {int((ratios <= FACTOR).sum())}",
+            f"{int(near.sum())} of {ratios.size} cells, ratios {ratio_text(ratios.tolist())}; at most {FACTOR:g} times "
+            f"it in {int((ratios <= FACTOR).sum())}",
         )
 
 
@@ -68,8 +68,8 @@ def r_remark(results: Results) -> Iterator[str]:
         "R-learner: what made the published numbers is how far a step of boosting goes. The releases of interpret that "
         "the authors can have run (0.2) divide the noisy sum of weighted residuals in a bin by the number of records "
         "there, interpret 0.7 by their weights, which are a quarter or less on average: steps, and the noise in them, "
-        f"are four times as long now. Without bounds, MSE is {spread(ran)} times the published one with the former "
-        f"(setups A to E), and {spread(now)} times with the latter (A and C). `papers.RLearner` takes the former's "
+        f"are four times as long now. Without bounds, MSE is {ratio_text(ran)} times the published one with the former "
+        f"(setups A to E), and {ratio_text(now)} times with the latter (A and C). `papers.RLearner` takes the former's "
         "steps, a quarter of interpret's; they stop long before shapes have been learnt, which is the bias in the "
         "published numbers."
     )
@@ -84,7 +84,7 @@ def r_remark(results: Results) -> Iterator[str]:
         yield (
             f'R-learner with `risk="folded"`, which is another risk with the same target and the form that earlier '
             f"versions of this page had: a smaller MSE in {better} of {len(pairs)} cells, "
-            f"{spread([folded / weighted for folded, weighted in pairs])} times that of the risk as written."
+            f"{ratio_text([folded / weighted for folded, weighted in pairs])} times that of the risk as written."
         )
 
 
