@@ -31,7 +31,7 @@ from discreet.exceptions import InvalidInput
 from discreet.papers.adum.release import SegmentRelease
 from discreet.papers.common.arrays import gather, in_own_unit
 from discreet.papers.common.claims import Calibration, by_calibration, claimed_guarantee, warn_of_claim
-from discreet.papers.common.plots import WithoutAverage
+from discreet.papers.plots import WithoutAverage
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours

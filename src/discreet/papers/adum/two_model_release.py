@@ -17,7 +17,7 @@ from discreet.data.frames import encoded, feature_rows
 from discreet.exceptions import InvalidInput
 from discreet.papers.adum.functional_mechanism import monomials
 from discreet.papers.common.arrays import into_unit_ball
-from discreet.papers.common.plots import plot_along
+from discreet.papers.plots import plot_along
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
 from discreet.releases.notebooks.card import ReleaseCard

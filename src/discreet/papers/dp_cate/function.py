@@ -36,7 +36,6 @@ from discreet.papers.common.arrays import OneVector, Part, gather, take
 from discreet.papers.common.claims import Calibration, calibration_of, claimed_guarantee, warn_of_claim
 from discreet.papers.common.losses import Loss
 from discreet.papers.common.nuisances import Nuisances, check_finite, check_row_wise, design, private_models, train
-from discreet.papers.common.plots import AlongCovariates
 from discreet.papers.common.queries import encode_queries
 from discreet.papers.common.tables import FromTables
 from discreet.papers.dp_cate import kernel_settings as kernel
@@ -47,6 +46,7 @@ from discreet.papers.dp_cate.kernel_stage import noise_scale, published_slope, s
 from discreet.papers.dp_cate.pointwise import check_common, known_propensity, rng_of
 from discreet.papers.dp_cate.presets import first_stage
 from discreet.papers.dp_cate.release import AnswersRelease, FunctionRelease
+from discreet.papers.plots import AlongCovariates
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Guarantee, Neighbours, parallel

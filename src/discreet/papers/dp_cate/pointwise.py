@@ -42,7 +42,6 @@ from discreet.papers.common.nuisances import (
     train,
     without_training_warnings,
 )
-from discreet.papers.common.plots import WithoutAverage
 from discreet.papers.common.queries import encode_queries
 from discreet.papers.dp_cate.equations import (
     Extent,
@@ -57,6 +56,7 @@ from discreet.papers.dp_cate.equations import (
 )
 from discreet.papers.dp_cate.presets import check_second_stage, first_stage, predictor, second_stage
 from discreet.papers.dp_cate.release import AnswersRelease
+from discreet.papers.plots import WithoutAverage
 from discreet.privacy.budget import Budget
 from discreet.privacy.guarantee import Neighbours
 from discreet.privacy.noise import published_gaussian

@@ -15,9 +15,9 @@ from discreet.data.bounds import Bounds
 from discreet.exceptions import InvalidInput
 from discreet.papers.common import release_io as written
 from discreet.papers.common.nuisances import design
-from discreet.papers.common.plots import plot_along, plot_answers
 from discreet.papers.common.queries import encode_queries
 from discreet.papers.dp_cate.kernel_regression import Function
+from discreet.papers.plots import plot_along, plot_answers
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
 from discreet.releases.notebooks.card import ReleaseCard

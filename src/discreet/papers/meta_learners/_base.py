@@ -23,13 +23,13 @@ from discreet.exceptions import InvalidBudget, InvalidInput, MissingBounds
 from discreet.ledger.charging import Payment
 from discreet.papers.common.arrays import gather
 from discreet.papers.common.claims import warn_of_claim
-from discreet.papers.common.plots import WithoutAverage
 from discreet.papers.common.tables import FromTables
 from discreet.papers.meta_learners.ebm import MEASURED
 from discreet.papers.meta_learners.ebm import require as require_ebm
 from discreet.papers.meta_learners.own import Base, base_of, check_bases, check_budgets
 from discreet.papers.meta_learners.release import Contrast, LearnerRelease
 from discreet.papers.meta_learners.stages import BASES, Plan, Stages, check_ratios, overlap_of, partition
+from discreet.papers.plots import WithoutAverage
 from discreet.privacy.budget import Budget
 from discreet.privacy.guarantee import Neighbours
 

@@ -39,8 +39,8 @@ from discreet.papers.common.arrays import (
     split,
 )
 from discreet.papers.common.claims import Calibration, by_calibration, claimed_guarantee, warn_of_claim
-from discreet.papers.common.plots import WithoutAverage
 from discreet.papers.common.tables import FromTables
+from discreet.papers.plots import WithoutAverage
 from discreet.papers.propensity.iptw import iptw, iptw_bound, iptw_scores
 from discreet.papers.propensity.logistic import (
     least_penalty,

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from discreet.data.bounds import Bounds
 from discreet.exceptions import InvalidInput
 from discreet.papers.common import release_io as written
-from discreet.papers.common.plots import plot_point
+from discreet.papers.plots import plot_point
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
 from discreet.releases.notebooks.card import ReleaseCard
