@@ -22,7 +22,7 @@ from discreet.serve.storage.clock import Clock
 from discreet.serve.storage.schema import connect, facts, tokens
 from tests.serve.conftest import quick
 
-OPEN = {"/health", "/login"}
+OPEN = {"/health", "/ready", "/login"}
 
 
 def routes(app):

@@ -12,15 +12,18 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
-from sqlalchemy.exc import DataError
+from sqlalchemy.exc import DataError, OperationalError
 from starlette.exceptions import HTTPException
 
 from discreet import __version__
-from discreet.exceptions import DiscreetError
+from discreet.exceptions import DiscreetError, LedgerUnavailable
 from discreet.serve.api import analyst as api
 from discreet.serve.api import curator as api_curator
 from discreet.serve.errors import Refusal
 from discreet.serve.middleware import AccessChecks
+from discreet.serve.operations import logs
+from discreet.serve.operations.observing import Observed
+from discreet.serve.operations.readiness import Readiness
 from discreet.serve.pages import analyst as pages
 from discreet.serve.pages import curator as pages_curator
 from discreet.serve.pages import requests as pages_request
@@ -72,6 +75,7 @@ def create_app(settings: Settings) -> Any:
         redirect_slashes=False,
     )
     app.state.service = service
+    app.state.readiness = Readiness(service)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
     for router in ROUTERS:
         app.include_router(router)
@@ -80,12 +84,17 @@ def create_app(settings: Settings) -> Any:
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(DataError, _unstorable)
+    app.add_exception_handler(OperationalError, _unavailable)
+    app.add_exception_handler(LedgerUnavailable, _unavailable)
     app.add_middleware(AccessChecks, service=service)
+    # The last one is the outermost.
+    app.add_middleware(Observed, service=service)
     return app
 
 
 def from_environment() -> Any:
     """The application with the settings that a parent process wrote down."""
+    logs.begin()
     return create_app(Settings.from_environment())
 
 
@@ -112,6 +121,12 @@ async def _malformed(request: Request, error: Any) -> Response:
 async def _unstorable(request: Request, error: Any) -> Response:
     """What a database cannot even search for: PostgreSQL knows no text with a NUL in it."""
     return _answer(request, *_fixed("malformed"))
+
+
+async def _unavailable(request: Request, error: Any) -> Response:
+    """A disk that is full, or a database that does not answer."""
+    logs.failed("unavailable", error)
+    return _answer(request, *_fixed("unavailable"))
 
 
 async def _http(request: Request, error: Any) -> Response:

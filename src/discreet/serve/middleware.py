@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import logging
 import math
 import re
 import time
@@ -17,12 +16,15 @@ from typing import Any
 from urllib.parse import urlencode
 
 from anyio.to_thread import run_sync
+from sqlalchemy.exc import OperationalError
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
+from discreet.exceptions import LedgerUnavailable
 from discreet.serve.domain.users import Identity, by_session, by_token
 from discreet.serve.errors import Refusal
+from discreet.serve.operations import logs
 from discreet.serve.pages.rendering import error_page
 from discreet.serve.rate_limits import Buckets
 from discreet.serve.service import Service
@@ -32,7 +34,8 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-OPEN = ("/health", "/login")
+ALIVE = ("/health", "/ready")
+OPEN = (*ALIVE, "/login")
 STATIC = "/static/"
 COOKIE, SECURE_COOKIE = "discreet", "__Host-discreet"
 HEADERS = {
@@ -55,7 +58,6 @@ _LONGEST = 200
 _FREE = re.compile(r"/api/v1/(releases/[^/]+/effects|datasets/[^/]+/plan)|/releases/[^/]+/(upload|explore)")
 # Brings a file.
 _UPLOAD = re.compile(r"/releases/[^/]+/upload")
-_log = logging.getLogger("discreet.serve")
 
 
 class AccessChecks:
@@ -87,15 +89,16 @@ class AccessChecks:
             await answer(scope, receive, send)
         except Exception as error:
             # The message may quote records, so that only its kind is noted.
-            _log.error("%s %s: %s", scope["method"], _route(scope), type(error).__name__)
-            await refused(scope, Refusal("unexpected"))(scope, receive, send)
+            logs.failed(f"{scope['method']} {_route(scope)}", error)
+            down = isinstance(error, OperationalError | LedgerUnavailable)
+            await refused(scope, Refusal("unavailable" if down else "unexpected"))(scope, receive, send)
 
     async def _enter(self, scope: Scope, receive: Receive, send: Send) -> None:
         path, unsafe = scope["path"], scope["method"] not in _SAFE
         headers = Headers(scope=scope)
         if unsafe and headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
             raise Refusal("forged")
-        if path.startswith(STATIC) or path == "/health":
+        if path.startswith(STATIC) or path in ALIVE:
             await self._app(scope, receive, send)
             return
         if path in OPEN:

@@ -99,6 +99,20 @@ jobs = sa.Table(
     sa.Column("reservation", _text),
     sa.Column("failure", _text),
     sa.Column("release", _text),
+    # What it asks of a worker's version, and about how much work it is.
+    _column("needs", sa.Integer, server_default="1"),
+    _column("size", sa.BigInteger, server_default="0"),
+    sa.Index("ix_serve_jobs_turns", "person", "started"),
+)
+# Processes that fit, as they say of themselves.
+workers = sa.Table(
+    "serve_workers",
+    metadata,
+    sa.Column("id", _text, primary_key=True),
+    _column("version", _text),
+    _column("work", sa.Integer),
+    _column("started", _time),
+    _column("seen", _time),
 )
 releases = sa.Table(
     "serve_releases",
@@ -146,7 +160,7 @@ def connect(url: str) -> sa.Engine:
         more: Any = {"isolation_level": "READ COMMITTED"} if url.startswith("postgresql") else {}
         engine = sa.create_engine(url, pool_pre_ping=True, **more)
     except ModuleNotFoundError:
-        raise MissingExtra("PostgreSQL needs psycopg: install it with pip install 'discreet[serve]'.") from None
+        raise MissingExtra("PostgreSQL needs psycopg: install it with pip install 'discreet[serve,postgresql]'.") from None
     except sa.exc.ArgumentError:
         raise InvalidInput("--database is no address of a database: write it as sqlite:///file.db.") from None
     if engine.dialect.name == "sqlite":
