@@ -47,8 +47,8 @@ FAILURES = {
     "stopped-charged": "The request was stopped after its budget had been charged. It stays charged.",
     "failed-charged": "The request failed after its budget had been charged. It stays charged, so that failures tell "
     "nothing for free.",
-    "limits-charged": "The request needed more time or memory than the service allows, after its budget had been charged. "
-    "It stays charged.",
+    "limits-charged": "The request needed more time or memory than the service allows, after its budget had been "
+    "charged. It stays charged.",
     "limits": "The process that worked on the request ended before anything was computed. Nothing was charged.",
     "lost-charged": "The server stopped after the budget had been charged. It stays charged, because noise may have "
     "been drawn.",

@@ -13,16 +13,16 @@ VARIABLE = "DISCREET_SERVE"
 RANGES = {
     "grid": (0.0, 10.0),
     "first_tick": (0.001, 3_600.0),
-    "lease": (0.1, 3_600.0),
+    "lease": (0.01, 3_600.0),
     "body_limit": (1_024, 1e9),
     "upload_limit": (1_024, 1e9),
-    "body_seconds": (1.0, 3_600.0),
+    "body_seconds": (0.01, 3_600.0),
     "upload_rows": (1, 1e7),
     "port": (0, 65_535),
     "workers": (0, 64),
     "processes": (0, 64),
     "fit_memory": (0, 1e7),
-    "fit_seconds": (1.0, 1e7),
+    "fit_seconds": (0.1, 1e7),
     "least_free": (0, 1e7),
 }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from types import UnionType
@@ -50,9 +50,9 @@ def stray(environment: Mapping[str, str]) -> list[str]:
     ]
 
 
-def nearest(name: str, known: Any) -> str:
+def nearest(name: str, known: Iterable[str]) -> str:
     """The known name that is most like one that is not."""
-    return difflib.get_close_matches(name, list(known), n=1, cutoff=0.0)[0]
+    return str(difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.0)[0])
 
 
 def _from_file(file: Path) -> dict[str, Any]:

@@ -53,11 +53,11 @@ def main() -> None:
 def _hear(draining: threading.Event, waiting: queue.SimpleQueue[Any]) -> None:
     """Pass on what the worker says, while work goes on."""
     for line in sys.stdin:
-        told = json.loads(line)
-        if told.get("drain"):
+        message = json.loads(line)
+        if message.get("drain"):
             draining.set()
         else:
-            waiting.put(told)
+            waiting.put(message)
     waiting.put(None)
 
 
@@ -74,7 +74,7 @@ def _import_ahead() -> None:
     import opendp.prelude  # noqa: F401
     import pyarrow.parquet  # noqa: F401
 
-    import discreet.estimators  # noqa: F401
+    import discreet.estimators
     import discreet.papers  # noqa: F401
 
 

@@ -31,9 +31,8 @@ class JsonLines(logging.Formatter):
             "event": record.getMessage() if record.name.startswith((NAME, "uvicorn")) else "something, not shown here",
             "process": record.process,
         }
-        for name, about in (("request", request_id.get()), ("job", job_id.get())):
-            if about is not None:
-                plain[name] = about
+        about = {"request": request_id.get(), "job": job_id.get()}
+        plain |= {name: value for name, value in about.items() if value is not None}
         plain |= record.__dict__.get("facts", {})
         if record.exc_info and isinstance(record.exc_info[1], BaseException):
             plain |= kind_and_place(record.exc_info[1])
@@ -54,7 +53,7 @@ def note(level: int, event: str, **facts: Any) -> None:
 
 def failed(event: str, error: BaseException, **facts: Any) -> None:
     """A line about something that went wrong."""
-    note(logging.ERROR, event, **facts, **kind_and_place(error))
+    note(logging.ERROR, f"{event}: {type(error).__name__}", **facts, **kind_and_place(error))
 
 
 def begin() -> None:

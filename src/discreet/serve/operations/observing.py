@@ -37,11 +37,11 @@ class Observed:
     """
 
     def __init__(self, app: Any, service: Service) -> None:
-        self._app, self._service = app, service
+        self.app, self._service = app, service
 
     async def __call__(self, scope: Message, receive: Any, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         seen = _Seen()
         about = logs.request_id.set(seen.id)
@@ -50,7 +50,7 @@ class Observed:
                 answer = await self._metrics(Headers(scope=scope))
                 await answer(scope, receive, seen.through(send))
             else:
-                await self._app(scope, receive, seen.through(send))
+                await self.app(scope, receive, seen.through(send))
         finally:
             self._note(scope, seen)
             logs.request_id.reset(about)

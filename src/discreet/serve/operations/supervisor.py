@@ -1,4 +1,4 @@
-"""A worker: it takes jobs from the queue and has them done by a process of its own, within limits of memory and time."""
+"""A worker: it takes jobs from the queue and has a process of its own do them, within limits of memory and time."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ class FitProcess:
     def run(self, service: Service, row: dict[str, Any], draining: threading.Event) -> None:
         """One job, from its claim to its end."""
         self._tell({"row": row, "worker": service.name})
-        said = False
+        asked = False
 
         def tick() -> str | None:
-            nonlocal said
-            if draining.is_set() and not said:
-                said = True
+            nonlocal asked
+            if draining.is_set() and not asked:
+                asked = True
                 self._tell({"drain": True})
             used = self._memory()
             if self._settings.fit_memory and used > self._settings.fit_memory * 1_000_000:
@@ -150,13 +150,19 @@ def run(settings: Settings, *, leave_with_parent: bool = False) -> None:
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, drain)
     if leave_with_parent:
-        threading.Thread(target=lambda: (sys.stdin.read(), drain()), daemon=True).start()
+        threading.Thread(target=_outlived, args=(drain,), daemon=True).start()
     fits.start()
     logs.note(logging.INFO, "worker started", worker=service.name)
     worker.run()
     fits.end()
     logs.note(logging.INFO, "worker ended", worker=service.name)
     service.close()
+
+
+def _outlived(drain: Callable[[], None]) -> None:
+    """Wait until nobody holds standard input open any more."""
+    sys.stdin.read()
+    drain()
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ import sqlalchemy as sa
 
 from discreet.serve.storage.schema import facts, reading
 
-# The latest time seen is written down this often; a restart can fall back by no more. While the system's clock is behind,
-# whoever starts anew must fall back by much less than a lease.
+# The latest time seen is written down this often; a restart can fall back by no more. While the system's clock is
+# behind, whoever starts anew must fall back by much less than a lease.
 _WRITE, _WRITE_BEHIND = 60.0, 1.0
 
 

@@ -154,6 +154,18 @@ def connect(url: str) -> sa.Engine:
 
 def opened(url: str) -> tuple[sa.Engine, tuple[str, ...], tuple[str, ...]]:
     """The same with the steps of migration at which the tables were found, and are now."""
+    engine = engine_of(url)
+    if engine.dialect.name == "sqlite" and engine.url.database and engine.url.database != ":memory:":
+        make_private(engine.url)
+    try:
+        before, after = migrate(engine)
+    except sa.exc.OperationalError:
+        raise InvalidInput("--database cannot be opened: check the address, and that its server is running.") from None
+    return engine, before, after
+
+
+def engine_of(url: str) -> sa.Engine:
+    """An engine that has not touched the database yet."""
     # The driver that the extra brings.
     url = url.replace("postgresql://", "postgresql+psycopg://", 1)
     try:
@@ -161,18 +173,13 @@ def opened(url: str) -> tuple[sa.Engine, tuple[str, ...], tuple[str, ...]]:
         more: Any = {"isolation_level": "READ COMMITTED"} if url.startswith("postgresql") else {}
         engine = sa.create_engine(url, pool_pre_ping=True, **more)
     except ModuleNotFoundError:
-        raise MissingExtra("PostgreSQL needs psycopg: install it with pip install 'discreet[serve,postgresql]'.") from None
+        advice = "install it with pip install 'discreet[serve,postgresql]'."
+        raise MissingExtra(f"--database is PostgreSQL's, which needs psycopg: {advice}") from None
     except sa.exc.ArgumentError:
         raise InvalidInput("--database is no address of a database: write it as sqlite:///file.db.") from None
     if engine.dialect.name == "sqlite":
-        if engine.url.database and engine.url.database != ":memory:":
-            make_private(engine.url)
         _prepare_sqlite(engine)
-    try:
-        before, after = migrate(engine)
-    except sa.exc.OperationalError:
-        raise InvalidInput("--database cannot be opened: check the address, and that its server is running.") from None
-    return engine, before, after
+    return engine
 
 
 def _prepare_sqlite(engine: sa.Engine) -> None:
