@@ -150,6 +150,8 @@ def run(settings: Settings, host: str | None = None, port: int | None = None, pr
     from discreet.serve.operations import logs, metrics
     from discreet.serve.operations.beside import Workers
 
+    # Fits are for processes of their own.
+    settings = replace(settings, work=False)
     workers = Workers(settings)
     logs.begin()
     if settings.metrics_token:

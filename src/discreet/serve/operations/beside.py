@@ -50,8 +50,7 @@ class Workers:
         self._thread.join()
         for process in self._processes:
             process.wait()
-            if process.stdin is not None:
-                process.stdin.close()
+            _close(process)
 
     def _started(self) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "discreet.serve.operations.supervisor"]
@@ -72,4 +71,10 @@ class Workers:
                     due[place] = now + pause[place]
                     logs.note(logging.ERROR, "a worker ended and will be started again", code=process.returncode)
                 elif now >= due[place] and not self._over.is_set():
+                    _close(process)
                     self._processes[place], began[place], due[place] = self._started(), now, 0.0
+
+
+def _close(process: subprocess.Popen[bytes]) -> None:
+    if process.stdin is not None:
+        process.stdin.close()

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from discreet.serve.service import Service
 from discreet.serve.settings import Settings
 from discreet.serve.worker import Worker, give_up
 
+_COMMAND = (sys.executable, "-m", "discreet.serve.operations.fitting")
 _TICK = 0.1
 # A fresh process after so many fits, or when it has kept this part of what a fit may need.
 _MOST_FITS, _KEPT = 200, 0.5
@@ -33,10 +34,12 @@ class FitProcess:
     ----------
     settings : Settings
         With the limits of a fit.
+    command : sequence of str, optional
+        What it runs.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings, self._fits = settings, 0
+    def __init__(self, settings: Settings, command: Sequence[str] = _COMMAND) -> None:
+        self._settings, self._command, self._fits = settings, command, 0
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -45,8 +48,7 @@ class FitProcess:
             return
         self._fits = 0
         environment = os.environ | self._settings.environment()
-        command = [sys.executable, "-m", "discreet.serve.operations.fitting"]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+        self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
         if self._answer(time.monotonic() + _PATIENCE, lambda: None) is None:
             self._kill()
             raise RuntimeError("no process that fits could be started")
