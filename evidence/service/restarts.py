@@ -199,9 +199,9 @@ def _judge(site: Site, done: list[dict[str, Any]], found: Found) -> None:
     requests = site.service.ledger.requests(DATASET)
     charged = [request for request in requests if request.state in ("charged", "settled", "failed")]
     found.charged_twice = len(charged) - len({request.about["job"] for request in charged})
-    # What counts as spent is what the requests cost that released something, and nothing else.
-    released = sum(request.cost.epsilon for request in requests if request.state == "settled")
-    found.budget_adds_up = abs(site.service.ledger.account(DATASET).spent.epsilon - released) < 1e-9
+    # What counts as spent is what requests cost that released something, or were lost; nothing is left reserved.
+    ended = sum(request.cost.epsilon for request in requests if request.state in ("settled", "failed"))
+    found.budget_adds_up = abs(site.service.ledger.account(DATASET).spent.epsilon - ended) < 1e-9
     site.service.ledger.verify()
     found.intact = True
     site.service.close()
