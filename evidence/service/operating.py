@@ -156,7 +156,7 @@ def soak(quick: bool) -> dict[str, Any]:
         server = Server(settings, demo.prepare(settings), 1)
         try:
             name = server.release(DATASET, kind="cate", epsilon=1.0, delta=1e-6)
-            parts = [
+            parts: list[tuple[str, list[Any]]] = [
                 (f"/api/v1/releases/{name}/effects", [{"rows": [PERSON | {"age": 18 + k % 77}]} for k in range(200)]),
                 (f"/api/v1/datasets/{DATASET}/plan", [{"epsilon": 0.1 + k / 997, "delta": 1e-6} for k in range(9_000)]),
             ]

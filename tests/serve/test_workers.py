@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from discreet.serve import worker
 from discreet.serve.domain import budgets, jobs
 from discreet.serve.domain import datasets as catalogue
+from discreet.serve.domain.requests import Asked
 from discreet.serve.errors import FAILURES
 from discreet.serve.operations import fleet
 from discreet.serve.operations.beside import Workers
@@ -74,7 +75,7 @@ def test_small_requests_of_a_person_come_before_large_ones(still):
     service, _ = still
     large = asked_for(service, 0.3)
     dataset = catalogue.find(service.engine, somebody(), "clinic")
-    asked = jobs.Asked(kind="ate", epsilon=0.3, delta=1e-7, covariates=["age"])
+    asked = Asked(kind="ate", epsilon=0.3, delta=1e-7, covariates=["age"])
     small = jobs.submit(service, somebody(), dataset, asked)["job"]
     assert [row["id"] for row in claimed(service)] == [small, large]
 
@@ -82,7 +83,7 @@ def test_small_requests_of_a_person_come_before_large_ones(still):
 def test_the_order_of_the_queue_does_not_follow_a_private_number_of_records(still):
     service, _ = still
     trial = catalogue.by_id(service.engine, "trial")
-    asked = jobs.Asked(kind="difference-in-means", epsilon=0.3)
+    asked = Asked(kind="difference-in-means", epsilon=0.3)
     job = jobs.submit(service, somebody(), trial, asked)["job"]
     (row,) = [row for row in rows(service) if row["id"] == job]
     assert row["size"] == 10_000 * (2 + len(trial.bounds.names))
@@ -198,7 +199,6 @@ def test_a_process_of_its_own_works_on_one_request_after_the_other(tmp_path):
         fits.run(service, jobs.claim(service), threading.Event())
     assert fits._process.pid == first
     fits.end()
-    # Whoever has ended serves nobody; a new process is not started in vain.
     time.sleep(max(jobs.until_seen(service, name) for name in names))
     assert {jobs.find(service, somebody(), name)["state"] for name in names} == {"done"}
     service.close()
