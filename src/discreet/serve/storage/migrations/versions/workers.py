@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "workers"
-down_revision = "baseline"
+down_revision = "further_columns"
 
 
 def upgrade() -> None:
