@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import signal
 import tempfile
 import time
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import asdict
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -71,23 +71,21 @@ def neighbours(quick: bool) -> dict[str, Any]:
     queued, seconds = (20, 4.0) if quick else (QUEUED, 30.0)
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(
-            database=f"sqlite:///{folder}/service.db", data=folder, spends=1e9, asks=1e9, processes=1, workers=1
+            database=f"sqlite:///{folder}/service.db", data=folder, spends=1e9, asks=1e9, processes=2, workers=1
         )
-        server = Server(settings, demo.prepare(settings), 1)
+        server = Server(settings, demo.prepare(settings), 2)
         try:
             _paced(server, 2.0)
             idle = _paced(server, seconds)
             asked = [{"kind": "ate", "epsilon": 0.005 + k / 1e6, "delta": 1e-9} for k in range(queued)]
             with ThreadPoolExecutor(8) as pool:
                 list(pool.map(lambda each: server.call(f"/api/v1/datasets/{DATASET}/requests", each), asked))
-            busy = multiprocessing.get_context("spawn").Process(
-                target=_plan, args=(server.port, server.tokens, seconds + 6.0)
-            )
-            busy.start()
-            time.sleep(3.0)
-            crowded = _paced(server, seconds)
-            between = _jobs_before(server, settings)
-            busy.join()
+            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as other:
+                busy = other.submit(_plan, server.port, server.tokens, seconds + 10.0)
+                time.sleep(5.0)
+                crowded = _paced(server, seconds)
+                between = _jobs_before(server, settings)
+                planned = busy.result()
         finally:
             server.end()
     return {
@@ -96,6 +94,7 @@ def neighbours(quick: bool) -> dict[str, Any]:
         "idle_p95": _p95(idle),
         "crowded_p95": _p95(crowded),
         "pages": len(crowded),
+        "plans": planned,
         "jobs_before": between,
     }
 
@@ -113,15 +112,15 @@ def _paced(server: Server, seconds: float) -> list[float]:
     return taken
 
 
-def _plan(port: int, tokens: dict[str, str], seconds: float) -> None:
-    """Plans over many connections, in a process of its own."""
+def _plan(port: int, tokens: dict[str, str], seconds: float) -> int:
+    """How many plans were answered over many connections, asked by a process of its own."""
 
     class There:
         def __init__(self) -> None:
             self.port, self.tokens = port, tokens
 
     bodies = [{"epsilon": 0.1 + k / 997, "delta": 1e-6} for k in range(9_000)]
-    load(There(), f"/api/v1/datasets/{DATASET}/plan", bodies, CONNECTIONS, seconds)  # type: ignore[arg-type]
+    return load(There(), f"/api/v1/datasets/{DATASET}/plan", bodies, CONNECTIONS, seconds).requests  # type: ignore[arg-type]
 
 
 def _jobs_before(server: Server, settings: Settings) -> int:

@@ -26,7 +26,7 @@ from discreet.serve.domain.users import Identity, by_session, by_token
 from discreet.serve.errors import Refusal
 from discreet.serve.operations import logs
 from discreet.serve.pages.rendering import error_page
-from discreet.serve.rate_limits import Buckets
+from discreet.serve.rate_limits import Buckets, Turns
 from discreet.serve.service import Service
 
 Scope = MutableMapping[str, Any]
@@ -69,6 +69,7 @@ class AccessChecks:
         self._logins = Buckets(settings.logins / 60.0, settings.logins)
         self._spends = Buckets(settings.spends / 60.0, settings.spends)
         self._asks = Buckets(settings.asks, settings.asks)
+        self._turns = Turns(settings.at_once)
         self._known: dict[tuple[str, str], tuple[Identity | None, float]] = {}
         service.forget_identities = self._known.clear
 
@@ -117,7 +118,8 @@ class AccessChecks:
         if unsafe and identity.csrf is not None:
             receive = await _unforged(scope, receive, identity.csrf)
         scope["state"]["identity"] = identity
-        await self._app(scope, receive, send)
+        async with self._turns.one(identity.person):
+            await self._app(scope, receive, send)
 
     async def _identity(self, headers: Headers) -> Identity | None:
         """By a bearer token, or by a session's cookie; remembered for a moment."""

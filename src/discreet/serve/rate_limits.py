@@ -1,11 +1,13 @@
-"""How often somebody may ask: a bucket that fills steadily, for each person or address."""
+"""How often somebody may ask, and how much at once: what one person asks for must not keep others waiting."""
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 # Buckets that are remembered; a forgotten one is full again, and forgetting takes this many others.
 _MOST = 10_000
@@ -38,3 +40,31 @@ class Buckets:
             if len(self._levels) > _MOST:
                 self._levels.popitem(last=False)
             return allowed
+
+
+class Turns:
+    """So many requests of one key are worked on at once; its others wait, and those of other keys do not.
+
+    Parameters
+    ----------
+    most : int
+        How many.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._of: dict[str, tuple[asyncio.Semaphore, list[None]]] = {}
+
+    @asynccontextmanager
+    async def one(self, key: str) -> AsyncIterator[None]:
+        """Wait for a turn, and have it."""
+        turn, there = self._of.setdefault(key, (asyncio.Semaphore(self._most), []))
+        there.append(None)
+        try:
+            async with turn:
+                yield
+        finally:
+            there.pop()
+            if not there:
+                # Nobody waits: nothing is remembered of people who are not here.
+                self._of.pop(key, None)

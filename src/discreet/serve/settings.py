@@ -18,6 +18,7 @@ RANGES = {
     "upload_limit": (1_024, 1e9),
     "body_seconds": (0.01, 3_600.0),
     "upload_rows": (1, 1e7),
+    "at_once": (1, 1_000),
     "port": (0, 65_535),
     "workers": (0, 64),
     "processes": (0, 64),
@@ -51,6 +52,8 @@ class Settings:
         Rows of an uploaded file.
     logins, spends, asks : float
         Sign-ins by address a minute; requests that change something, a person a minute; all others, a person a second.
+    at_once : int
+        Requests of one person that a server process works on at once; further ones wait, and not in the way of others.
     work : bool
         Whether this server works on jobs itself, in a thread: for tests, and for programs that hold a service.
     data : str
@@ -85,6 +88,7 @@ class Settings:
     logins: float = 20.0
     spends: float = 120.0
     asks: float = 2_000.0
+    at_once: int = 2
     work: bool = True
     data: str = "."
     host: str = "127.0.0.1"
