@@ -9,7 +9,6 @@ import tempfile
 import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from dataclasses import asdict
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -43,17 +42,21 @@ PAGES = (f"/datasets/{DATASET}", f"/datasets/{DATASET}/plan", "/datasets", "/req
 def restarts(quick: bool) -> dict[str, Any]:
     """Signals at random points of fits, in runs that are added up."""
     kept: dict[str, list[Any]] = {} if quick or not _KEPT.exists() else json.loads(_KEPT.read_text())
-    for name, points in POINTS.items():
+    while missing := [name for name, points in POINTS.items() if _points(kept, name) < (2 if quick else points)]:
+        # In turn, so that an interrupted measurement knows something of each.
+        name = min(missing, key=lambda each: _points(kept, each))
+        runs, workers = kept.setdefault(name, []), 2 if "two" in name else 1
         how = signal.Signals[name.partition(",")[0]]
-        runs = kept.setdefault(name, [])
-        while sum(run["points"] for run in runs) < (2 if quick else points):
-            count, workers = 2 if quick else _RUN, 2 if "two" in name else 1
-            runs.append(asdict(at_random_points(count, workers, how, seed=len(runs))))
-            if not quick:
-                _KEPT.parent.mkdir(exist_ok=True)
-                _KEPT.write_text(json.dumps(kept))
-            print(f"{name}: {sum(run['points'] for run in runs)} points", flush=True)
+        runs.append(vars(at_random_points(2 if quick else _RUN, workers, how, seed=len(runs))))
+        if not quick:
+            _KEPT.parent.mkdir(exist_ok=True)
+            _KEPT.write_text(json.dumps(kept))
+        print(f"{name}: {_points(kept, name)} points", flush=True)
     return {name: _added(runs) for name, runs in kept.items()}
+
+
+def _points(kept: dict[str, list[Any]], name: str) -> int:
+    return int(sum(run["points"] for run in kept.get(name, [])))
 
 
 def _added(runs: list[Any]) -> dict[str, Any]:
