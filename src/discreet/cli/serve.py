@@ -150,8 +150,9 @@ def run(settings: Settings, host: str | None = None, port: int | None = None, pr
     from discreet.serve.operations import logs, metrics
     from discreet.serve.operations.beside import Workers
 
-    # Fits are for processes of their own.
-    settings = replace(settings, work=False)
+    # Fits are for processes of their own; Windows cannot limit these, so that there the server fits in a thread.
+    alone = os.name == "nt"
+    settings = replace(settings, work=alone, workers=0 if alone else settings.workers)
     workers = Workers(settings)
     logs.begin()
     if settings.metrics_token:
