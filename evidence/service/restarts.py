@@ -92,16 +92,17 @@ class Site:
             chosen = sa.select(table).where(table.c.id.in_(names))
             return [dict(row) for row in connection.execute(chosen).mappings()]
 
-    def running(self, names: list[str]) -> list[dict[str, Any]]:
-        """Those that are worked on, as soon as there is one; none, if all have ended before that was seen."""
+    def running(self, names: list[str], going: list[subprocess.Popen[bytes]]) -> list[dict[str, Any]]:
+        """Those that a living worker works on, as soon as there is one; none, if all have ended before that was seen."""
         found: list[dict[str, Any]] = []
 
         def one() -> bool:
-            found[:] = [row for row in self.rows(names) if row["state"] != "queued"]
-            return any(row["state"] == "running" for row in found) or len(found) == len(names)
+            rows = self.rows(names)
+            found[:] = [row for row in rows if row["state"] == "running" and _place(row, going) is not None]
+            return bool(found) or not any(row["state"] in jobs.OPEN for row in rows)
 
         self._until(one)
-        return [row for row in found if row["state"] == "running"]
+        return found
 
     def ended(self, names: list[str]) -> list[dict[str, Any]]:
         """All of them, when they have ended."""
@@ -153,17 +154,15 @@ def at_random_points(
         going = [site.worker() for _ in range(workers)]
         site.there(workers)
         try:
-            lasts = _duration(site)
+            lasts = _duration(site, going)
             for point in range(points):
                 names += [site.ask() for _ in range(_EACH)]
                 waiting = [row["id"] for row in site.rows(names) if row["state"] in jobs.OPEN]
-                rows = site.running(waiting) if waiting else []
+                rows = site.running(waiting, going) if waiting else []
                 time.sleep(draw.uniform(0.0, 1.2 * lasts))
                 found.caught.update(site.paid(row) for row in rows[:1])
-                place = next(
-                    (k for k, each in enumerate(going) if rows and f"-{each.pid}-" in rows[0]["worker"]),
-                    point % workers,
-                )
+                place = _place(rows[0], going) if rows else None
+                place = point % workers if place is None else place
                 began = time.monotonic()
                 if how == signal.SIGKILL:
                     os.killpg(going[place].pid, how)
@@ -183,10 +182,15 @@ def at_random_points(
     return found
 
 
-def _duration(site: Site) -> float:
+def _place(row: dict[str, Any], going: list[subprocess.Popen[bytes]]) -> int | None:
+    """Which of the workers has a request; None where it is one that is gone."""
+    return next((place for place, each in enumerate(going) if f"-{each.pid}-" in str(row["worker"])), None)
+
+
+def _duration(site: Site, going: list[subprocess.Popen[bytes]]) -> float:
     """Seconds from the claim of a request to its end: the time within which signals come."""
     row = site.rows([site.ask()])[0]
-    running = site.running([row["id"]])
+    running = site.running([row["id"]], going)
     began = time.monotonic()
     site.ended([row["id"]])
     return time.monotonic() - began if running else 0.2
