@@ -93,7 +93,7 @@ class Site:
             return [dict(row) for row in connection.execute(chosen).mappings()]
 
     def running(self, names: list[str], going: list[subprocess.Popen[bytes]]) -> list[dict[str, Any]]:
-        """Those that a living worker works on, as soon as there is one; none, if all have ended before that was seen."""
+        """Those that a living worker works on, as soon as there is one; none, if all ended before that was seen."""
         found: list[dict[str, Any]] = []
 
         def one() -> bool:
