@@ -172,7 +172,8 @@ def run(settings: Settings, host: str | None = None, port: int | None = None, pr
             access_log=False,
             server_header=False,
             date_header=True,
-            proxy_headers=settings.https,
+            # Whom a proxy asks for is read by rules of our own.
+            proxy_headers=False,
             timeout_graceful_shutdown=_GRACE,
         )
     finally:

@@ -74,8 +74,7 @@ class Observed:
             facts = {key: str(named[key])[:80] for key in _NAMES if key in named}
             if identity is not None:
                 facts["by"] = identity.person
-            client = scope.get("client")
-            facts |= {"from": client[0]} if client else {}
+            facts["from"] = self._service.proxies.client_of(scope, Headers(scope=scope))
             facts |= {"method": method, "route": route}
             logs.note(logging.INFO, "answer", **facts, status=status, seconds=round(taken, 4))
 

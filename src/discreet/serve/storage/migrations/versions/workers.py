@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "workers"
-down_revision = "further_columns"
+down_revision = "institution"
 
 
 def upgrade() -> None:
