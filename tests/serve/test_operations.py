@@ -232,7 +232,7 @@ def test_metrics_are_for_whoever_has_their_token(observed):
     route = 'route="/api/v1/datasets/{dataset}/requests"'
     assert any(name.startswith("discreet_answers_total{") and route in name for name in found)
     # Names of people, data sets and releases are in no label.
-    assert not re.search("analyst|clinic|0.31", text)
+    assert not re.search(r'="(analyst|colleague|curator)"|clinic|0\.31', text)
 
 
 def test_without_a_token_in_the_configuration_nobody_reads_metrics(site):

@@ -12,13 +12,11 @@ from typing import Literal, NamedTuple
 import sqlalchemy as sa
 
 from discreet.exceptions import DiscreetError
-from discreet.ledger import Ledger
 from discreet.serve.domain import datasets as catalogue
 from discreet.serve.domain import users as people
 from discreet.serve.operations import configuration, fleet
 from discreet.serve.service import Service
 from discreet.serve.settings import Settings
-from discreet.serve.storage.clock import Clock
 from discreet.serve.storage.migration import steps
 from discreet.serve.storage.schema import engine_of, facts
 
@@ -136,8 +134,8 @@ def _file(file: Path, settings: Settings) -> Iterator[Finding]:
 
 def _contents(settings: Settings, engine: sa.Engine) -> Iterator[Finding]:
     """What is in a database of this version; it is read, and the ledger opened."""
-    service = Service(settings=settings, engine=engine, clock=Clock(engine), ledger=Ledger(settings.database))
-    free = fleet.free_megabytes(service)
+    service = Service.of(settings)
+    free, there = fleet.free_megabytes(service), fleet.present(service)
     if free is not None and free < settings.least_free:
         yield Finding("wrong", f"disk: {free} MB are free, less than least_free: make room, or no work is begun.")
     try:
@@ -147,7 +145,7 @@ def _contents(settings: Settings, engine: sa.Engine) -> Iterator[Finding]:
     except DiscreetError as error:
         yield Finding("wrong", f"ledger: {error}")
     finally:
-        service.ledger.close()
+        service.close()
     curators = [person for person in people.everybody(engine) if person["role"] == "curator"]
     if len(curators) < 2:
         yield Finding(
@@ -156,5 +154,5 @@ def _contents(settings: Settings, engine: sa.Engine) -> Iterator[Finding]:
     for dataset in catalogue.everything(engine):
         if not catalogue.unchanged(dataset):
             yield Finding("wrong", f"data set {dataset.id}: its source changed or is out of reach: see a curator.")
-    if settings.workers == 0 and not fleet.present(service):
+    if settings.workers == 0 and not there:
         yield Finding("note", "workers is 0 and none is there: requests wait until 'discreet worker' runs somewhere.")
