@@ -12,7 +12,7 @@ export OPENBLAS_NUM_THREADS := 1
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-demo: $(VENV)/.stamp-plots ## two studies, from records to published effects
+demo: $(VENV)/.stamp-plots $(VENV)/.stamp-papers ## two studies, from records to published effects
 	$(BIN)/discreet demo
 
 serve-demo: $(VENV)/.stamp-serve ## the curator's service with two generated data sets
@@ -60,7 +60,7 @@ bench: $(VENV)/.stamp-evidence $(VENV)/.stamp-dev ## speed and memory, as ratios
 	$(BIN)/python -m benchmarks.cpu
 	$(BIN)/python -m benchmarks.scale
 
-docs: $(VENV)/.stamp-docs $(VENV)/.stamp-plots ## the documentation, in docs/_build
+docs: $(VENV)/.stamp-docs $(VENV)/.stamp-plots $(VENV)/.stamp-papers ## the documentation, in docs/_build
 	$(BIN)/python -m sphinx -W --keep-going -q docs docs/_build
 
 build: $(VENV)/.stamp-dev ## wheel and source distribution in dist, each tried in an environment of its own

@@ -146,7 +146,7 @@ def connect(url: str) -> sa.Engine:
         more: Any = {"isolation_level": "READ COMMITTED"} if url.startswith("postgresql") else {}
         engine = sa.create_engine(url, pool_pre_ping=True, **more)
     except ModuleNotFoundError:
-        raise MissingExtra("PostgreSQL needs psycopg: install it with pip install 'discreet[serve]'.") from None
+        raise MissingExtra("PostgreSQL needs psycopg: install it with pip install 'discreet[postgresql]'.") from None
     except sa.exc.ArgumentError:
         raise InvalidInput("--database is no address of a database: write it as sqlite:///file.db.") from None
     if engine.dialect.name == "sqlite":
