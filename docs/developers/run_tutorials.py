@@ -81,7 +81,11 @@ def notebook(text: str) -> dict[str, Any]:
 
 def _words(text: str) -> dict[str, Any]:
     # Other pages are pages, and not notebooks.
-    return {"cell_type": "markdown", "metadata": {}, "source": re.sub(r"\]\((\.\./[\w/-]+|[\w-]+)\.md", r"](\1.html", text)}
+    return {
+        "cell_type": "markdown",
+        "metadata": {},
+        "source": re.sub(r"\]\((\.\./[\w/-]+|[\w-]+)\.md", r"](\1.html", text),
+    }
 
 
 def write_notebooks(folder: Path) -> None:
