@@ -1,6 +1,6 @@
 """What somebody tries who has installed the library with or without extras; `tests/smoke-wheel.sh` runs it far from here.
 
-``python smoke-extras.py bare`` expects each extra's sentence, ``python smoke-extras.py all`` what the extras are for.
+``python smoke_extras.py bare`` expects each extra's sentence, ``python smoke_extras.py all`` what the extras are for.
 """
 
 import sys
@@ -25,12 +25,6 @@ def picture():
 def published():
     learner = dc.papers.PrivATE(epsilon=1.0, delta=1e-6, bounds=study.bounds)
     assert learner.get_params()["epsilon"] == 1.0
-
-
-def spark():
-    from discreet.data.backends.spark.reader import session
-
-    session(None)
 
 
 def postgresql():
