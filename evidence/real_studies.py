@@ -105,7 +105,7 @@ def wald(study: Study) -> Estimate:
     outcome, taken = (np.array([values[arm].mean() for arm in arms]) for values in (study.Y, study.T))
     effect = (outcome[1] - outcome[0]) / (taken[1] - taken[0])
     residual = study.Y - effect * study.T
-    variance = sum(residual[arm].var(ddof=1) / arm.sum() for arm in arms)
+    variance = sum(float(residual[arm].var(ddof=1)) / np.count_nonzero(arm) for arm in arms)
     return Estimate(float(effect), float(np.sqrt(variance) / abs(taken[1] - taken[0])))
 
 

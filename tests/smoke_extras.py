@@ -1,4 +1,4 @@
-"""What somebody tries who has installed the library with or without extras; `tests/smoke-wheel.sh` runs it far from here.
+"""What somebody tries who has just installed the library; `tests/smoke-wheel.sh` runs it far from the source tree.
 
 ``python smoke_extras.py bare`` expects each extra's sentence, ``python smoke_extras.py all`` what the extras are for.
 """
@@ -19,7 +19,9 @@ def workbook():
 
 
 def picture():
-    ate.release_.plot()
+    from discreet.releases.report import save_page
+
+    save_page(ate.release_, "effect.html", title="Effect")
 
 
 def published():
@@ -28,7 +30,7 @@ def published():
 
 
 def postgresql():
-    dc.Ledger("postgresql://nobody@127.0.0.1:1/nothing").accounts()
+    dc.Ledger("postgresql://nobody@127.0.0.1:1/nothing").open("study", epsilon=1)
 
 
 def additive():
@@ -45,7 +47,8 @@ if sys.argv[1] == "bare":
         try:
             use()
         except dc.MissingExtra as missing:
-            assert f"discreet[{extra}]" in str(missing), missing
+            if f"discreet[{extra}]" not in str(missing):
+                raise SystemExit(f"{extra} is asked for as: {missing}") from None
         else:
             raise SystemExit(f"{extra} is not needed for what its sentence is about.")
     # Everything else does without them: published methods that train nothing, audits, ledgers.

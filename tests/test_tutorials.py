@@ -73,7 +73,8 @@ def page_of(notebook: Path) -> str:
 
 def test_outputs_replace_those_that_a_page_had_and_leave_everything_else():
     run = script()
-    text = "# Page\n\n```python\nprint(1)\n```\n\n```text\nold\n```\n\nWords.\n\n```python\nx = 2\n```\n\n```text\ngone\n```\n"
+    text = "# Page\n\n```python\nprint(1)\n```\n\n```text\nold\n```\n\nWords.\n\n"
+    text += "```python\nx = 2\n```\n\n```text\ngone\n```\n"
     new = run.with_outputs(text, ["1", ""])
     assert new == "# Page\n\n```python\nprint(1)\n```\n\n```text\n1\n```\n\nWords.\n\n```python\nx = 2\n```\n"
     assert run.with_outputs(new, ["1", ""]) == new
