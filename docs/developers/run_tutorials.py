@@ -1,4 +1,4 @@
-"""Run the tutorials, and write below each block what it printed: ``python docs/developers/run_tutorials.py [NAME ...]``.
+"""Run the tutorials, and write below each block what it printed: ``python docs/developers/run_tutorials.py [NAME]``.
 
 A block of text that follows a block of Python is the block's output. The tests run the same blocks and compare.
 ``--notebooks FOLDER`` writes each page as a notebook instead, with its outputs; the build of the documentation does so.
