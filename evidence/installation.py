@@ -139,10 +139,13 @@ def page(bare: dict[str, float], extras: dict[str, dict[str, float]], first: dic
         "## Always installed",
         grid(["package", "MB", "named by discreet", "why"], rows),
         "Packages below one megabyte that others bring are not listed.",
-        "## Extras",
-        "What each adds to an environment that has the library.",
-        grid(["extra", "MB", "of which"], more),
     ]  # fmt: skip
+    if more:
+        parts += [
+            "## Extras",
+            "What each adds to an environment that has the library.",
+            grid(["extra", "MB", "of which"], more),
+        ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -161,12 +164,15 @@ def main() -> None:
     """Install, measure, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--extras", nargs="*", help="measure these alone")
+    parser.add_argument(
+        "--environment", type=Path, help="the interpreter of an environment that holds the library alone"
+    )
     parser.add_argument("--out", type=Path, default=Path("docs/evidence/installation.md"))
     wanted = parser.parse_args()
     names = [name for name in _project()["optional-dependencies"] if name not in OWN]
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        python = environment(folder / "bare", str(ROOT))
+        python = wanted.environment or environment(folder / "bare", str(ROOT))
         firsts = [ask(python, FIRST, folder) for _ in range(5)]
         bare = ask(python, SIZES, folder)
         print(f"alone: {sum(bare.values()):.0f} MB", flush=True)

@@ -171,7 +171,7 @@ def page(lines: list[Line], sources: list[tuple[Question, str]], missing: list[s
         "The truth of real studies is not known. What can be known is whether somebody who may not see the records would say the same as somebody who may: *held* is the share of draws whose 95 % interval holds the "
         "estimate without privacy. *Width* is the median interval as a multiple of that without privacy, *noise* the standard deviation of the private estimate over the draws. Private columns are medians. *Effect seen* is the share of draws whose interval leaves out zero: an interval that is wide enough holds everything and says nothing, and on few records that is what a small budget buys.",
         grid(["aim", "wanted", "figure"], [
-            ["study and budget with at least .95 of the draws", f"{len(lines)} of {len(lines)}", f"{reached} of {len(lines)}{'' if reached == len(lines) else ', **missed**'}"],
+            ["study and budget with at least .95 of the draws", f"{len(QUESTIONS) * len(BUDGETS)} of {len(QUESTIONS) * len(BUDGETS)}", f"{reached} of {len(lines)}{'' if reached == len(lines) else ', **missed**'}"],
             ["all draws together", "≥ .95", f"{np.mean(held):.3f}{'' if np.mean(held) >= HELD else ', **missed**'}"],
         ]),
         grid(["study", "n", "unit", "ε", "without privacy", "private", "noise", "width", "held", "effect seen"], rows),
@@ -205,6 +205,7 @@ def main() -> None:
     start = time.monotonic()
     found, missing = studies(wanted.wheels)
     lines: list[Line] = []
+    sources = [(question, source(question, study)) for question, study in found]
     for question, study in found:
         for line in run(question, study, wanted.draws):
             lines.append(line)
@@ -212,11 +213,11 @@ def main() -> None:
                 f"{question.name}, epsilon {line.epsilon:g}: held {line.held:.2f}, width {line.ratio:.2f}, {time.monotonic() - start:.0f} s",
                 flush=True,
             )
+            # Whoever has to stop keeps what there is, and the page counts it.
+            wanted.out.write_text(page(lines, sources, missing, wanted.draws, time.monotonic() - start))
     print(*missing, sep="\n")
     if not lines:
         raise SystemExit(f"No study is here: {COMMAND}")
-    sources = [(question, source(question, study)) for question, study in found]
-    wanted.out.write_text(page(lines, sources, missing, wanted.draws, time.monotonic() - start))
 
 
 if __name__ == "__main__":
