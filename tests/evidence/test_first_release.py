@@ -38,7 +38,8 @@ def test_what_stands_behind_a_door_runs_and_leaves_a_release(door, tmp_path, mon
 
 
 def test_lines_are_commands_and_blocks_are_cells():
-    text = "# A\n\n```sh\none \\\n  two\nthree\n```\n\n```python\nx = 1\ny = 2\n```\n\n```text\nno\n```\n\n# B\n\n```sh\nfour\n```\n"
+    text = "# A\n\n```sh\none \\\n  two\nthree\n```\n\n```python\nx = 1\ny = 2\n```\n\n"
+    text += "```text\nno\n```\n\n# B\n\n```sh\nfour\n```\n"
     found = steps(section(text, "A"))
     assert found == [Step("one    two", False), Step("three", False), Step("x = 1\ny = 2\n", True)]
 
