@@ -41,7 +41,6 @@ def numbers() -> str:
     """The paragraph, from the pages."""
     held = cells("real-studies.md", "all draws together")
     reached = cells("real-studies.md", "study and budget with at least .95 of the draws")
-    size = cells("installation.md", "`pip install discreet`")
     large = cells("scale.md", "Uplift, 14,000,000 rows, over DuckDB's own GROUP BY")
     hillstrom = all_cells("real-studies.md", "Hillstrom")[0]
     nhefs = all_cells("real-studies.md", "NHEFS")[1]
@@ -51,7 +50,7 @@ def numbers() -> str:
         f"free with many records and dear with few: at ε = {hillstrom[3]} the interval of an e-mail trial of {hillstrom[1]} people is "
         f"{hillstrom[7]} times as wide as without privacy, and at ε = {nhefs[3]} that of an observational study of {nhefs[1]} people "
         f"{nhefs[7]} times. Effects by segment of 14 million rows take {_plain(large[2]).partition(' ')[0]} times the time of the "
-        f"engine's own sums. An installation takes {_plain(size[2])}.\n"
+        "engine's own sums.\n"
     )
 
 

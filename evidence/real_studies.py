@@ -55,9 +55,9 @@ QUESTIONS = (
     Question("401(k)", "a pension plan at work, net financial assets", "$1,000", pension_401k, "observed"),
     Question("RHC", "a catheter in the right heart, death within 180 days", "probability", rhc, "observed", False),
     Question("STAR", "a small class in kindergarten, mathematics", "points", star, "trial"),
-    Question("Fertility", "a third child, weeks of work in a year", "weeks", fertility, "instrument"),
     Question("Hillstrom", "an e-mail, a visit within two weeks", "probability", hillstrom, "trial", False),
     Question("Lalonde", "supported work, earnings in 1978", "$", nsw, "trial", False),
+    Question("Fertility", "a third child, weeks of work in a year", "weeks", fertility, "instrument"),
 )
 
 
