@@ -21,8 +21,9 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from discreet.serve.domain.users import Identity, by_session, by_token
+from discreet.serve.domain.users import Identity, by_session, by_token, touch
 from discreet.serve.errors import Refusal
+from discreet.serve.governance import notes
 from discreet.serve.pages.rendering import error_page
 from discreet.serve.rate_limits import Buckets
 from discreet.serve.service import Service
@@ -133,10 +134,18 @@ class AccessChecks:
             return known
         find = by_token if key[0] == "token" else by_session
         found = await run_sync(find, self._service.engine, self._service.clock, key[1])
+        if found is not None:
+            await run_sync(self._noted, found, key[0] == "token")
         if len(self._known) > _MOST:
             self._known.clear()
         self._known[key] = (found, time.monotonic() + _REMEMBER)
         return found
+
+    def _noted(self, identity: Identity, program: bool) -> None:
+        """Let people see when a token was last used; what a program does with one begins with a line of the log."""
+        touch(self._service.engine, self._service.clock, identity.token)
+        if program:
+            notes.note(self._service, "signed in", identity, daily=True, token=identity.token, by="a program")
 
     async def _whole(self, path: str, headers: Headers, receive: Receive) -> Receive:
         """The body, read at once up to its limits of size and time."""

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from discreet.ledger import Ledger
 from discreet.serve.domain.releases import Shelf
+from discreet.serve.governance.anchoring import Anchoring
 from discreet.serve.settings import Settings
 from discreet.serve.storage.clock import Clock
 from discreet.serve.storage.schema import connect
@@ -29,12 +30,19 @@ class Service:
     name: str = field(default_factory=lambda: f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}")
     wake: threading.Event = field(default_factory=threading.Event)
     forget_identities: Callable[[], None] = lambda: None
+    anchoring: Anchoring = field(default_factory=lambda: Anchoring("", freeze=False))
 
     @classmethod
     def of(cls, settings: Settings) -> Service:
         """Open the database that the settings name."""
         engine = connect(settings.database)
-        return cls(settings=settings, engine=engine, clock=Clock(engine), ledger=Ledger(settings.database))
+        made = cls(settings=settings, engine=engine, clock=Clock(engine), ledger=Ledger(settings.database))
+        # First of all: a line that is written to an older copy would contradict the anchor.
+        made.anchoring = Anchoring(settings.anchor, freeze=settings.anchor_fails == "freeze")
+        made.anchoring.begin(made.ledger, engine)
+        # A line of the log, whenever the configuration says something else than before.
+        made.ledger.govern(settings.curators, curator="operator")
+        return made
 
     def close(self) -> None:
         """Let go of the database."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from discreet.exceptions import InvalidInput
 
@@ -38,7 +39,17 @@ class Settings:
     work : bool
         Whether this server works on jobs, too.
     data : str
-        The directory below which all files of records lie.
+        The directory below which all files of records lie, unless ``directories`` names others.
+    directories, hosts : tuple of str
+        Further directories of files, and servers of PostgreSQL that records may be on, as ``host``, ``host:port`` or
+        ``host:port/database``: none, unless they are listed.
+    curators : int
+        How many curators it takes to loosen something: 2, or 1 in a house that has no second.
+    anchor : str
+        Where the ledger's log is followed from outside of it: ``file:PATH``, the address of a database, or
+        ``command:PROGRAM``, which gets new lines on its standard input; nowhere, if empty.
+    anchor_fails : str
+        What happens while the anchor cannot be reached: "freeze", so that nothing is charged, or "warn".
     """
 
     database: str = "sqlite:///discreet.db"
@@ -55,10 +66,19 @@ class Settings:
     asks: float = 2_000.0
     work: bool = True
     data: str = "."
+    directories: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    curators: int = 2
+    anchor: str = ""
+    anchor_fails: str = "freeze"
 
     def __post_init__(self) -> None:
         if not self.database.startswith(("sqlite:", "postgresql")):
             raise InvalidInput("--database must begin with sqlite:/// or postgresql://; name one of these databases.")
+        if self.curators not in (1, 2):
+            raise InvalidInput("curators must be 2, or 1 in a house that has no second curator: choose one of them.")
+        if self.anchor_fails not in ("freeze", "warn"):
+            raise InvalidInput("anchor_fails must be 'freeze' or 'warn': say what happens without the anchor.")
 
     def to_environment(self) -> None:
         """Let processes that this one starts read the same settings."""
@@ -67,4 +87,6 @@ class Settings:
     @classmethod
     def from_environment(cls) -> Settings:
         """The settings that a parent process wrote down; defaults if there are none."""
-        return cls(**json.loads(os.environ.get(VARIABLE, "{}")))
+        plain: dict[str, Any] = json.loads(os.environ.get(VARIABLE, "{}"))
+        read: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in plain.items()}
+        return cls(**read)

@@ -16,6 +16,7 @@ from discreet.serve.domain import datasets as catalogue
 from discreet.serve.domain import interactive_functions as functions
 from discreet.serve.domain.requests import TITLES, Asked, estimator_for
 from discreet.serve.domain.users import new_id
+from discreet.serve.governance import approvals
 from discreet.serve.service import Service
 
 _log = logging.getLogger("discreet.serve")
@@ -56,6 +57,8 @@ class Worker:
                 if time.monotonic() - swept > self._service.settings.lease:
                     swept = time.monotonic()
                     jobs.give_back(self._service)
+                    approvals.finish(self._service)
+                    self._service.anchoring.follow(self._service.ledger)
                 while not self._over.is_set() and (row := jobs.claim(self._service)) is not None:
                     work(self._service, row)
                     # The next one begins when this one may be seen to have ended: queues reveal no more than schedules.

@@ -15,9 +15,10 @@ from discreet.serve.domain import budgets, jobs, plans, releases
 from discreet.serve.domain import datasets as catalogue
 from discreet.serve.domain import queries as explore
 from discreet.serve.domain.plans import Planned
-from discreet.serve.domain.requests import Asked
+from discreet.serve.domain.requests import Asked, estimator_for
 from discreet.serve.domain.users import Identity
 from discreet.serve.errors import TEXTS, Refusal
+from discreet.serve.governance import notes
 from discreet.serve.pages.rendering import may_read, may_request, service_of
 from discreet.serve.service import Service
 
@@ -88,6 +89,15 @@ def dataset(request: Request, identity: Reader, dataset: Name) -> dict[str, Any]
     return found.public() | {"budget": plain_bars(budgets.bars(service, found, identity))}
 
 
+@router.post("/datasets/{dataset}/what-if", tags=["data sets"], responses=refusals("no-dataset"))
+def what_if(request: Request, identity: Reader, dataset: Name, asked: Asked) -> dict[str, Any]:
+    """Whether a request would be admitted, and what it would leave: free, and nothing is reserved."""
+    service = service_of(request)
+    found = catalogue.find(service.engine, identity, dataset)
+    estimator_for(found, asked)
+    return budgets.what_if(service, found, identity, asked)
+
+
 @router.get("/datasets/{dataset}/dummy", tags=["data sets"], responses=refusals("no-dataset"))
 def dummy_rows(
     request: Request, identity: Reader, dataset: Name, n: Annotated[int, Query(ge=1, le=10_000)] = 100
@@ -148,6 +158,7 @@ def show_release(request: Request, identity: Reader, release: Name) -> dict[str,
     """A release, with its guarantee: what `discreet` reads back from a file."""
     service = service_of(request)
     facts = releases.find(service.engine, service.clock, identity, release)
+    notes.read(service, identity, facts, "JSON")
     return facts | {"release": explore.published(service, release).to_dict()}
 
 
@@ -160,7 +171,7 @@ def show_release(request: Request, identity: Reader, release: Name) -> dict[str,
 def figure(request: Request, identity: Reader, release: Name) -> Response:
     """The figure of a release, as PNG."""
     service = service_of(request)
-    releases.find(service.engine, service.clock, identity, release)
+    notes.read(service, identity, releases.find(service.engine, service.clock, identity, release), "PNG")
     return Response(releases.png_of(service.engine, service.shelf, release), media_type="image/png")
 
 
@@ -169,6 +180,7 @@ def publish(request: Request, identity: Spender, release: Name) -> dict[str, Any
     """Show a release to everybody who may use its data set; it cannot be taken back."""
     service = service_of(request)
     releases.publish(service.engine, service.clock, identity, release)
+    notes.published(service, identity, releases.find(service.engine, service.clock, identity, release))
     return releases.find(service.engine, service.clock, identity, release)
 
 
@@ -198,6 +210,7 @@ def _visible(service: Service, identity: Identity, release: str) -> None:
     made = service.shelf.get(service.engine, release)
     if not explore.asks(made):
         raise Refusal("no-function")
+    notes.read(service, identity, facts)
     if facts["person"] == identity.person:
         service.shelf.remember(identity.person, release)
 
