@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import sqlite3
 import time
 from datetime import datetime
 from pathlib import Path
@@ -489,8 +490,10 @@ def test_an_older_copy_is_halted_and_what_the_anchor_knew_stays_spent(house, tmp
     agree(service, curating.register(service, curator(), NewDataset(**new("clinic"))))
     service.ledger.charge(service.ledger.reserve("clinic", Cost(epsilon=1.0)))
     assert service.anchoring.follow(service.ledger)
-    with service.engine.connect() as connection:
-        connection.exec_driver_sql(f"VACUUM INTO '{tmp_path}/copy.db'")
+    with sqlite3.connect(tmp_path / "service.db") as now, sqlite3.connect(tmp_path / "copy.db") as copy:
+        now.backup(copy)
+    now.close()
+    copy.close()
     for _ in range(2):
         service.ledger.charge(service.ledger.reserve("clinic", Cost(epsilon=1.0)))
     assert service.anchoring.follow(service.ledger)

@@ -1,8 +1,8 @@
 """Anchors: the log, followed in a place that whoever can write the ledger should not be able to change.
 
 A log shows by itself that lines were changed, and not that its last ones are missing: somebody who puts an old copy
-back forgets what was spent since. An anchor holds every line. A ledger that is behind it is an older copy, gets back the
-lines that it lacks, word for word, so that what was spent stays spent, and is halted until two curators say so. One
+back forgets what was spent since. An anchor holds every line. A ledger that is behind it is an older copy: it gets back
+the lines that it lacks, word for word, so that what was spent stays spent, and is halted until two curators say so. One
 that contradicts it was rewritten.
 """
 
@@ -26,6 +26,8 @@ from discreet.ledger._storage import address_of
 from discreet.ledger.hash_chain import Entry, Head, read_lines, verify_entries
 
 _SECONDS = 30
+# Lines that are sent at once by a process that does not know what was sent before.
+_FEW = 100
 _OUT_OF_REACH = "the anchor of the ledger cannot be reached: check that it exists, has room, and may be written to."
 
 _tables = MetaData()
@@ -151,12 +153,12 @@ class CommandAnchor:
         return self._sent
 
     def append(self, entries: Sequence[Entry]) -> None:
-        """Send the head, and the lines since the last time; at first the head alone."""
+        """Send the head, and the lines since the last time; at first the head alone, where there are many."""
         if not entries:
             return
         head = Head(entries[-1].seq, entries[-1].hash)
         text = f"Head of the ledger: {head}\n\n"
-        if self._sent is not None:
+        if self._sent is not None or len(entries) <= _FEW:
             text += "".join(f"{entry.line}\n" for entry in entries)
         try:
             subprocess.run(self._words, input=text, text=True, check=True, capture_output=True, timeout=_SECONDS)

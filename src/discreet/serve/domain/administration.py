@@ -72,7 +72,7 @@ def _shown(source: str, data: str) -> str:
     if not source.startswith("postgresql"):
         return source.replace(f"{Path(data).resolve()}/", "")
     address, _, table = source.partition("#")
-    return f"{make_url(address).set(password=None).render_as_string()}#{table}"
+    return f"{make_url(address)._replace(password=None).render_as_string()}#{table}"
 
 
 def allow(service: Service, identity: Identity, dataset: str, analyst: str, cap: Budget) -> int | None:

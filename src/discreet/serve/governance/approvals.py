@@ -196,6 +196,7 @@ def _carry_out(service: Service, found: Proposal, payload: dict[str, Any]) -> No
         catalogue.grant(service.engine, found.dataset, found.analyst)
     elif found.deed == "token":
         people.hold(service.engine, payload["token"], held=False)
+        service.forget_identities()
     elif found.deed == "revoke":
         people.revoke(service.engine, service.clock, payload["token"])
         service.forget_identities()
