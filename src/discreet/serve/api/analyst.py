@@ -14,8 +14,8 @@ from discreet.serve.audit_summary import summary
 from discreet.serve.domain import budgets, jobs, plans, releases
 from discreet.serve.domain import datasets as catalogue
 from discreet.serve.domain import queries as explore
-from discreet.serve.domain.plans import Planned
-from discreet.serve.domain.requests import Asked, estimator_for
+from discreet.serve.domain.plans import Question
+from discreet.serve.domain.requests import AnyAsked, estimator_for
 from discreet.serve.domain.users import Identity
 from discreet.serve.errors import TEXTS, Refusal
 from discreet.serve.governance import notes
@@ -90,7 +90,7 @@ def dataset(request: Request, identity: Reader, dataset: Name) -> dict[str, Any]
 
 
 @router.post("/datasets/{dataset}/what-if", tags=["data sets"], responses=refusals("no-dataset"))
-def what_if(request: Request, identity: Reader, dataset: Name, asked: Asked) -> dict[str, Any]:
+def what_if(request: Request, identity: Reader, dataset: Name, asked: AnyAsked) -> dict[str, Any]:
     """Whether a request would be admitted, and what it would leave: free, and nothing is reserved."""
     service = service_of(request)
     found = catalogue.find(service.engine, identity, dataset)
@@ -108,10 +108,10 @@ def dummy_rows(
 
 
 @router.post("/datasets/{dataset}/plan", tags=["data sets"], responses=refusals("no-dataset"))
-def plan(request: Request, identity: Reader, dataset: Name, asked: Planned) -> dict[str, Any]:
+def plan(request: Request, identity: Reader, dataset: Name, asked: Question) -> dict[str, Any]:
     """What a request would cost and bring: width, noise, detectable effect, or the epsilon for a width. Free."""
     found = catalogue.find(service_of(request).engine, identity, dataset)
-    return plans.answer(found, asked).to_dict()
+    return plans.answer(found, asked.root).to_dict()
 
 
 @router.post(
@@ -120,7 +120,7 @@ def plan(request: Request, identity: Reader, dataset: Name, asked: Planned) -> d
     status_code=202,
     responses=refusals("no-dataset", "budget"),
 )
-def request_release(request: Request, identity: Spender, dataset: Name, asked: Asked) -> dict[str, Any]:
+def request_release(request: Request, identity: Spender, dataset: Name, asked: AnyAsked) -> dict[str, Any]:
     """Ask for a release. Its budget is reserved now and charged before a record is read; an identical request on
     unchanged data is answered from the stored release, for free."""
     service = service_of(request)

@@ -66,6 +66,8 @@ datasets = sa.Table(
     _column("treatment", _text),
     _column("bounds", _text),
     sa.Column("propensity", _text),
+    # Further columns by what they are, as JSON.
+    sa.Column("columns", _text),
     _column("n", sa.BigInteger),
     _column("n_public", sa.Boolean),
     sa.Column("n_about", sa.BigInteger),
