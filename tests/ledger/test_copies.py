@@ -3,7 +3,6 @@
 import json
 import sqlite3
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -125,11 +124,15 @@ def test_a_backup_never_replaces_a_file_and_leaves_none_where_the_disk_is_full(q
         back_up(f"sqlite:///{tmp_path}/missing.db", copy)
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
-def test_a_full_disk_under_an_anchor_is_told(quick):
+def test_a_full_disk_under_an_anchor_is_told(quick, tmp_path, monkeypatch):
     quick.open("icu", epsilon=1)
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("discreet.ledger.governance.anchors.os.fsync", full)
     with pytest.raises(LedgerUnavailable, match="has room"):
-        anchor_at("file:/dev/full").append(quick.log())
+        anchor_at(f"file:{tmp_path}/log.jsonl").append(quick.log())
 
 
 def test_a_rewritten_log_contradicts_its_anchor(quick, tmp_path):

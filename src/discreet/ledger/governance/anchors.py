@@ -128,6 +128,8 @@ class DatabaseAnchor:
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Add rows."""
+        with _reachable(), self._engine.begin() as connection:
+            _tables.create_all(connection)
         for entry in entries:
             try:
                 with _reachable(), self._engine.begin() as connection:
