@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from discreet.exceptions import LedgerCorrupt
 from discreet.ledger import _validation as checks
-from discreet.ledger.governance.search import Wanted
+from discreet.ledger.governance.search import LogFilter
 from discreet.ledger.hash_chain import Entry, Head, follow, sha256, verify_entries
 from discreet.ledger.state import Book
 
@@ -56,13 +56,13 @@ class Journal:
         with self._store.reading() as connection:
             return list(self._store.entries(connection, after))
 
-    def search(self, wanted: Wanted, *, after: int = 0, limit: int = 100, newest: bool = True) -> list[Entry]:
+    def search(self, wanted: LogFilter, *, after: int = 0, limit: int = 100, newest: bool = True) -> list[Entry]:
         """Lines that match a filter, the newest first or in order, at most so many."""
         self._after_fork()
         with self._store.reading() as connection:
             return self._store.found(connection, wanted, after=after, limit=limit, newest=newest)
 
-    def count(self, wanted: Wanted) -> int:
+    def count(self, wanted: LogFilter) -> int:
         """How many lines match a filter."""
         self._after_fork()
         with self._store.reading() as connection:

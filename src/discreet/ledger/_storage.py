@@ -32,7 +32,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from discreet.exceptions import InvalidInput, LedgerCorrupt, LedgerUnavailable, MissingExtra
-from discreet.ledger.governance.search import Wanted
+from discreet.ledger.governance.search import LogFilter
 from discreet.ledger.hash_chain import Entry, canonical, sha256
 
 # How long a writer waits for its turn, in seconds.
@@ -175,7 +175,7 @@ class Store:
                 raise LedgerCorrupt(f"line {row['seq']} of the log was changed: restore the ledger from a copy.")
             yield Entry(**(dict(row) | {"body": body}))
 
-    def found(self, connection: Connection, wanted: Wanted, *, after: int, limit: int, newest: bool) -> list[Entry]:
+    def found(self, connection: Connection, wanted: LogFilter, *, after: int, limit: int, newest: bool) -> list[Entry]:
         """Some of the lines that match, in order or the newest first."""
         lines = select(_log.c.seq).where(*_conditions(wanted), _log.c.seq > after)
         order = _log.c.seq.desc() if newest else _log.c.seq
@@ -184,7 +184,7 @@ class Store:
         rows = {each.seq: each for each in self._rows(connection, select(_log).where(_log.c.seq.in_(numbers)))}
         return [rows[number] for number in numbers]
 
-    def count(self, connection: Connection, wanted: Wanted) -> int:
+    def count(self, connection: Connection, wanted: LogFilter) -> int:
         """How many lines match."""
         found = select(func.count()).select_from(_log).where(*_conditions(wanted))
         return int(connection.execute(found).scalar_one())
@@ -209,7 +209,7 @@ class Store:
         return bytes.fromhex(connection.execute(select(_secret.c.secret)).scalar_one())
 
 
-def _conditions(wanted: Wanted) -> list[Any]:
+def _conditions(wanted: LogFilter) -> list[Any]:
     """What lines have to meet; a body is canonical JSON, so that a field with its value is a piece of its text."""
 
     def says(field: str, value: str) -> Any:

@@ -9,7 +9,16 @@ from typing import Any
 
 from discreet.data.notebooks.card import Carded
 from discreet.exceptions import MissingExtra
-from discreet.ledger.composition import Composition, Cost, Total, admits, gaussian_limit, plain_limit, within_quota
+from discreet.ledger.composition import (
+    Composition,
+    Cost,
+    Total,
+    admits,
+    gaussian_limit,
+    over,
+    plain_limit,
+    within_quota,
+)
 from discreet.ledger.governance.rules import Proposal
 from discreet.ledger.state import DataSet, Request
 from discreet.privacy.accountant import profile_of
@@ -173,8 +182,10 @@ class Account(Carded):
             if analyst not in self.quotas:
                 return False
             quota = self.quotas[analyst]
-            if not within_quota(quota.cap, _plus(quota.spent, cost)):
+            if over(quota.cap, cost) or not within_quota(quota.cap, _plus(quota.spent, cost)):
                 return False
+        if over(self.cap, cost):
+            return False
         parts: Iterable[str | None] = self.strata or (None,)
         totals = [
             Total.of([*costs, cost] if stratum in (None, part) else costs)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from discreet.exceptions import BudgetExceeded, InvalidInput, LedgerCorrupt, LedgerRefused
-from discreet.ledger.composition import Composition, Cost, Total, admits, within_quota
+from discreet.ledger.composition import Composition, Cost, Total, admits, over, within_quota
 from discreet.ledger.governance.rules import Governed
 from discreet.ledger.hash_chain import START, Entry, Head, canonical, check, sha256
 from discreet.privacy.budget import Budget
@@ -187,10 +187,10 @@ class Book(Governed):
             if analyst not in data.quotas:
                 raise LedgerRefused(f"data set {name!r} has no budget for this analyst: ask a curator to allow one.")
             total = Total.of([*(r.cost for r in data.counted() if r.analyst == analyst), cost])
-            if not within_quota(data.quotas[analyst], total):
+            if over(data.quotas[analyst], cost) or not within_quota(data.quotas[analyst], total):
                 raise BudgetExceeded(_exceeded(f"the analyst's part of {name!r}", cost, data.quotas[analyst], total))
         totals = list(data.worst((stratum, cost)))
-        for composition in data.compositions:
+        for composition in () if over(data.cap, cost) else data.compositions:
             if all(admits(data.cap, composition, total) for total in totals):
                 return composition != data.declared
         worst = max(totals, key=lambda total: total.epsilon)

@@ -17,7 +17,8 @@ from discreet.privacy.budget import Budget
 # Of no data set: what is noted of people, and what concerns all of them.
 EVERYTHING = "*"
 # What may be proposed. The first five change what the ledger allows; the others are carried out by a service.
-DEEDS = ("cap", "open", "allow", "unfreeze", "resume", "access", "token", "revoke")
+_HERE = ("cap", "open", "allow", "unfreeze", "resume")
+DEEDS = (*_HERE, "access", "token", "revoke")
 _TWO = {
     "open": "opening a data set takes two curators here: propose it, and have another curator approve.",
     "allow": "a first cap takes two curators here: propose it, and have another curator approve.",
@@ -158,7 +159,8 @@ class Governed:
         if found.curator == entry.actor and self.curators != 1:
             raise LedgerRefused("a proposal takes two different curators: have another one approve.")
         self._check_possible(found)
-        getattr(self, f"_do_{found.deed}", _nothing)(found)
+        if found.deed in _HERE:
+            getattr(self, f"_do_{found.deed}")(found)
         found.open, found.approver = False, entry.actor
 
     def _reject(self, entry: Entry) -> None:
@@ -219,10 +221,6 @@ class Governed:
 
     def _do_resume(self, made: Proposal) -> None:
         self.halted = None
-
-
-def _nothing(made: Proposal) -> None:
-    """Services carry out what concerns accounts and tokens."""
 
 
 def _key(actor: str, dataset: str, body: Mapping[str, Any]) -> str:

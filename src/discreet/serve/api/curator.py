@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from discreet.ledger.governance.search import Wanted
+from discreet.ledger.governance.search import LogFilter
 from discreet.serve.api.analyst import Name, refusals
 from discreet.serve.domain import administration as curating
 from discreet.serve.domain import datasets as catalogue
@@ -180,7 +180,7 @@ def log(
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1_000,
 ) -> list[dict[str, Any]]:
     """Lines of the ledger's log after one of them, every line with the hash of the one before."""
-    found = log_view.lines(service_of(request), Wanted(), after=after, limit=limit)
+    found = log_view.lines(service_of(request), LogFilter(), after=after, limit=limit)
     return [json.loads(entry.line) for entry in found]
 
 

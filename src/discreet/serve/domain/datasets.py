@@ -270,18 +270,28 @@ def everything(engine: sa.Engine) -> list[Dataset]:
 
 def beside(service: Service, dataset: Dataset) -> list[str]:
     """Other data sets that have records of this one: what they release is not counted under one cap."""
-    mine = whereabouts.kept(dataset.places, dataset.source, service.ledger.seal)
-    return same_records(service, dataset.id, mine)
+    return same_records(service, dataset.id, _places(service, dataset))
 
 
 def same_records(service: Service, name: str, places: list[str]) -> list[str]:
     """Data sets, but for one name, that have records at these places, or copies of the same files."""
-    return [
-        other.id
-        for other in everything(service.engine)
-        if other.id != name
-        and whereabouts.in_common(places, whereabouts.kept(other.places, other.source, service.ledger.seal))
-    ]
+    others = [other for other in everything(service.engine) if other.id != name]
+    return [other.id for other in others if whereabouts.in_common(places, _places(service, other))]
+
+
+def _places(service: Service, dataset: Dataset) -> list[str]:
+    """Where the records of a data set are; of one that an older version registered, found now and kept."""
+    known: list[str] = json.loads(dataset.places)
+    if known:
+        return known
+    try:
+        found = whereabouts.places(dataset.source, service.ledger.seal)
+    except (InvalidInput, OSError):
+        return [f"path:{dataset.source}"]
+    with service.engine.begin() as connection:
+        here = datasets.c.id == dataset.id
+        connection.execute(sa.update(datasets).where(here).values(places=json.dumps(found)))
+    return found
 
 
 def by_id(engine: sa.Engine, dataset: str) -> Dataset | None:

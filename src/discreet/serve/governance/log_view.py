@@ -10,7 +10,7 @@ from typing import Any
 from discreet.exceptions import InvalidInput
 from discreet.ledger import Entry
 from discreet.ledger.governance.rules import EVERYTHING
-from discreet.ledger.governance.search import Wanted
+from discreet.ledger.governance.search import LogFilter
 from discreet.serve.governance.approvals import sentence
 from discreet.serve.service import Service
 
@@ -54,18 +54,18 @@ _NOTES = {
 ALL_WORDS = [(action, words) for action, (words, _) in _WORDS.items()] + [(event, event) for event in _NOTES]
 
 
-def lines(service: Service, wanted: Wanted, *, after: int = 0, limit: int = 1_000) -> list[Entry]:
+def lines(service: Service, wanted: LogFilter, *, after: int = 0, limit: int = 1_000) -> list[Entry]:
     """Lines in their order, at most so many."""
     return service.ledger.search(wanted, after=after, limit=limit, newest=False)
 
 
-def page(service: Service, wanted: Wanted) -> tuple[list[dict[str, Any]], int]:
+def page(service: Service, wanted: LogFilter) -> tuple[list[dict[str, Any]], int]:
     """A page of lines with their explanations, the newest first, and how many there are in all."""
     found = service.ledger.search(wanted, limit=PAGE)
     return [explained(service, entry) for entry in found], service.ledger.count(wanted)
 
 
-def exported(service: Service, wanted: Wanted) -> str:
+def exported(service: Service, wanted: LogFilter) -> str:
     """All lines that match as CSV, in order, text that a spreadsheet would take for a formula made harmless."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -128,7 +128,7 @@ def _budget(epsilon: float | None, delta: float | None) -> str:
     )
 
 
-def _all(service: Service, wanted: Wanted) -> Iterator[dict[str, Any]]:
+def _all(service: Service, wanted: LogFilter) -> Iterator[dict[str, Any]]:
     after = 0
     while found := lines(service, wanted, after=after, limit=_BATCH):
         yield from (explained(service, entry) for entry in found)

@@ -7,7 +7,6 @@ the service's own database nor a system catalogue is ever a source. A view is lo
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -95,17 +94,6 @@ def places(source: str, seal: Callable[[Iterable[bytes]], str]) -> list[str]:
 def in_common(one: Iterable[str], other: Iterable[str]) -> bool:
     """Whether two sources have records in common, as far as that can be told."""
     return not set(one).isdisjoint(other)
-
-
-def kept(text: str, source: str, seal: Callable[[Iterable[bytes]], str]) -> list[str]:
-    """The places of a data set as they were kept; those of an older registration are looked up."""
-    found: list[str] = json.loads(text)
-    if found:
-        return found
-    try:
-        return places(source, seal)
-    except (InvalidInput, OSError):
-        return [f"path:{source}"]
 
 
 def _digest(path: Path) -> bytes:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from discreet.data.bounds import Bounds
 from discreet.exceptions import DiscreetError, InvalidInput
-from discreet.ledger.governance.search import Wanted
+from discreet.ledger.governance.search import LogFilter
 from discreet.serve.domain import administration as curating
 from discreet.serve.domain import budgets
 from discreet.serve.domain import datasets as catalogue
@@ -227,7 +227,7 @@ def log_page(request: Request) -> Response:
     return page(request, "log.html", **context, people=people.everybody(service.engine), words=log_view.ALL_WORDS)
 
 
-def _wanted(request: Request) -> tuple[Wanted, int]:
+def _wanted(request: Request) -> tuple[LogFilter, int]:
     """The filter of an address, and the number of the page."""
     given = {name: request.query_params.get(name, "")[:100] for name in ("who", "what", "dataset", "since", "until")}
     for name in ("since", "until"):
@@ -235,10 +235,10 @@ def _wanted(request: Request) -> tuple[Wanted, int]:
             raise InvalidInput(f"{name} must be a day such as 2026-01-31: choose one.")
     text = request.query_params.get("page", "1")
     number = int(text) if text.isdecimal() and 0 < len(text) < 7 else 1
-    return Wanted(**given, skip=max(0, number - 1) * log_view.PAGE), max(1, number)
+    return LogFilter(**given, skip=max(0, number - 1) * log_view.PAGE), max(1, number)
 
 
-def _filter(wanted: Wanted) -> dict[str, str]:
+def _filter(wanted: LogFilter) -> dict[str, str]:
     return {name: value for name, value in asdict(wanted).items() if value and name != "skip"}
 
 
