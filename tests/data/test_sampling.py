@@ -111,7 +111,7 @@ def table(n: int, seed: int) -> tuple[pa.Table, Bounds, float]:
 
 
 def test_an_average_effect_is_as_good_with_models_from_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_allocation, "SAMPLE", replace(_allocation.SAMPLE, information=3_000.0))
+    monkeypatch.setattr(_allocation, "SAMPLE", replace(_allocation.SAMPLE, information=3_000.0, records=10.0))
     records, bounds, truth = table(200_000, 4)
     made = {}
     for by in (None, "id"):
@@ -124,7 +124,7 @@ def test_an_average_effect_is_as_good_with_models_from_a_sample(monkeypatch: pyt
 
 
 def test_an_effect_as_a_function_is_as_good_with_models_from_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_allocation, "SAMPLE", replace(_allocation.SAMPLE, information=3_000.0))
+    monkeypatch.setattr(_allocation, "SAMPLE", replace(_allocation.SAMPLE, information=3_000.0, records=10.0))
     records, bounds, _ = table(200_000, 5)
     asked = np.random.default_rng(0).uniform(-1, 1, (500, 3))
     with seeded_noise(8):

@@ -38,6 +38,22 @@ class Settings:
         Sign-ins by address a minute; requests that change something, a person a minute; all others, a person a second.
     work : bool
         Whether this server works on jobs, too.
+    address : str
+        Where people reach the service, as ``https://discreet.example.org``; needed to sign in by an institution.
+    proxies : tuple of str
+        Addresses or networks of proxies that say truly for whom they ask: others are not believed.
+    oidc_issuer : str
+        The institution's identity provider (OpenID Connect); empty where people sign in by tokens alone.
+    oidc_client, oidc_secret : str
+        As what it knows this service.
+    oidc_scopes : tuple of str
+        What it is asked for.
+    oidc_groups : str
+        The claim that lists somebody's groups.
+    oidc_curators, oidc_analysts : tuple of str
+        Groups whose members are curators, or analysts.
+    oidc_check : float
+        Seconds after which it is asked again whether somebody still has their role.
     data : str
         The directory below which all files of records lie, unless ``directories`` names others.
     directories, hosts : tuple of str
@@ -65,6 +81,16 @@ class Settings:
     spends: float = 120.0
     asks: float = 2_000.0
     work: bool = True
+    address: str = ""
+    proxies: tuple[str, ...] = ()
+    oidc_issuer: str = ""
+    oidc_client: str = ""
+    oidc_secret: str = ""
+    oidc_scopes: tuple[str, ...] = ("openid", "profile")
+    oidc_groups: str = "groups"
+    oidc_curators: tuple[str, ...] = ()
+    oidc_analysts: tuple[str, ...] = ()
+    oidc_check: float = 300.0
     data: str = "."
     directories: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
@@ -88,5 +114,6 @@ class Settings:
     def from_environment(cls) -> Settings:
         """The settings that a parent process wrote down; defaults if there are none."""
         plain: dict[str, Any] = json.loads(os.environ.get(VARIABLE, "{}"))
-        read: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in plain.items()}
-        return cls(**read)
+        # JSON knows no tuples.
+        found: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in plain.items()}
+        return cls(**found)

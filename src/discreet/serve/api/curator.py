@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Query, Request, Security
 from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.ledger.governance.search import LogFilter
-from discreet.serve.api.analyst import Name, refusals
+from discreet.serve.api.analyst import BEARER, Name, public
+from discreet.serve.api.answers import refusals
 from discreet.serve.domain import administration as curating
 from discreet.serve.domain import datasets as catalogue
 from discreet.serve.domain import users as people
@@ -19,7 +20,9 @@ from discreet.serve.domain.users import Identity
 from discreet.serve.governance import approvals, log_view, notes
 from discreet.serve.pages.rendering import may_curate, service_of
 
-router = APIRouter(prefix="/api/v1/curator", tags=["curators"], responses=refusals("method"))
+router = APIRouter(
+    prefix="/api/v1/curator", tags=["curators"], responses=refusals("method"), dependencies=[Security(BEARER)]
+)
 Curator = Annotated[Identity, Depends(may_curate)]
 Number = Annotated[int, Path(ge=0, le=10**9, description="Of a proposal, as the list gives it.")]
 
@@ -64,7 +67,7 @@ def recheck(request: Request, identity: Curator, dataset: Name) -> dict[str, Any
     """Check a source that has changed, so that it can be used again."""
     service = service_of(request)
     curating.recheck(service, identity, catalogue.find(service.engine, identity, dataset))
-    return catalogue.find(service.engine, identity, dataset).public()
+    return public(catalogue.find(service.engine, identity, dataset))
 
 
 @router.put("/datasets/{dataset}/cap", responses=refusals("no-dataset"))
