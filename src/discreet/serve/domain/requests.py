@@ -160,9 +160,9 @@ def chosen(bounds: Bounds, covariates: list[str] | None) -> Bounds:
     if covariates is None:
         return bounds
     for name in covariates:
-        if name not in bounds.names:
+        if name not in bounds.declared:
             raise InvalidInput("covariates must name columns of the public schema: choose from those.")
-    declared: Any = dict(zip(bounds.names, bounds.columns, strict=True))
+    declared: Any = bounds.declared
     return replace(bounds, covariates={name: spec for name, spec in declared.items() if name in set(covariates)})
 
 
