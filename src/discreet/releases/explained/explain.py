@@ -140,7 +140,7 @@ def _of_arms(release: HasContrasts, alpha: float) -> Iterator[str]:
     """The effect of every other arm against the control: over all segments, where there are segments."""
     control = release.arms[0]
     everyone = isinstance(release, HasAverages)
-    rows = release.averages if everyone else release.contrasts
+    rows = release.averages if isinstance(release, HasAverages) else release.contrasts
     for row in rows(alpha, against=control):
         zero = "includes zero" if row.low <= 0.0 <= row.high else "does not include zero"
         pair = f"{row.arm} against {control}" + ", on average over all segments" * everyone
