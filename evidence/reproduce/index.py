@@ -66,12 +66,14 @@ class Contents:
 def contents(paper: str) -> Contents:
     """The list of a paper, by its folder here."""
     plain: dict[str, Any] = tomllib.loads((_HERE / paper / "contents.toml").read_text(encoding="utf-8"))
-    items = tuple(
-        Item(**{key: tuple(value) if isinstance(value, list) else value for key, value in item.items()})
-        for item in plain["item"]
-    )
+    items = tuple(_item(entry) for entry in plain["item"])
     listed = {name: tuple(plain.get(name, ())) for name in ("further", "pending")}
     return Contents(title=plain["title"], lead=plain["lead"], items=items, **listed)
+
+
+def _item(entry: dict[str, Any]) -> Item:
+    fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
+    return Item(**fields)
 
 
 def page(paper: str) -> str:
