@@ -111,7 +111,9 @@ def counted(path: Path) -> str:
     reached, missed = (text.count(f"\n* {word}:") for word in ("Reached", "Not reached"))
     found = f"{reached} of {reached + missed} reached" if reached + missed else "numbers only"
     runs = text.partition("Replications: ")[2].partition(".")[0]
-    return f"[{path.stem}]({path.name}): {found}" + (f"; {runs} replications." if runs else ".")
+    return f"[{path.stem}]({path.name}): {found}" + (
+        f"; {runs} replication{'' if runs == '1' else 's'}." if runs else "."
+    )
 
 
 def _test(name: str) -> str:
