@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import logging
 import math
 import re
 import time
@@ -17,15 +16,19 @@ from typing import Any
 from urllib.parse import urlencode
 
 from anyio.to_thread import run_sync
+from sqlalchemy.exc import OperationalError
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from discreet.serve.domain.users import Identity, by_session, by_token
+from discreet.exceptions import LedgerUnavailable
+from discreet.serve.domain.users import Identity, by_session, by_token, touch
 from discreet.serve.errors import Refusal
+from discreet.serve.governance import notes
 from discreet.serve.institution import sign_in
+from discreet.serve.operations import logs
 from discreet.serve.pages.rendering import error_page
-from discreet.serve.rate_limits import Buckets, cost_of
+from discreet.serve.rate_limits import Buckets, Turns, cost_of
 from discreet.serve.service import Service
 
 Scope = MutableMapping[str, Any]
@@ -33,7 +36,8 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-OPEN = ("/health", "/login", "/sign-in", "/sign-in/callback")
+ALIVE = ("/health", "/ready")
+OPEN = (*ALIVE, "/login", "/sign-in", "/sign-in/callback")
 STATIC = "/static/"
 COOKIE, SECURE_COOKIE = "discreet", "__Host-discreet"
 HEADERS = {
@@ -56,7 +60,6 @@ _LONGEST = 200
 _FREE = re.compile(r"/api/v1/(releases/[^/]+/effects|datasets/[^/]+/plan)|/releases/[^/]+/(upload|explore)")
 # Brings a file.
 _UPLOAD = re.compile(r"/releases/[^/]+/upload")
-_log = logging.getLogger("discreet.serve")
 
 
 class AccessChecks:
@@ -68,6 +71,7 @@ class AccessChecks:
         self._logins = Buckets(settings.logins / 60.0, settings.logins)
         self._spends = Buckets(settings.spends / 60.0, settings.spends)
         self._asks = Buckets(settings.asks, settings.asks)
+        self._turns = Turns(settings.at_once)
         self._known: dict[tuple[str, str], tuple[Identity | None, float]] = {}
         service.forget_identities = self._known.clear
 
@@ -88,15 +92,16 @@ class AccessChecks:
             await answer(scope, receive, send)
         except Exception as error:
             # The message may quote records, so that only its kind is noted.
-            _log.error("%s %s: %s", scope["method"], _route(scope), type(error).__name__)
-            await refused(scope, Refusal("unexpected"))(scope, receive, send)
+            logs.failed(f"{scope['method']} {_route(scope)}", error)
+            down = isinstance(error, OperationalError | LedgerUnavailable)
+            await refused(scope, Refusal("unavailable" if down else "unexpected"))(scope, receive, send)
 
     async def _enter(self, scope: Scope, receive: Receive, send: Send) -> None:
         path, unsafe = scope["path"], scope["method"] not in _SAFE
         headers = Headers(scope=scope)
         if unsafe and headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
             raise Refusal("forged")
-        if path.startswith(STATIC) or path == "/health":
+        if path.startswith(STATIC) or path in ALIVE:
             await self._app(scope, receive, send)
             return
         if path in OPEN:
@@ -116,7 +121,8 @@ class AccessChecks:
         if unsafe and identity.csrf is not None:
             receive = await _unforged(scope, receive, identity.csrf)
         scope["state"]["identity"] = identity
-        await self._app(scope, receive, send)
+        async with self._turns.one(identity.person):
+            await self._app(scope, receive, send)
 
     def _affords(self, scope: Scope, headers: Headers, identity: Identity, unsafe: bool) -> bool:
         """Whether somebody may send this now; what costs more takes more."""
@@ -141,10 +147,18 @@ class AccessChecks:
             return known
         find = self._of_token if key[0] == "token" else self._of_session
         found = await run_sync(find, key[1])
+        if found is not None:
+            await run_sync(self._noted, found, key[0] == "token")
         if len(self._known) > _MOST:
             self._known.clear()
         self._known[key] = (found, time.monotonic() + _REMEMBER)
         return found
+
+    def _noted(self, identity: Identity, program: bool) -> None:
+        """Let people see when a token was last used; what a program does with one begins with a line of the log."""
+        touch(self._service.engine, self._service.clock, identity.token)
+        if program:
+            notes.note(self._service, "signed in", identity, daily=True, token=identity.token, by="a program")
 
     def _of_token(self, given: str) -> Identity | None:
         return by_token(self._service.engine, self._service.clock, given)
