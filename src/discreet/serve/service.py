@@ -12,6 +12,9 @@ import sqlalchemy as sa
 
 from discreet.ledger import Ledger
 from discreet.serve.domain.releases import Shelf
+from discreet.serve.governance.anchoring import Anchoring
+from discreet.serve.institution.provider import Provider, check_settings
+from discreet.serve.proxies import Proxies
 from discreet.serve.settings import Settings
 from discreet.serve.storage.clock import Clock
 from discreet.serve.storage.schema import connect
@@ -28,13 +31,34 @@ class Service:
     shelf: Shelf = field(default_factory=Shelf)
     name: str = field(default_factory=lambda: f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}")
     wake: threading.Event = field(default_factory=threading.Event)
+    proxies: Proxies
+    provider: Provider | None = None
     forget_identities: Callable[[], None] = lambda: None
+    anchoring: Anchoring = field(default_factory=lambda: Anchoring("", freeze=False))
 
     @classmethod
     def of(cls, settings: Settings) -> Service:
         """Open the database that the settings name."""
+        provider = None
+        if settings.oidc_issuer:
+            check_settings(settings)
+            provider = Provider(settings)
+        proxies = Proxies(settings.proxies)
         engine = connect(settings.database)
-        return cls(settings=settings, engine=engine, clock=Clock(engine), ledger=Ledger(settings.database))
+        made = cls(
+            settings=settings,
+            engine=engine,
+            clock=Clock(engine),
+            ledger=Ledger(settings.database),
+            proxies=proxies,
+            provider=provider,
+        )
+        # First of all: a line that is written to an older copy would contradict the anchor.
+        made.anchoring = Anchoring(settings.anchor, freeze=settings.anchor_fails == "freeze")
+        made.anchoring.begin(made.ledger, engine)
+        # A line of the log, whenever the configuration says something else than before.
+        made.ledger.govern(settings.curators, curator="operator")
+        return made
 
     def close(self) -> None:
         """Let go of the database."""

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError, m
 
 from discreet.data.bounds import Bounds
 from discreet.estimators.planning import Plan, plan
+from discreet.estimators.registry import REGISTRY
 from discreet.estimators.registry import Planned as Method
 from discreet.exceptions import InvalidInput
 from discreet.serve.domain.datasets import Dataset
@@ -74,15 +75,18 @@ class Answer:
         """As plain JSON."""
         made = self.plan
         return {
+            "estimator": made.estimator,
             "epsilon": made.epsilon,
             "delta": made.delta,
             "n": made.n,
             "alpha": made.alpha,
-            "width": made.width,
-            "plus_minus": made.width / 2,
+            # JSON has no infinity: an interval that is expected to be unbounded has no width.
+            "width": made.width if math.isfinite(made.width) else None,
+            "plus_minus": made.width / 2 if math.isfinite(made.width) else None,
             "noise_sd": made.noise_sd,
             "detectable_effect": made.detectable_effect,
             "width_without_privacy": made.without_privacy,
+            "uncertainty": made.uncertainty.to_dict(),
             "assumptions": list(made.assumptions),
             "notes": list(self.notes),
         }
@@ -95,7 +99,8 @@ def answer(dataset: Dataset, asked: Planned) -> Answer:
         raise InvalidInput("plan takes either epsilon, or a width to find it for: give one of the two.")
     made = _plan(*facts, asked.epsilon, asked.width)
     _, note = _planned_as(asked.kind)
-    return Answer(made, (note,) if note else ())
+    unbounded = "The interval is expected to have no end: take more records, or a larger budget."
+    return Answer(made, (*((note,) if note else ()), *(() if math.isfinite(made.width) else (unbounded,))))
 
 
 def curve(dataset: Dataset, asked: Planned) -> list[tuple[float, float]]:
@@ -131,7 +136,12 @@ def _facts(dataset: Dataset, asked: Planned) -> tuple[Any, ...]:
         "prevalence": asked.prevalence,
         "neighbours": dataset.neighbours,
     }
-    by = json.dumps(options_of(asked).get("by", {})) if method == "uplift" else None
+    asked_of, own = options_of(asked), {option.name for option in REGISTRY[method].planning}
+    by = json.dumps(asked_of.get("by", {})) if method == "uplift" else None
+    # What a request of this kind chooses, as far as its plan asks for it; lists are kept as tuples.
+    options |= {
+        name: tuple(value) if isinstance(value, list) else value for name, value in asked_of.items() if name in own
+    }
     return method, bounds, by, tuple(options.items())
 
 
@@ -155,7 +165,9 @@ def _plan(
 def figure(points: list[tuple[float, float]], made: Plan, unit: str) -> dict[str, Any]:
     """Where the marks of the figure stand: width against epsilon, the chosen point, and the width without noise."""
     width, height, left, right, top, bottom = 640.0, 300.0, 56.0, 16.0, 18.0, 44.0
-    ceiling = max(2.4 * made.width, 2.0 * made.without_privacy)
+    finite = [value for _, value in points if math.isfinite(value)]
+    shown = made.width if math.isfinite(made.width) else max(finite, default=made.without_privacy)
+    ceiling = max(2.4 * shown, 2.0 * made.without_privacy)
 
     def x(epsilon: float) -> float:
         place = math.log(min(max(epsilon, LOW), HIGH) / LOW) / math.log(HIGH / LOW)
@@ -165,7 +177,7 @@ def figure(points: list[tuple[float, float]], made: Plan, unit: str) -> dict[str
         return round(top + (1 - value / ceiling) * (height - top - bottom), 1)
 
     inside = [(epsilon, value) for epsilon, value in points if value <= ceiling]
-    outside = [point for point in points if point[1] > ceiling]
+    outside = [point for point in points if ceiling < point[1] < math.inf]
     if outside and inside:
         # The point where the line enters the figure, on the segment that crosses its upper edge.
         (e0, w0), (e1, w1) = outside[-1], inside[0]

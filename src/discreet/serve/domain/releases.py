@@ -20,6 +20,7 @@ from discreet.releases.report import kind_of
 from discreet.serve.domain.users import Identity
 from discreet.serve.errors import Refusal
 from discreet.serve.storage.clock import Clock
+from discreet.serve.storage.paging import Page, select_page
 from discreet.serve.storage.schema import grants, reading, releases
 
 # Releases that are kept in memory: an effect function takes a few hundred kilobytes.
@@ -100,15 +101,18 @@ def store(connection: sa.Connection, new: NewRelease, made: Any, figures: list[t
     connection.execute(sa.insert(releases).values(row))
 
 
-def listed(engine: sa.Engine, clock: Clock, identity: Identity, dataset: str | None = None) -> list[dict[str, Any]]:
+def listed(engine: sa.Engine, clock: Clock, identity: Identity) -> list[dict[str, Any]]:
     """Releases that somebody may see, the newest first."""
-    wanted = sa.select(*(releases.c[name] for name in _FACTS)).order_by(releases.c.created.desc(), releases.c.id)
+    return paged(engine, clock, identity, Page(limit=500))[0]
+
+
+def paged(engine: sa.Engine, clock: Clock, identity: Identity, page: Page) -> tuple[list[dict[str, Any]], str | None]:
+    """A page of the releases that somebody may see, the newest first; and where the next one begins."""
+    wanted = sa.select(*(releases.c[name] for name in _FACTS))
     if not identity.curator:
         wanted = wanted.where(_visible(clock, identity))
-    if dataset is not None:
-        wanted = wanted.where(releases.c.dataset == dataset)
     with reading(engine).begin() as connection:
-        return [dict(row) for row in connection.execute(wanted.limit(500)).mappings()]
+        return select_page(connection, wanted, ((releases.c.created, True), (releases.c.id, False)), page)
 
 
 def find(engine: sa.Engine, clock: Clock, identity: Identity, name: str) -> dict[str, Any]:
@@ -168,7 +172,7 @@ def rows_of(given: list[dict[str, Any]], bounds: Any) -> Any:
     """People as an Arrow table with exactly the declared covariates."""
     import pyarrow as pa
 
-    names = bounds.names
+    names = tuple(bounds.declared)
     for row in given:
         if row.keys() != set(names):
             raise InvalidInput(f"every row must name exactly the covariates {', '.join(names)}: check the rows.")

@@ -21,10 +21,14 @@ from discreet.serve.audit_summary import summary
 from discreet.serve.domain import budgets, plans
 from discreet.serve.domain import datasets as catalogue
 from discreet.serve.domain import users as people
-from discreet.serve.domain.requests import TITLES, kinds_for
+from discreet.serve.domain.requests import TITLES, Asked, kinds_for
+from discreet.serve.governance import notes
+from discreet.serve.institution import sign_in
 from discreet.serve.middleware import COOKIE, SECURE_COOKIE
+from discreet.serve.operations import readiness
 from discreet.serve.pages import forms
 from discreet.serve.pages.rendering import may_read, me, page, service_of
+from discreet.serve.service import Service
 from discreet.serve.storage.schema import reading
 
 router = APIRouter(include_in_schema=False)
@@ -40,6 +44,13 @@ def health(request: Request) -> Response:
     with reading(service_of(request).engine).begin() as connection:
         connection.execute(sa.select(1))
     return JSONResponse({"status": "ok"})
+
+
+@router.get("/ready")
+def ready(request: Request) -> Response:
+    """Whether requests can be taken and worked on, by name of what that needs."""
+    found = request.app.state.readiness.found()
+    return JSONResponse({"ready": readiness.ready(found), **found}, 200 if readiness.ready(found) else 503)
 
 
 @router.get("/login")
@@ -60,8 +71,8 @@ async def login(request: Request) -> Response:
     if identity is None:
         words = "This token is not in force: check that it is complete, or ask a curator for a new one."
         return _login_page(request, str(form.get("next", "/")), words, 401)
-    secret, _ = await run_sync(people.open_session, service.engine, service.clock, identity)
-    answer = RedirectResponse(_local(str(form.get("next", "/"))), status_code=303)
+    secret, _ = await run_sync(_enter, service, identity)
+    answer = RedirectResponse(local(str(form.get("next", "/"))), status_code=303)
     https = service.settings.https
     answer.set_cookie(
         SECURE_COOKIE if https else COOKIE,
@@ -75,12 +86,18 @@ async def login(request: Request) -> Response:
     return answer
 
 
+def _enter(service: Service, identity: people.Identity) -> tuple[str, str]:
+    notes.note(service, "signed in", identity, token=identity.token)
+    return people.open_session(service.engine, service.clock, identity)
+
+
 @router.post("/logout")
 def logout(request: Request) -> Response:
     """Forget the session."""
     service = service_of(request)
     name = SECURE_COOKIE if service.settings.https else COOKIE
     people.close_session(service.engine, request.cookies.get(name, ""))
+    sign_in.close(service, request.cookies.get(name, ""))
     service.forget_identities()
     answer = RedirectResponse("/login", status_code=303)
     answer.delete_cookie(name, secure=service.settings.https, httponly=True, samesite="strict")
@@ -147,18 +164,20 @@ def plan_page(request: Request, dataset: str) -> Response:
 
 def _planned(request: Request, dataset: catalogue.Dataset, given: dict[str, str]) -> dict[str, Any]:
     service, identity = service_of(request), me(request)
-    problem = answer = drawn = None
+    problem = answer = drawn = leaves = None
     try:
         asked = forms.planned(given, dataset.bounds)
         answer = plans.answer(dataset, asked)
         unit = forms.unit_of(dataset.bounds)[1]
         drawn = plans.figure(plans.curve(dataset, asked), answer.plan, unit)
         given["epsilon"] = f"{answer.plan.epsilon:.3g}"
+        wanted = Asked(kind=asked.kind, epsilon=answer.plan.epsilon, delta=asked.delta)
+        leaves = budgets.what_if(service, dataset, identity, wanted)
     except DiscreetError as error:
         problem = str(error)
     delta = given.get("delta", "")
     most = budgets.largest(service, dataset, identity, _float(delta)) if identity.role == "analyst" else None
-    return {"answer": answer, "figure": drawn, "problem": problem, "most": most}
+    return {"answer": answer, "figure": drawn, "problem": problem, "most": most, "leaves": leaves}
 
 
 @router.get("/audit")
@@ -194,13 +213,16 @@ def plain_json(plain: Any) -> str:
 
 def _login_page(request: Request, target: str, problem: str | None = None, status: int = 200) -> Response:
     csrf = people.random_text(18)
-    answer = page(request, "login.html", status, login_csrf=csrf, next=_local(target), problem=problem)
-    https = service_of(request).settings.https
+    service = service_of(request)
+    context = {"next": local(target), "problem": problem, "institution": service.provider is not None}
+    answer = page(request, "login.html", status, login_csrf=csrf, **context)
+    https = service.settings.https
     answer.set_cookie(_LOGIN, csrf, max_age=3600, httponly=True, samesite="strict", secure=https)
     return answer
 
 
-def _local(target: str) -> str:
+def local(target: str) -> str:
+    """An address on this service; its first page in place of any other."""
     return target if _LOCAL.fullmatch(target) else "/"
 
 

@@ -31,6 +31,9 @@ people = sa.Table(
     _column("name", _text),
     _column("role", _text),
     _column("created", _time),
+    # Of those whom an institution signs in: whom it means, and when it last said that they have their role.
+    sa.Column("subject", _text, unique=True, index=True),
+    sa.Column("confirmed", _time),
 )
 tokens = sa.Table(
     "serve_tokens",
@@ -43,6 +46,9 @@ tokens = sa.Table(
     _column("created", _time),
     _column("expires", _time),
     sa.Column("revoked", _time),
+    sa.Column("used", _time),
+    # Until another curator has approved it.
+    _column("held", sa.Boolean, server_default=sa.false()),
 )
 sessions = sa.Table(
     "serve_sessions",
@@ -51,6 +57,29 @@ sessions = sa.Table(
     _column("token", _text, index=True),
     _column("csrf", _text),
     _column("expires", _time),
+)
+# Sign-ins by an institution that have begun, and sessions of those who came back from it.
+sign_ins = sa.Table(
+    "serve_sign_ins",
+    metadata,
+    sa.Column("state", _text, primary_key=True),
+    _column("cookie", _text),
+    _column("nonce", _text),
+    _column("verifier", _text),
+    _column("target", _text),
+    _column("expires", _time),
+)
+visits = sa.Table(
+    "serve_visits",
+    metadata,
+    sa.Column("digest", _text, primary_key=True),
+    _column("person", _text, index=True),
+    _column("csrf", _text),
+    _column("expires", _time),
+    _column("checked", _time),
+    _column("confirmed", _time),
+    # What the provider is asked again with, encrypted by the session's secret.
+    _column("held", _text),
 )
 datasets = sa.Table(
     "serve_datasets",
@@ -73,6 +102,16 @@ datasets = sa.Table(
     _column("version", sa.Integer),
     _column("curator", _text),
     _column("created", _time),
+    # What shows that the same records are registered again: where they are, and keyed digests of what files hold.
+    _column("places", _text, server_default="[]"),
+)
+# What was proposed, as far as it is no matter of the ledger's log: sources may have passwords.
+proposals = sa.Table(
+    "serve_proposals",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    _column("payload", _text),
+    sa.Column("carried", _time),
 )
 grants = sa.Table(
     "serve_grants",
@@ -100,6 +139,31 @@ jobs = sa.Table(
     sa.Column("reservation", _text),
     sa.Column("failure", _text),
     sa.Column("release", _text),
+    # What it asks of a worker's version, and about how much work it is.
+    _column("needs", sa.Integer, server_default="1"),
+    _column("size", sa.BigInteger, server_default="0"),
+    sa.Index("ix_serve_jobs_turns", "person", "started"),
+)
+# Processes that fit, as they say of themselves.
+workers = sa.Table(
+    "serve_workers",
+    metadata,
+    sa.Column("id", _text, primary_key=True),
+    _column("version", _text),
+    _column("work", sa.Integer),
+    _column("started", _time),
+    _column("seen", _time),
+)
+# Requests that may spend, by the keys that people gave them, and the first answer to each.
+keys = sa.Table(
+    "serve_keys",
+    metadata,
+    sa.Column("person", _text, primary_key=True),
+    sa.Column("key", _text, primary_key=True),
+    _column("digest", _text),
+    _column("job", _text),
+    _column("created", _time),
+    sa.Column("answer", _text),
 )
 releases = sa.Table(
     "serve_releases",
@@ -142,6 +206,18 @@ def connect(url: str) -> sa.Engine:
 
 def opened(url: str) -> tuple[sa.Engine, tuple[str, ...], tuple[str, ...]]:
     """The same with the steps of migration at which the tables were found, and are now."""
+    engine = engine_of(url)
+    if engine.dialect.name == "sqlite" and engine.url.database and engine.url.database != ":memory:":
+        make_private(engine.url)
+    try:
+        before, after = migrate(engine)
+    except sa.exc.OperationalError:
+        raise InvalidInput("--database cannot be opened: check the address, and that its server is running.") from None
+    return engine, before, after
+
+
+def engine_of(url: str) -> sa.Engine:
+    """An engine that has not touched the database yet."""
     # The driver that the extra brings.
     url = url.replace("postgresql://", "postgresql+psycopg://", 1)
     try:
@@ -149,18 +225,13 @@ def opened(url: str) -> tuple[sa.Engine, tuple[str, ...], tuple[str, ...]]:
         more: Any = {"isolation_level": "READ COMMITTED"} if url.startswith("postgresql") else {}
         engine = sa.create_engine(url, pool_pre_ping=True, **more)
     except ModuleNotFoundError:
-        raise MissingExtra("PostgreSQL needs psycopg: install it with pip install 'discreet[serve]'.") from None
+        advice = "install it with pip install 'discreet[serve,postgresql]'."
+        raise MissingExtra(f"--database is PostgreSQL's, which needs psycopg: {advice}") from None
     except sa.exc.ArgumentError:
         raise InvalidInput("--database is no address of a database: write it as sqlite:///file.db.") from None
     if engine.dialect.name == "sqlite":
-        if engine.url.database and engine.url.database != ":memory:":
-            make_private(engine.url)
         _prepare_sqlite(engine)
-    try:
-        before, after = migrate(engine)
-    except sa.exc.OperationalError:
-        raise InvalidInput("--database cannot be opened: check the address, and that its server is running.") from None
-    return engine, before, after
+    return engine
 
 
 def _prepare_sqlite(engine: sa.Engine) -> None:
