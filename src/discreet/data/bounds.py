@@ -5,12 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from discreet.data._arrays import Level
 from discreet.data.binary import BinaryRange, arm_labels, binary_levels
 from discreet.data.columns import Levels, Range, finite, is_data
 from discreet.data.declared.dates import DateRange, is_date
+from discreet.data.declared.labels import words_for
+from discreet.data.declared.plain import outcome_from_dict, spec_from_dict, table
 from discreet.data.declared.toml import toml_key, toml_value
 from discreet.data.notebooks.card import Carded
 from discreet.data.views.weight import weight_range
@@ -19,16 +21,18 @@ from discreet.exceptions import InvalidInput, MissingBounds
 __all__ = ["Bounds", "Level", "Levels", "Range"]
 
 Spec: TypeAlias = Range | Levels
+_KEYS = {"outcome", "propensity", "treatment", "covariates", "weight", "labels", "units"}
+Fact = TypeVar("Fact")
 Declared: TypeAlias = Spec | tuple[float, float] | list[str] | list[int] | list[float] | list[bool] | list[Level]
 
 
 @dataclass(frozen=True, slots=True)
-class _Named(Mapping[str, Spec]):
-    """Covariates by name: a dictionary that cannot change, so that bounds stay facts."""
+class _Named(Mapping[str, Fact], Generic[Fact]):
+    """A dictionary that cannot change, so that bounds stay facts."""
 
-    items_: tuple[tuple[str, Spec], ...]
+    items_: tuple[tuple[str, Fact], ...]
 
-    def __getitem__(self, name: str) -> Spec:
+    def __getitem__(self, name: str) -> Fact:
         return dict(self.items_)[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -64,6 +68,10 @@ class Bounds(Carded):
         What a missing outcome counts as. Without it, missing outcomes are refused.
     weight : (0, most), optional
         Range of the survey weights, where there are some: a record with a weight beyond it is refused.
+    labels, units : dict, optional
+        What people call columns and in what they are measured, for titles, tables and plots: by ``"outcome"``,
+        ``"treatment"`` and the names of covariates (``x0``, ``x1``, ... by position; a covariate that is named
+        outcome or treatment has none). Nothing is computed from them, and bounds that differ in nothing else are equal.
 
     Privacy
     -------
@@ -102,6 +110,8 @@ class Bounds(Carded):
     treatment: tuple[Level, ...] | None = None
     outcome_fill: Level | None = None
     weight: tuple[float, float] | None = None
+    labels: Mapping[str, str] | None = field(default=None, repr=False, compare=False)
+    units: Mapping[str, str] | None = field(default=None, repr=False, compare=False)
     # Follows from the outcome. It is a field so that [0, 1] and (0, 1), whose numbers are the same, are not equal.
     outcome_levels: Levels | None = field(default=None, init=False, repr=False)
 
@@ -116,6 +126,8 @@ class Bounds(Carded):
             treatment: tuple[Level, ...] | list[str] | list[int] | list[float] | None = None,
             outcome_fill: Level | None = None,
             weight: tuple[float, float] | None = None,
+            labels: Mapping[str, str] | None = None,
+            units: Mapping[str, str] | None = None,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -146,6 +158,9 @@ class Bounds(Carded):
         object.__setattr__(self, "outcome_levels", levels)
         object.__setattr__(self, "propensity", (low, high))
         object.__setattr__(self, "covariates", _covariates(self.covariates))
+        for key in ("labels", "units"):
+            if (given := getattr(self, key)) is not None:
+                object.__setattr__(self, key, _Named(words_for(key, given, self.names)))
 
     @property
     def named(self) -> bool:
@@ -208,6 +223,22 @@ class Bounds(Carded):
         """Whether there are more than two arms."""
         return self.treatment is not None and len(self.treatment) > 2
 
+    def label(self, name: str, default: str | None = None) -> str:
+        """What people call ``"outcome"``, ``"treatment"`` or a covariate; the default, or its name, if nobody said."""
+        return (self.labels or {}).get(name) or (name if default is None else default)
+
+    def unit(self, name: str) -> str:
+        """The unit of a column; empty if nobody said."""
+        return (self.units or {}).get(name, "")
+
+    def declaring(self, covariates: Any) -> "Bounds":
+        """The same with other covariates, and the labels and units of those that are left."""
+        rest = {"outcome", "treatment", *(covariates if isinstance(covariates, Mapping) else ())}
+        kept = [
+            {name: text for name, text in (words or {}).items() if name in rest} for words in (self.labels, self.units)
+        ]
+        return replace(self, covariates=covariates, labels=kept[0], units=kept[1])
+
     def capped(self, cap: float) -> "Bounds":
         """The same where larger outcomes count as ``cap``, and so does a larger fill."""
         fill: Any = self.outcome_fill
@@ -216,7 +247,7 @@ class Bounds(Carded):
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready dictionary."""
         out: dict[str, Any] = {
-            "outcome": _spec_to_dict(self.outcome_column),
+            "outcome": spec_to_dict(self.outcome_column),
             "propensity": {"low": self.propensity[0], "high": self.propensity[1]},
         }
         if self.treatment is not None:
@@ -225,36 +256,40 @@ class Bounds(Carded):
             out["treatment"] = {"arms": labels} if self.several_arms else two
         if self.weight is not None:
             out["weight"] = {"low": self.weight[0], "high": self.weight[1]}
+        out |= {key: dict(words) for key, words in (("labels", self.labels), ("units", self.units)) if words}
         if not self.named:
-            out["covariates"] = [_spec_to_dict(spec) for spec in self.columns]
+            out["covariates"] = [spec_to_dict(spec) for spec in self.columns]
         elif self.p:
-            out["covariates"] = {name: _spec_to_dict(spec) for name, spec in zip(self.names, self.columns, strict=True)}
+            out["covariates"] = {name: spec_to_dict(spec) for name, spec in zip(self.names, self.columns, strict=True)}
         return out
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> "Bounds":
         """Bounds from what ``to_dict`` wrote; keys that it does not know are refused by name."""
-        facts = _table("The bounds", facts, {"outcome", "propensity", "treatment", "covariates", "weight"})
+        facts = table(
+            "The bounds", facts, {"outcome", "propensity", "treatment", "covariates", "weight", "labels", "units"}
+        )
         given: dict[str, Any] = {}
         if "outcome" in facts:
-            given |= _outcome_from_dict(facts["outcome"])
+            given |= outcome_from_dict(facts["outcome"])
         for key in ("propensity", "weight"):
             if key in facts:
-                pair = _table(key, facts[key], {"low", "high"}, {"low", "high"})
+                pair = table(key, facts[key], {"low", "high"}, {"low", "high"})
                 given[key] = (pair["low"], pair["high"])
         if "treatment" in facts:
             several = isinstance(facts["treatment"], Mapping) and "arms" in facts["treatment"]
             keys = ("arms",) if several else ("control", "treated")
-            labels = _table("treatment", facts["treatment"], set(keys), set(keys))
+            labels = table("treatment", facts["treatment"], set(keys), set(keys))
             given["treatment"] = labels["arms"] if several else tuple(labels[key] for key in keys)
         covariates = facts.get("covariates", {})
         if isinstance(covariates, list):
-            given["covariates"] = [_spec_from_dict(f"covariate {j}", spec) for j, spec in enumerate(covariates)]
+            given["covariates"] = [spec_from_dict(f"covariate {j}", spec) for j, spec in enumerate(covariates)]
         else:
-            covariates = _table("covariates", covariates)
+            covariates = table("covariates", covariates)
             given["covariates"] = {
-                name: _spec_from_dict(f"covariate {name!r}", spec) for name, spec in covariates.items()
+                name: spec_from_dict(f"covariate {name!r}", spec) for name, spec in covariates.items()
             }
+        given |= {key: table(key, facts[key]) for key in ("labels", "units") if key in facts}
         return cls(**given)
 
     def to_toml(self) -> str:
@@ -318,7 +353,7 @@ def _pair(value: object) -> tuple[Any, Any]:
     return value[0], value[1]
 
 
-def _covariates(declared: object) -> _Named | tuple[Spec, ...]:
+def _covariates(declared: object) -> _Named[Spec] | tuple[Spec, ...]:
     if declared is None:
         return _Named(())
     if isinstance(declared, Mapping):
@@ -351,7 +386,7 @@ def _range(declared: object, fill: Any = None) -> Range:
     return Range(*_pair(declared), fill=fill)
 
 
-def _spec_to_dict(spec: Spec) -> dict[str, Any]:
+def spec_to_dict(spec: Spec) -> dict[str, Any]:
     if isinstance(spec, Range):
         out: dict[str, Any] = {"low": spec.written(spec.low), "high": spec.written(spec.high)}
         if spec.fill is not None:
@@ -363,37 +398,3 @@ def _spec_to_dict(spec: Spec) -> dict[str, Any]:
         if spec.fill is not None:
             out["fill"] = spec.fill
     return out
-
-
-def _spec_from_dict(what: str, facts: object) -> Spec:
-    if facts == {}:
-        raise InvalidInput(f"{what} is not filled in: give low and high, or levels, or delete its part.")
-    with_levels = isinstance(facts, Mapping) and "levels" in facts
-    needed = {"levels"} if with_levels else {"low", "high"}
-    facts = _table(what, facts, needed | ({"other", "fill"} if with_levels else {"fill"}), needed)
-    with _naming(what):
-        dated = not with_levels and is_date(facts["low"]) and is_date(facts["high"])
-        return (Levels if with_levels else DateRange if dated else Range)(**facts)
-
-
-def _outcome_from_dict(facts: object) -> dict[str, Any]:
-    with_levels = isinstance(facts, Mapping) and "levels" in facts
-    needed = {"levels"} if with_levels else {"low", "high"}
-    outcome = _table("outcome", facts, needed | {"fill"}, needed)
-    if with_levels and not isinstance(outcome["levels"], list):
-        raise InvalidInput("outcome: levels must be a list of two labels, the event second: write them in brackets.")
-    declared = outcome["levels"] if with_levels else (outcome["low"], outcome["high"])
-    return {"outcome": declared, "outcome_fill": outcome.get("fill")}
-
-
-def _table(what: str, facts: object, known: set[str] | None = None, needed: set[str] | None = None) -> dict[str, Any]:
-    """The facts as a dictionary, if it has the needed keys and no unknown ones."""
-    if not isinstance(facts, Mapping):
-        raise InvalidInput(f"{what} must be a table of keys and values: compare it with a file written by Bounds.save.")
-    for key in facts:
-        if known is not None and key not in known:
-            raise InvalidInput(f"{what} has an unknown key {key!r}: use {', '.join(sorted(known))}.")
-    for key in sorted(needed or ()):
-        if key not in facts:
-            raise InvalidInput(f"{what} lacks the key {key!r}: add it.")
-    return dict(facts)

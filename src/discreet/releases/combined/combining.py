@@ -187,7 +187,7 @@ def _common(bounds: Sequence[Bounds]) -> Bounds:
         for name, spec in zip(first.names, first.columns, strict=True)
         if all(dict(zip(each.names, each.columns, strict=True)).get(name) == spec for each in others)
     }
-    return replace(first, propensity=(low, high), covariates=shared if first.named else None)
+    return replace(first.declaring(shared if first.named else None), propensity=(low, high))
 
 
 def _notes(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
@@ -76,7 +75,7 @@ def chosen(bounds: Bounds, covariates: list[str] | None) -> Bounds:
         if name not in bounds.names:
             raise InvalidInput("covariates must name columns of the public schema: choose from those.")
     declared: Any = dict(zip(bounds.names, bounds.columns, strict=True))
-    return replace(bounds, covariates={name: spec for name, spec in declared.items() if name in set(covariates)})
+    return bounds.declaring({name: spec for name, spec in declared.items() if name in set(covariates)})
 
 
 def estimator_for(dataset: Dataset, asked: Asked) -> Any:
