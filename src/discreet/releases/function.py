@@ -24,6 +24,7 @@ from discreet.releases.diagnostics.diagnosed import Diagnosed
 from discreet.releases.diagnostics.released import checked
 from discreet.releases.diagnostics.sensitivity import Average
 from discreet.releases.function_parts import MeasuredAverage, checked_level, checked_limits, some_rows
+from discreet.releases.labels import titled
 from discreet.releases.notebooks.card import ReleaseCard
 from discreet.releases.plots import plot_effect
 from discreet.releases.protocol import Display
@@ -235,7 +236,9 @@ class EffectRelease(Diagnosed, ReleaseCard):
     @property
     def title(self) -> str:
         """What was estimated, for people."""
-        return "Treatment effect as a function of covariates"
+        return titled(
+            self.bounds, "Treatment effect as a function of covariates", "The {effect} as a function of covariates"
+        )
 
     @property
     def varies(self) -> bool:

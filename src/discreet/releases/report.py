@@ -19,6 +19,7 @@ from discreet.releases.combined.release import CombinedRelease
 from discreet.releases.diagnostics.figures import diagnostic_figures
 from discreet.releases.function import EffectRelease
 from discreet.releases.function_plots import gains_figure, importance_figure
+from discreet.releases.labels import effect_axis, titled
 from discreet.releases.local_effects import page as local_effects
 from discreet.releases.local_effects.release import LocalEffectRelease
 from discreet.releases.page import bounds_rows, guarantee_facts, guess, inline_figure, page
@@ -53,14 +54,17 @@ def render_effect(release: EffectRelease, *, title: str | None = None) -> str:
         figures_.append(("What the effect goes with: the share of its variance that each covariate has.", shares))
     figures_ += [
         (
-            f"The effect along {name}, the other covariates averaged. Bands are 95 % and 80 % intervals at each point.",
-            inline_figure(effect_figure(release, name), f"The effect along {name}"),
+            f"The effect along {release.bounds.label(name)}, the other covariates averaged. Bands are 95 % and "
+            "80 % intervals at each point.",
+            inline_figure(effect_figure(release, name), f"The effect along {release.bounds.label(name)}"),
         )
         for name in drawn
     ]
     figures_ += [(caption, inline_figure(figure, caption)) for caption, figure in diagnostic_figures(release)]
     numbers = [(name.replace("_", " "), f"{value:.4g}") for name, value in release.reference.items()]
-    numbers += [(f"share of {name}", f"{100 * share:.0f} %") for name, share in release.importance.items()]
+    numbers += [
+        (f"share of {release.bounds.label(name)}", f"{100 * share:.0f} %") for name, share in release.importance.items()
+    ]
     numbers += release.arms_in_words()
     # Thousands of numbers that nobody reads: the file has them.
     plain = release.to_dict() | {"factor": "see the file"}
@@ -70,7 +74,10 @@ def render_effect(release: EffectRelease, *, title: str | None = None) -> str:
 def render_segments(release: UpliftRelease, *, title: str | None = None) -> str:
     """The page about effects by segment: HTML with its style and figures inside, so that it needs no network."""
     effects = segments_figure(
-        release.partition.labels(), release.effects, release.interval(), "effect of treatment (95 % intervals)"
+        release.partition.labels(),
+        release.effects,
+        release.interval(),
+        f"{effect_axis(release.bounds)} (95 % intervals)",
     )
     figures_ = [
         (_SEGMENTS, inline_figure(effects, "The effect in each segment")),
@@ -114,7 +121,8 @@ def effect_figures(release: EffectRelease, most: int) -> list[tuple[str, Any]]:
     ranked = sorted(release.importance, key=lambda name: -release.importance[name])[:most]
     along = [
         (
-            f"The effect along {name}, the other covariates averaged; bands are 95 % and 80 % intervals.",
+            f"The effect along {release.bounds.label(name)}, the other covariates averaged; bands are 95 % and "
+            "80 % intervals.",
             effect_figure(release, name),
         )
         for name in ranked
@@ -128,7 +136,7 @@ def effect_figures(release: EffectRelease, most: int) -> list[tuple[str, Any]]:
 
 def segment_figures(release: UpliftRelease, most: int) -> list[tuple[str, Any]]:
     """Captions and figures of effects by segment, and of what treating the best first is worth."""
-    words = "effect of treatment (95 % intervals)"
+    words = f"{effect_axis(release.bounds)} (95 % intervals)"
     effects = segments_figure(release.partition.labels(), release.effects, release.interval(), words)
     gains = gains_figure(release.uplift_curve(), "95 %")
     return [
@@ -142,7 +150,7 @@ def effect_finding(release: EffectRelease) -> str:
     if not _differs(release):
         return f"{_average(release)} The data do not show that it differs between people."
     name = max(release.importance, key=lambda name: release.importance[name])
-    return f"{_average(release)} It differs between people, most of all with {name}."
+    return f"{_average(release)} It differs between people, most of all with {release.bounds.label(name)}."
 
 
 def _differs(release: EffectRelease) -> bool:
@@ -163,7 +171,8 @@ def segments_finding(release: UpliftRelease) -> str:
 
 def _average(release: EffectRelease | UpliftRelease) -> str:
     low, high = release.ate_interval()
-    return f"On average, the effect is {release.ate():.3g} (95 % interval {low:.3g} to {high:.3g})."
+    on = titled(release.bounds, "effect", "{effect}")
+    return f"On average, the {on} is {release.ate():.3g} (95 % interval {low:.3g} to {high:.3g})."
 
 
 def _page(

@@ -23,6 +23,7 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
 from discreet.releases.average import StudyDesign
 from discreet.releases.function_plots import plot_gains
+from discreet.releases.labels import titled
 from discreet.releases.notebooks.card import ReleaseCard
 from discreet.releases.plots import plot_segments
 from discreet.releases.protocol import Display
@@ -149,7 +150,7 @@ class UpliftRelease(ReleaseCard):
     @property
     def title(self) -> str:
         """What was estimated, for people."""
-        return "Treatment effects by segment"
+        return titled(self.bounds, "Treatment effects by segment", "The {effect} by segment")
 
     @property
     def records(self) -> str:
