@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.exceptions import UnsupportedRelease
+from discreet.releases import charts
 from discreet.releases.arms.page import arm_facts, arm_figures, render_arms
 from discreet.releases.arms.release import ArmsRelease
 from discreet.releases.average import Release
+from discreet.releases.charts import Charts
 from discreet.releases.combined.page import combined_facts, combined_figures, render_combined
 from discreet.releases.combined.release import CombinedRelease
-from discreet.releases.diagnostics.figures import diagnostic_figures
+from discreet.releases.diagnostics.figures import diagnostic_figures, diagnostic_section
 from discreet.releases.function import EffectRelease
 from discreet.releases.function_plots import gains_figure, importance_figure
 from discreet.releases.labels import effect_axis, titled
@@ -60,7 +62,6 @@ def render_effect(release: EffectRelease, *, title: str | None = None) -> str:
         )
         for name in drawn
     ]
-    figures_ += [(caption, inline_figure(figure, caption)) for caption, figure in diagnostic_figures(release)]
     numbers = [(name.replace("_", " "), f"{value:.4g}") for name, value in release.reference.items()]
     numbers += [
         (f"share of {release.bounds.label(name)}", f"{100 * share:.0f} %") for name, share in release.importance.items()
@@ -68,7 +69,8 @@ def render_effect(release: EffectRelease, *, title: str | None = None) -> str:
     numbers += release.arms_in_words()
     # Thousands of numbers that nobody reads: the file has them.
     plain = release.to_dict() | {"factor": "see the file"}
-    return _page(release, title, effect_finding(release), figures_, numbers, None, plain)
+    found = effect_finding(release)
+    return _page(release, title, found, figures_, numbers, None, plain, diagnostics=diagnostic_section(release))
 
 
 def render_segments(release: UpliftRelease, *, title: str | None = None) -> str:
@@ -183,6 +185,7 @@ def _page(
     numbers: Sequence[tuple[str, str]],
     table: tuple[list[str], list[list[str]]] | None,
     plain: dict[str, Any],
+    diagnostics: dict[str, Any] | None = None,
 ) -> str:
     low, high = release.ate_interval()
     first = [("average effect", f"{release.ate():.4g}"), ("95 % interval", f"{low:.4g} to {high:.4g}")]
@@ -197,6 +200,7 @@ def _page(
         guess=guess(release.guarantee),
         figures=figures_,
         table=table,
+        diagnostics=diagnostics,
         notes=release.notes,
         methods=release.methods(),
         numbers=[*first, *numbers],
@@ -223,12 +227,15 @@ class Kind:
         Draws a release: captions and figures, no more than so many of what there may be any number of.
     facts
         What a page of the service says about a release.
+    charts
+        The numbers of what a page that can be touched draws.
     """
 
     release: Any
     page: Callable[..., str]
     figures: Callable[[Any, int], list[tuple[str, Any]]]
     facts: Callable[[Any], dict[str, Any]]
+    charts: Callable[[Any], Charts] = lambda _: Charts()
 
 
 KINDS = (
@@ -237,33 +244,56 @@ KINDS = (
         page=render,
         figures=figures,
         facts=facts,
+        charts=charts.diagnosed,
     ),
     Kind(
         release=EffectRelease,
         page=render_effect,
         figures=effect_figures,
         facts=effect_facts,
+        charts=charts.effect_function,
     ),
     Kind(
         release=UpliftRelease,
         page=render_segments,
         figures=segment_figures,
         facts=segment_facts,
+        charts=charts.segments,
     ),
-    Kind(release=PolicyValueRelease, page=render_policy_value, figures=policy_figures, facts=policy_facts),
-    Kind(release=CombinedRelease, page=render_combined, figures=combined_figures, facts=combined_facts),
-    Kind(release=survival.SurvivalRelease, page=survival.render, figures=survival.figures, facts=survival.facts),
+    Kind(
+        release=PolicyValueRelease,
+        page=render_policy_value,
+        figures=policy_figures,
+        facts=policy_facts,
+        charts=charts.policy,
+    ),
+    Kind(
+        release=CombinedRelease,
+        page=render_combined,
+        figures=combined_figures,
+        facts=combined_facts,
+        charts=charts.sites,
+    ),
+    Kind(
+        release=survival.SurvivalRelease,
+        page=survival.render,
+        figures=survival.figures,
+        facts=survival.facts,
+        charts=charts.survival,
+    ),
     Kind(
         release=LocalEffectRelease,
         page=local_effects.render,
         figures=local_effects.figures,
         facts=local_effects.facts,
+        charts=charts.one_effect,
     ),
     Kind(
         release=ArmsRelease,
         page=render_arms,
         figures=arm_figures,
         facts=arm_facts,
+        charts=charts.several_arms,
     ),
     Kind(
         release=SuggestedBounds,

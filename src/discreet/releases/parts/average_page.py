@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.releases import labels
 from discreet.releases.average import SOURCES, Release
-from discreet.releases.diagnostics.figures import diagnostic_figures
+from discreet.releases.diagnostics.figures import diagnostic_figures, diagnostic_section
 from discreet.releases.page import bounds_rows, guarantee_facts, guess, inline_figure, page
 from discreet.releases.plots import release_figure
 
@@ -62,10 +62,8 @@ def render(release: Release, *, title: str | None = None, extra_figures: Sequenc
         guess=guess(release.guarantee),
         sources=_sources(release),
         notes=release.notes,
-        extra_figures=[
-            (caption, inline_figure(figure, caption))
-            for caption, figure in [*diagnostic_figures(release), *extra_figures]
-        ],
+        extra_figures=[(caption, inline_figure(figure, caption)) for caption, figure in extra_figures],
+        diagnostics=diagnostic_section(release),
         methods=release.methods(),
         numbers=numbers,
         rounds=[
