@@ -62,7 +62,7 @@ class Forest:
         return axis_ends([mark.low for mark in marks], [mark.high for mark in marks])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
     """A line with its band."""
 
@@ -235,7 +235,7 @@ def several_arms(release: ArmsRelease) -> Charts:
         for label, effect, a, b, c, d in zip(labels, effects, low, high, least, most, strict=True)
     )
     caption = (
-        "Differences between the arms' mean outcomes. Thick: a 95 % interval for each by itself, as in the words; thin: "
+        "Differences between the arms' mean outcomes. Thick: a 95 % interval for each by itself, as in words; thin: "
         "one that holds for all at once."
     )
     return Charts(forests=(Forest(caption=caption, axis=effect_axis(release.bounds), rows=rows),))
@@ -255,9 +255,7 @@ def sites(release: CombinedRelease) -> Charts:
     words = f"{release.text(release.estimate)} ({release.interval_text()})"
     mark = Mark(at=release.estimate, low=low, high=high, inner=release.interval(0.2))
     rows.append(Row(label="all sites together", text=words, marks=(mark,), total=True))
-    caption = (
-        "The effect at each site with its 95 % interval, and at all of them together; in brackets a site's weight."
-    )
+    caption = "The effect at each site with its 95 % interval, and at all together; in brackets a site's weight."
     return Charts(forests=(Forest(caption=caption, axis=effect_axis(release.bounds), rows=tuple(rows)),))
 
 
@@ -302,5 +300,5 @@ def policy(release: PolicyValueRelease) -> Charts:
 
 def _series(name: str, y: Any, low: Any, high: Any, colour: str = "blue") -> Series:
     """A line with its band, of arrays."""
-    parts = (tuple(float(each) for each in part) for part in (y, low, high))
-    return Series(name, *parts, colour)
+    middle, lower, upper = (tuple(float(each) for each in part) for part in (y, low, high))
+    return Series(name=name, y=middle, low=lower, high=upper, colour=colour)

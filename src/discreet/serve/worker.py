@@ -139,7 +139,7 @@ def _work(service: Service, row: dict[str, Any], heart: _Heart) -> None:
             person=row["person"],
             kind=asked.kind,
             key=row["key"],
-            title=f"{TITLES[asked.kind]} of {dataset.treatment} on {dataset.outcome}",
+            title=releases.title_of(made, f"{TITLES[asked.kind]} of {dataset.treatment} on {dataset.outcome}"),
             created=visible,
         )
         releases.store(connection, new, made, figures)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -125,46 +124,3 @@ def _plan(
         # Nobody has chosen segments yet: all records are one.
         return plan("difference-in-means", bounds=bounds, epsilon=epsilon, width=width, **dict(options))
     return plan(method, bounds=bounds, by=cuts, epsilon=epsilon, width=width, **dict(options))
-
-
-def figure(points: list[tuple[float, float]], made: Plan, unit: str) -> dict[str, Any]:
-    """Where the marks of the figure stand: width against epsilon, the chosen point, and the width without noise."""
-    width, height, left, right, top, bottom = 640.0, 300.0, 56.0, 16.0, 18.0, 44.0
-    ceiling = max(2.4 * made.width, 2.0 * made.without_privacy)
-
-    def x(epsilon: float) -> float:
-        place = math.log(min(max(epsilon, LOW), HIGH) / LOW) / math.log(HIGH / LOW)
-        return round(left + place * (width - left - right), 1)
-
-    def y(value: float) -> float:
-        return round(top + (1 - value / ceiling) * (height - top - bottom), 1)
-
-    inside = [(epsilon, value) for epsilon, value in points if value <= ceiling]
-    outside = [point for point in points if point[1] > ceiling]
-    if outside and inside:
-        # The point where the line enters the figure, on the segment that crosses its upper edge.
-        (e0, w0), (e1, w1) = outside[-1], inside[0]
-        part = (w0 - ceiling) / (w0 - w1)
-        inside.insert(0, (e0 * (e1 / e0) ** part, ceiling))
-    path = " ".join(f"{'L' if k else 'M'}{x(e)} {y(w)}" for k, (e, w) in enumerate(inside))
-    return {
-        "width": width,
-        "height": height,
-        "left": left,
-        "right": width - right,
-        "top": top,
-        "bottom": height - bottom,
-        "path": path,
-        "area": f"{path} L{x(HIGH)} {height - bottom} L{x(inside[0][0])} {height - bottom} Z" if inside else "",
-        "at": (x(made.epsilon), y(min(made.width, ceiling))),
-        "floor": y(made.without_privacy),
-        "x_ticks": [(x(e), f"{e:g}") for e in (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)],
-        "y_ticks": [(y(value), f"{value:.3g}") for value in _ticks(ceiling)],
-        "unit": unit,
-    }
-
-
-def _ticks(ceiling: float) -> list[float]:
-    step = 10.0 ** math.floor(math.log10(ceiling / 2))
-    step *= next(k for k in (1, 2, 5, 10) if ceiling / (step * k) <= 5)
-    return [step * k for k in range(int(ceiling / step) + 1)]

@@ -24,6 +24,7 @@ from discreet.serve.domain import users as people
 from discreet.serve.domain.requests import TITLES
 from discreet.serve.middleware import COOKIE, SECURE_COOKIE
 from discreet.serve.pages import forms
+from discreet.serve.pages.figures import plan_view
 from discreet.serve.pages.rendering import may_read, me, page, service_of
 from discreet.serve.storage.schema import reading
 
@@ -152,7 +153,7 @@ def _planned(request: Request, dataset: catalogue.Dataset, given: dict[str, str]
         asked = forms.planned(given, dataset.bounds)
         answer = plans.answer(dataset, asked)
         unit = forms.unit_of(dataset.bounds)[1]
-        drawn = plans.figure(plans.curve(dataset, asked), answer.plan, unit)
+        drawn = plan_view(plans.curve(dataset, asked), answer.plan, unit)
         given["epsilon"] = f"{answer.plan.epsilon:.3g}"
     except DiscreetError as error:
         problem = str(error)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from discreet.releases.diagnostics.diagnosed import Diagnosed
 from discreet.releases.page import guarantee_facts, guess, with_minus
 from discreet.releases.report import kind_of
+from discreet.serve.pages.figures import charts_of
 
 
 def release_facts(made: Any) -> dict[str, Any]:
@@ -21,7 +23,10 @@ def release_facts(made: Any) -> dict[str, Any]:
         "table": None,
         "numbers": [],
         "methods": None,
+        "diagnostics": made.arms_in_words() if isinstance(made, Diagnosed) else [],
+        "title": getattr(made, "title", None),
     }
+    shared |= charts_of(made)
     kind = kind_of(made)
     if kind is None:
         settings = [(name, str(value)) for name, value in made.settings.items()]

@@ -28,3 +28,12 @@ function showFields() {
 }
 document.addEventListener("change", showFields);
 document.addEventListener("DOMContentLoaded", showFields);
+// A number outside of what was declared is marked where it was typed.
+document.addEventListener("input", (event) => {
+  const field = event.target;
+  if (!field.closest("form[data-person]") || field.type !== "number") return;
+  const value = parseFloat(field.value);
+  const inside = !(value < parseFloat(field.min)) && !(value > parseFloat(field.max));
+  if (inside) field.removeAttribute("aria-invalid");
+  else field.setAttribute("aria-invalid", "true");
+});
