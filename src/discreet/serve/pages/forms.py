@@ -67,7 +67,7 @@ def planned(given: Mapping[str, Any], bounds: Bounds) -> Planned:
 
 def unit_of(bounds: Bounds) -> tuple[float, str]:
     """Size and name of the unit in which people say how wide an interval may be."""
-    return (0.01, "points") if bounds.outcome == (0.0, 1.0) else (1.0, "in the outcome's unit")
+    return (0.01, "points") if bounds.outcome == (0.0, 1.0) else (1.0, bounds.unit("outcome") or "in the outcome's unit")
 
 
 def person(given: Mapping[str, Any], bounds: Bounds) -> dict[str, Any]:
