@@ -61,10 +61,12 @@ def _index(root: Any) -> Iterator[str]:
 
 def _walk(group: Any, path: str) -> Iterator[tuple[str, Any]]:
     for name, command in group.commands.items():
-        if hasattr(command, "commands"):
-            yield from _walk(command, f"{path} {name}")
-        elif not command.hidden:
+        groups = hasattr(command, "commands")
+        # A group may be a command itself.
+        if not command.hidden and (not groups or command.invoke_without_command):
             yield f"{path} {name}", command
+        if groups:
+            yield from _walk(command, f"{path} {name}")
 
 
 def _all(root: Any, path: str) -> Iterator[str]:

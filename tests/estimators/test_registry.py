@@ -27,6 +27,26 @@ def test_every_class_can_be_loaded_and_takes_what_the_entry_offers(entry):
     assert entry.help.endswith(".")
 
 
+@pytest.mark.parametrize("entry", REGISTRY.values(), ids=REGISTRY)
+def test_a_request_may_choose_what_the_class_takes_and_must_give_what_the_class_needs(entry):
+    kind = entry.load()
+    # A number of clusters is one way to say what segments there are.
+    assert {option.name for option in entry.asks} - {"clusters"} <= set(kind._get_param_names())
+    if entry.asks:
+        left_out = {name for name, each in kind._declared().items() if each.default is each.empty}
+        given = {option.name for option in entry.asks if option.needed} | {"by"}
+        assert left_out <= given | {"epsilon", "bounds"}
+    assert all(option.label and option.help.endswith(".") for option in (*entry.asks, *entry.columns))
+
+
+@pytest.mark.parametrize("entry", REGISTRY.values(), ids=REGISTRY)
+def test_columns_of_an_entry_are_the_roles_of_its_class(entry):
+    if not entry.name.startswith("papers."):
+        roles = {role.name: role.needed for role in entry.load().roles}
+        # Whether an outcome is there is nobody's column.
+        assert {column.name: column.needed for column in entry.columns} == roles
+
+
 def test_only_what_can_be_planned_says_so():
     assert {entry.name for entry in REGISTRY.values() if entry.planned_as == entry.name} == set(get_args(Planned))
     assert all(entry.plan_note for entry in REGISTRY.values() if entry.planned_as not in (None, entry.name))

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
 
+from discreet.data.backends import TableSpec
 from discreet.data.bounds import Bounds
 from discreet.datasets._demo import PUBLIC as BOUNDS
 from discreet.exceptions import InvalidInput
@@ -385,7 +386,7 @@ def test_a_pattern_names_the_same_files_when_it_is_checked_and_when_it_is_read(s
     facts = {"outcome": "days", "treatment": "treated", "bounds": BOUNDS, "propensity": None}
     for pattern, count in (("**/part.parquet", len(rows)), ("*.parquet", 700), ("part.parquet", 700)):
         where = sources.located(pattern, str(home))
-        assert sources.records_in(where, **facts) == count
+        assert sources.records_in(where, TableSpec(**facts)) == count
         assert sources.in_memory(where, "days", "treated", BOUNDS).num_rows == count
         before = sources.fingerprint(where)
         os.utime(home / "a" / "b" / "part.parquet")

@@ -48,25 +48,33 @@ def command(group: typer.Typer, name: str) -> Callable[[Callable[P, None]], Call
     """Register a command whose errors become one sentence and an exit code: 2 if refused, 1 if unexpected."""
 
     def register(function: Callable[P, None]) -> Callable[P, None]:
-        @wraps(function)
-        def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
-            ready_streams()
-            try:
-                function(*args, **kwargs)
-            except BrokenPipeError:
-                # `discreet ... | head` has seen enough.
-                leave_pipe()
-            except DiscreetError as error:
-                _fail(str(error), 2)
-            except Exception:
-                if os.environ.get("DISCREET_DEBUG") == "1":
-                    raise
-                _fail(_UNEXPECTED, 1)
-
-        group.command(name)(guarded)
+        group.command(name)(guarded(function))
         return function
 
     return register
+
+
+def guarded(function: Callable[P, None]) -> Callable[P, None]:
+    """The same function, whose errors become one sentence and an exit code."""
+
+    @wraps(function)
+    def guarding(*args: P.args, **kwargs: P.kwargs) -> None:
+        ready_streams()
+        try:
+            function(*args, **kwargs)
+        except BrokenPipeError:
+            # `discreet ... | head` has seen enough.
+            leave_pipe()
+        except DiscreetError as error:
+            _fail(str(error), 2)
+        except (typer.Exit, typer.Abort):
+            raise
+        except Exception:
+            if os.environ.get("DISCREET_DEBUG") == "1":
+                raise
+            _fail(_UNEXPECTED, 1)
+
+    return guarding
 
 
 def _fail(sentence: str, code: int) -> None:

@@ -19,6 +19,7 @@ from discreet import __version__
 from discreet.exceptions import DiscreetError
 from discreet.serve.api import analyst as api
 from discreet.serve.api import curator as api_curator
+from discreet.serve.domain.requests import field_named, first_problem
 from discreet.serve.errors import Refusal
 from discreet.serve.middleware import AccessChecks
 from discreet.serve.pages import analyst as pages
@@ -105,8 +106,10 @@ async def _invalid(request: Request, error: Exception) -> Response:
 
 
 async def _malformed(request: Request, error: Any) -> Response:
-    where = sorted({".".join(str(part) for part in problem["loc"][1:4])[:80] for problem in error.errors()})
-    return _answer(request, *_fixed("malformed"), where=where)
+    problems = error.errors()
+    status, code, _ = _fixed("malformed")
+    text = f"The request cannot be read: {first_problem(problems)}"
+    return _answer(request, status, code, text, where=sorted(set(map(field_named, problems))))
 
 
 async def _unstorable(request: Request, error: Any) -> Response:

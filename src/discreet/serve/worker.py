@@ -14,7 +14,7 @@ from discreet.exceptions import BudgetExceeded, DiscreetError
 from discreet.serve.domain import budgets, jobs, releases, sources
 from discreet.serve.domain import datasets as catalogue
 from discreet.serve.domain import interactive_functions as functions
-from discreet.serve.domain.requests import TITLES, Asked, estimator_for
+from discreet.serve.domain.requests import asked_of, columns_for, estimator_for, title_of
 from discreet.serve.domain.users import new_id
 from discreet.serve.service import Service
 
@@ -106,7 +106,7 @@ def _work(service: Service, row: dict[str, Any], heart: _Heart) -> None:
     dataset = catalogue.by_id(service.engine, row["dataset"])
     if dataset is None or not catalogue.unchanged(dataset):
         raise DiscreetError("the source has changed.")
-    asked = Asked(**json.loads(row["request"]))
+    asked = asked_of(json.loads(row["request"]))
     estimator = estimator_for(dataset, asked)
     heart.listen()
     if not catalogue.may_use(service.engine, dataset.id, row["person"]):
@@ -119,10 +119,13 @@ def _work(service: Service, row: dict[str, Any], heart: _Heart) -> None:
         if asked.kind == "dp-cate":
             made, secret = functions.fitted(estimator, dataset.source, **facts)
         else:
+            further = columns_for(dataset, asked.entry)
+            known = dataset.propensity
             table, rows = sources.opened(
-                dataset.source, bounds=estimator.bounds, propensity=dataset.propensity, **facts
+                dataset.source, bounds=estimator.bounds, propensity=known, further=further.values(), **facts
             )
             heart.listen()
+            facts |= further
             made, secret = estimator.fit_table(table, progress=heart.progress, **facts, **rows).release_, None
     if not catalogue.unchanged(dataset):
         raise DiscreetError("the source has changed while it was read.")
@@ -139,7 +142,7 @@ def _work(service: Service, row: dict[str, Any], heart: _Heart) -> None:
             person=row["person"],
             kind=asked.kind,
             key=row["key"],
-            title=releases.title_of(made, f"{TITLES[asked.kind]} of {dataset.treatment} on {dataset.outcome}"),
+            title=releases.title_of(made, title_of(dataset, asked)),
             created=visible,
         )
         releases.store(connection, new, made, figures)

@@ -14,8 +14,8 @@ from discreet.serve.audit_summary import summary
 from discreet.serve.domain import budgets, jobs, plans, releases
 from discreet.serve.domain import datasets as catalogue
 from discreet.serve.domain import queries as explore
-from discreet.serve.domain.plans import Planned
-from discreet.serve.domain.requests import Asked
+from discreet.serve.domain.plans import Question
+from discreet.serve.domain.requests import AnyAsked
 from discreet.serve.domain.users import Identity
 from discreet.serve.errors import TEXTS, Refusal
 from discreet.serve.pages.rendering import may_read, may_request, service_of
@@ -98,10 +98,10 @@ def dummy_rows(
 
 
 @router.post("/datasets/{dataset}/plan", tags=["data sets"], responses=refusals("no-dataset"))
-def plan(request: Request, identity: Reader, dataset: Name, asked: Planned) -> dict[str, Any]:
+def plan(request: Request, identity: Reader, dataset: Name, asked: Question) -> dict[str, Any]:
     """What a request would cost and bring: width, noise, detectable effect, or the epsilon for a width. Free."""
     found = catalogue.find(service_of(request).engine, identity, dataset)
-    return plans.answer(found, asked).to_dict()
+    return plans.answer(found, asked.root).to_dict()
 
 
 @router.post(
@@ -110,7 +110,7 @@ def plan(request: Request, identity: Reader, dataset: Name, asked: Planned) -> d
     status_code=202,
     responses=refusals("no-dataset", "budget"),
 )
-def request_release(request: Request, identity: Spender, dataset: Name, asked: Asked) -> dict[str, Any]:
+def request_release(request: Request, identity: Spender, dataset: Name, asked: AnyAsked) -> dict[str, Any]:
     """Ask for a release. Its budget is reserved now and charged before a record is read; an identical request on
     unchanged data is answered from the stored release, for free."""
     service = service_of(request)

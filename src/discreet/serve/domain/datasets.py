@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -10,8 +11,10 @@ from typing import Any
 import sqlalchemy as sa
 from pydantic import BaseModel, ConfigDict, Field
 
+from discreet.data.backends import TableSpec
 from discreet.data.bounds import Bounds
-from discreet.data.records import MIN_ROWS
+from discreet.data.records import MIN_ROWS, Further
+from discreet.estimators.registry import REGISTRY
 from discreet.exceptions import InvalidInput
 from discreet.privacy.guarantee import Neighbours
 from discreet.serve.domain import sources
@@ -36,6 +39,11 @@ class NewDataset(BaseModel):
     treatment: str = Field(max_length=200, description="Column of the treatment.")
     bounds: dict[str, Any] = Field(description="As Bounds.to_dict writes them: declared, never computed from records.")
     propensity: float | str | None = Field(default=None, description="Probability of treatment by design, or a column.")
+    columns: dict[str, str] = Field(
+        default_factory=dict,
+        max_length=10,
+        description="Further columns by what they are: instrument, before, event, weight.",
+    )
     epsilon: float = Field(gt=0, le=1_000, description="Cap on all that is ever released about it.")
     delta: float | None = Field(default=None, ge=0, lt=1, description="The cap's delta.")
     records_are_public: bool = Field(default=True, description="Whether the number of records is public.")
@@ -55,6 +63,7 @@ class Dataset:
     treatment: str
     bounds: Bounds
     propensity: float | str | None
+    columns: dict[str, str]
     n: int
     n_public: bool
     n_about: int | None
@@ -84,6 +93,7 @@ class Dataset:
             "treatment": self.treatment,
             "bounds": self.bounds.to_dict(),
             "known_propensity": self.propensity,
+            "columns": self.columns,
             "records": self.public_n,
             "records_are": "public" if self.n_public else "private",
             "neighbours": self.neighbours,
@@ -109,7 +119,7 @@ def checked(engine: sa.Engine, clock: Clock, identity: Identity, new: NewDataset
         raise InvalidInput("id is the name of another data set already: choose another.")
     path = sources.located(new.source, root)
     facts: Any = {"outcome": new.outcome, "treatment": new.treatment, "bounds": bounds, "propensity": new.propensity}
-    n, fingerprint = _read(path, **facts)
+    n, fingerprint = _read(path, TableSpec(**facts, further=_further(new.columns, bounds)))
     return {
         "id": new.id,
         "title": new.title.strip(),
@@ -119,6 +129,7 @@ def checked(engine: sa.Engine, clock: Clock, identity: Identity, new: NewDataset
         "treatment": new.treatment,
         "bounds": json.dumps(bounds.to_dict()),
         "propensity": None if new.propensity is None else json.dumps(new.propensity),
+        "columns": json.dumps(new.columns),
         "n": n,
         "n_public": new.records_are_public,
         "n_about": new.records_about,
@@ -142,17 +153,31 @@ def add(engine: sa.Engine, row: dict[str, Any]) -> None:
 def recheck(engine: sa.Engine, dataset: Dataset) -> None:
     """Check a source that has changed, so that it can be used again; earlier releases are no longer its own."""
     facts: Any = {"outcome": dataset.outcome, "treatment": dataset.treatment, "bounds": dataset.bounds}
-    n, fingerprint = _read(dataset.source, propensity=dataset.propensity, **facts)
+    further = _further(dataset.columns, dataset.bounds)
+    n, fingerprint = _read(dataset.source, TableSpec(propensity=dataset.propensity, further=further, **facts))
     changed = {"n": n, "fingerprint": fingerprint, "version": dataset.version + 1}
     same = (datasets.c.id == dataset.id) & (datasets.c.version == dataset.version)
     with engine.begin() as connection:
         connection.execute(sa.update(datasets).where(same).values(changed))
 
 
-def _read(source: str, **facts: Any) -> tuple[int, str]:
+def _further(columns: Mapping[str, str], bounds: Bounds) -> tuple[tuple[Further, str], ...]:
+    """Columns that some estimators take besides outcome, treatment and covariates, as records hold them."""
+    roles = {
+        role.name: role for entry in REGISTRY.values() if entry.title and entry.columns for role in entry.load().roles
+    }
+    for name in columns:
+        if name not in roles:
+            raise InvalidInput(
+                f"columns must be named by what they are, one of {', '.join(sorted(roles))}: check them."
+            )
+    return tuple((roles[name].column(bounds), column) for name, column in columns.items())
+
+
+def _read(source: str, spec: TableSpec) -> tuple[int, str]:
     """Number of records and fingerprint of a source that was the same before and after all of it was read."""
     before = sources.fingerprint(source)
-    n = sources.records_in(source, **facts)
+    n = sources.records_in(source, spec)
     if sources.fingerprint(source) != before:
         raise InvalidInput("source was changed while it was read: wait until nobody writes to it, and repeat.")
     return n, before
@@ -248,7 +273,8 @@ def by_id(engine: sa.Engine, dataset: str) -> Dataset | None:
 
 def _dataset(row: Any) -> Dataset:
     known = None if row["propensity"] is None else json.loads(row["propensity"])
-    return Dataset(**(dict(row) | {"bounds": _bounds(row["bounds"]), "propensity": known}))
+    read = {"bounds": _bounds(row["bounds"]), "propensity": known, "columns": json.loads(row["columns"] or "{}")}
+    return Dataset(**(dict(row) | read))
 
 
 @lru_cache(maxsize=256)

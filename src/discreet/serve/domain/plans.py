@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Union
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError, model_validator
 
 from discreet.data.bounds import Bounds
 from discreet.estimators.planning import Plan, plan
 from discreet.estimators.registry import Planned as Method
 from discreet.exceptions import InvalidInput
 from discreet.serve.domain.datasets import Dataset
-from discreet.serve.domain.requests import LEAST, MOST, OFFERED, Cut, Kind, chosen
+from discreet.serve.domain.requests import LEAST, MOST, OFFERED, Kind, chosen, first_problem, models, options_of
 
 # Epsilons of the figure.
 LOW, HIGH, POINTS = 0.05, 10.0, 33
 
 
 class Planned(BaseModel):
-    """A question about a request that might be made."""
+    """A question about a request that might be made: what all kinds have in common."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -35,7 +36,30 @@ class Planned(BaseModel):
     outcome_mean: float | None = Field(default=None, description="Mean of the outcome, if known.")
     prevalence: float | None = Field(default=None, gt=0, lt=1, description="Share of events of a yes/no outcome.")
     covariates: list[str] | None = Field(default=None, max_length=200, description="Covariates that would be used.")
-    by: dict[str, Cut] | None = Field(default=None, max_length=6, description="Segments, for 'uplift'.")
+
+
+if TYPE_CHECKING:
+    AnyPlanned = Planned
+else:
+    AnyPlanned = Annotated[Union[tuple(models(Planned, needed=False).values())], Field(discriminator="kind")]  # noqa: UP007
+
+
+class Question(RootModel[AnyPlanned]):
+    """A question about a request that might be made, of any kind."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_a_kind(cls, given: Any) -> Any:
+        """Plans are about the average effect unless they say otherwise."""
+        return {"kind": Planned.model_fields["kind"].default} | given if isinstance(given, dict) else given
+
+
+def planned_of(plain: Mapping[str, Any]) -> Planned:
+    """A question from plain JSON; what cannot be one is refused by the name of its first field that does not fit."""
+    try:
+        return Question.model_validate(dict(plain)).root
+    except ValidationError as error:
+        raise InvalidInput(first_problem(error.errors())) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +108,8 @@ def curve(dataset: Dataset, asked: Planned) -> list[tuple[float, float]]:
 def _planned_as(kind: str) -> tuple[Method, str]:
     """Whose plan holds for a kind, and the note that goes with it."""
     entry = OFFERED[kind]
-    assert entry.planned_as is not None
+    if entry.planned_as is None:
+        raise InvalidInput(f"kind {kind!r} cannot be planned yet: plan 'ate', and expect a wider interval.")
     return entry.planned_as, entry.plan_note
 
 
@@ -105,7 +130,7 @@ def _facts(dataset: Dataset, asked: Planned) -> tuple[Any, ...]:
         "prevalence": asked.prevalence,
         "neighbours": dataset.neighbours,
     }
-    by = json.dumps(asked.by or {}) if method == "uplift" else None
+    by = json.dumps(options_of(asked).get("by", {})) if method == "uplift" else None
     return method, bounds, by, tuple(options.items())
 
 

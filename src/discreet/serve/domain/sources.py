@@ -6,7 +6,7 @@ import glob
 import hashlib
 import re
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -25,7 +25,6 @@ from discreet.data.backends.text.format import TextFormat
 from discreet.data.backends.text.paths import files_of
 from discreet.data.bounds import Bounds, Levels
 from discreet.data.expressions import Y, number
-from discreet.data.in_memory import ArrayRecords
 from discreet.data.partition import Cut, Partition
 from discreet.exceptions import InvalidInput
 
@@ -119,21 +118,17 @@ def fingerprint(source: str) -> str:
     return hashed.hexdigest()
 
 
-def records_in(source: str, *, outcome: str, treatment: str, bounds: Bounds, propensity: float | str | None) -> int:
+def records_in(source: str, spec: TableSpec) -> int:
     """The number of records, once all of them were found fit for use."""
-    facts: Any = {"outcome": outcome, "treatment": treatment, "bounds": bounds, "propensity": propensity}
-    table, options = opened(source, **facts)
-    if isinstance(table, str):
-        # By both ways in which fits read: engines add up cells by themselves, and rows are sent here. Either reads
-        # everything, and refuses what cannot be used.
-        steps = [(each * number(2.0**30)).rint() for each in (Y, Y * Y)]
-        with open_table(table, TableSpec(**facts), Options(**options)) as records:
-            records.group_sums(_whole(bounds), steps)
-        with open_table(table, TableSpec(**facts), Options(**options)) as records:
-            return int(records.sum(lambda chunk: np.array([len(chunk.t)]))[0])
-    X = table.select(list(bounds.names)) if bounds.p else None
-    known = table[propensity] if isinstance(propensity, str) else propensity
-    return ArrayRecords.of(table[outcome], table[treatment], X, bounds=bounds, propensity=known).n
+    facts: Any = {"outcome": spec.outcome, "treatment": spec.treatment, "propensity": spec.propensity}
+    table, options = opened(source, bounds=spec.bounds, further=[name for _, name in spec.further], **facts)
+    # By both ways in which fits read: engines add up cells by themselves, and rows are sent here. Either reads
+    # everything, and refuses what cannot be used.
+    steps = [(each * number(2.0**30)).rint() for each in (Y, Y * Y)]
+    with open_table(table, spec, Options(**options)) as records:
+        records.group_sums(_whole(spec.bounds), steps)
+    with open_table(table, spec, Options(**options)) as records:
+        return int(records.sum(lambda chunk: np.array([len(chunk.t)]))[0])
 
 
 def _whole(bounds: Bounds) -> Partition:
@@ -146,7 +141,13 @@ def _whole(bounds: Bounds) -> Partition:
 
 
 def opened(
-    source: str, *, outcome: str, treatment: str, bounds: Bounds, propensity: float | str | None
+    source: str,
+    *,
+    outcome: str,
+    treatment: str,
+    bounds: Bounds,
+    propensity: float | str | None,
+    further: Iterable[str] = (),
 ) -> tuple[Any, dict[str, Any]]:
     """What ``fit_table`` takes, and the options with it: files, an address and its table, or a table in memory."""
     if not is_database(source):
@@ -154,7 +155,7 @@ def opened(
     url, _, name = source.partition("#")
     if not url.startswith("sqlite"):
         return url.replace("postgresql+psycopg://", "postgresql://", 1), {"relation": name}
-    return table_of(source, _wanted(outcome, treatment, bounds, propensity)), {}
+    return table_of(source, [*_wanted(outcome, treatment, bounds, propensity), *further]), {}
 
 
 def in_memory(source: str, outcome: str, treatment: str, bounds: Bounds) -> Any:

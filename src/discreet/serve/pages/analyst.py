@@ -21,7 +21,7 @@ from discreet.serve.audit_summary import summary
 from discreet.serve.domain import budgets, plans
 from discreet.serve.domain import datasets as catalogue
 from discreet.serve.domain import users as people
-from discreet.serve.domain.requests import TITLES
+from discreet.serve.domain.requests import TITLES, kinds_for
 from discreet.serve.middleware import COOKIE, SECURE_COOKIE
 from discreet.serve.pages import forms
 from discreet.serve.pages.figures import plan_view
@@ -138,7 +138,7 @@ def plan_page(request: Request, dataset: str) -> Response:
     context: dict[str, Any] = {
         "dataset": found,
         "given": given,
-        "kinds": TITLES,
+        "kinds": {kind: TITLES[kind] for kind in kinds_for(found)},
         "unit": forms.unit_of(found.bounds)[1],
     }
     if "hx-request" in request.headers:

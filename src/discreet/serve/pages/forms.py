@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from pydantic import ValidationError
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from discreet.data.bounds import Bounds, Range
 from discreet.exceptions import InvalidInput
-from discreet.serve.domain.plans import Planned
-from discreet.serve.domain.requests import Asked
+from discreet.serve.domain.plans import Planned, planned_of
+from discreet.serve.domain.requests import Asked, asked_of
 
+T = TypeVar("T")
 _PROBLEMS = {
+    "kind": "the form has a value that cannot be used: choose what to estimate from its list.",
     "epsilon": "epsilon must be a number from 0.001 to 100: smaller is more private.",
     "delta": "delta must be a number from 0 to 0.5, far below one over the number of records: 1e-6 is usual.",
     "width": "± must be a positive number, in the outcome's unit.",
@@ -45,8 +46,7 @@ def asked(given: Mapping[str, Any], bounds: Bounds) -> Asked:
     out.pop("n", None)
     if out["kind"] == "uplift" and "delta" not in out:
         out["delta"] = None
-    made: Asked = _checked(Asked, out)
-    return made
+    return _checked(asked_of, out)
 
 
 def planned(given: Mapping[str, Any], bounds: Bounds) -> Planned:
@@ -61,13 +61,14 @@ def planned(given: Mapping[str, Any], bounds: Bounds) -> Planned:
         except ValueError:
             raise InvalidInput(_PROBLEMS["width"]) from None
     out.setdefault("epsilon", None)
-    made: Planned = _checked(Planned, out)
-    return made
+    return _checked(planned_of, out)
 
 
 def unit_of(bounds: Bounds) -> tuple[float, str]:
     """Size and name of the unit in which people say how wide an interval may be."""
-    return (0.01, "points") if bounds.outcome == (0.0, 1.0) else (1.0, bounds.unit("outcome") or "in the outcome's unit")
+    return (
+        (0.01, "points") if bounds.outcome == (0.0, 1.0) else (1.0, bounds.unit("outcome") or "in the outcome's unit")
+    )
 
 
 def person(given: Mapping[str, Any], bounds: Bounds) -> dict[str, Any]:
@@ -101,9 +102,9 @@ def _cut(text: str) -> Any:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else text
 
 
-def _checked(model: Any, out: dict[str, Any]) -> Any:
+def _checked(read: Callable[[dict[str, Any]], T], out: dict[str, Any]) -> T:
     try:
-        return model(**out)
-    except ValidationError as error:
-        first = str(error.errors()[0]["loc"][0]) if error.errors()[0]["loc"] else ""
-        raise InvalidInput(_PROBLEMS.get(first, "the form has a value that cannot be used: check it.")) from None
+        return read(out)
+    except InvalidInput as error:
+        first = re.split(r"[:. ]", str(error))[0]
+        raise InvalidInput(_PROBLEMS.get(first, str(error))) from None

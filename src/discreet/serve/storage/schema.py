@@ -1,4 +1,4 @@
-"""Tables of the service, and how a database of an older version becomes one of this."""
+"""Tables of the service as they are now; `storage.migration` makes a database of an older version one of this."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import sqlalchemy as sa
 
 from discreet.exceptions import InvalidInput, MissingExtra
 from discreet.ledger._storage import make_private
-
-VERSION = 1
+from discreet.serve.storage.migration import migrate
 
 metadata = sa.MetaData()
 _text, _time = sa.Text, sa.Float
@@ -64,6 +63,8 @@ datasets = sa.Table(
     _column("treatment", _text),
     _column("bounds", _text),
     sa.Column("propensity", _text),
+    # Further columns by what they are, as JSON.
+    sa.Column("columns", _text),
     _column("n", sa.BigInteger),
     _column("n_public", sa.Boolean),
     sa.Column("n_about", sa.BigInteger),
@@ -133,12 +134,14 @@ answers = sa.Table(
     _column("call", _text),
 )
 
-# What leads from each version to the next: statements, in order.
-MIGRATIONS: dict[int, tuple[str, ...]] = {}
-
 
 def connect(url: str) -> sa.Engine:
     """An engine for the database, its tables in order."""
+    return opened(url)[0]
+
+
+def opened(url: str) -> tuple[sa.Engine, tuple[str, ...], tuple[str, ...]]:
+    """The same with the steps of migration at which the tables were found, and are now."""
     # The driver that the extra brings.
     url = url.replace("postgresql://", "postgresql+psycopg://", 1)
     try:
@@ -154,10 +157,10 @@ def connect(url: str) -> sa.Engine:
             make_private(engine.url)
         _prepare_sqlite(engine)
     try:
-        _migrate(engine)
+        before, after = migrate(engine)
     except sa.exc.OperationalError:
         raise InvalidInput("--database cannot be opened: check the address, and that its server is running.") from None
-    return engine
+    return engine, before, after
 
 
 def _prepare_sqlite(engine: sa.Engine) -> None:
@@ -178,26 +181,3 @@ def _prepare_sqlite(engine: sa.Engine) -> None:
 def reading(engine: sa.Engine) -> sa.Engine:
     """The same engine for transactions that only read: they do not wait for writers."""
     return engine.execution_options(reading=True)
-
-
-def _migrate(engine: sa.Engine) -> None:
-    with engine.begin() as connection:
-        if engine.dialect.name == "postgresql":
-            # One server at a time makes or changes tables.
-            connection.execute(sa.text("SELECT pg_advisory_xact_lock(722041)"))
-        facts.create(connection, checkfirst=True)
-        found = connection.scalar(sa.select(facts.c.value).where(facts.c.name == "version"))
-        if found is None:
-            metadata.create_all(connection)
-            connection.execute(
-                sa.insert(facts), [{"name": "version", "value": str(VERSION)}, {"name": "clock", "value": "0.0"}]
-            )
-            return
-        if int(found) > VERSION:
-            raise InvalidInput(
-                f"the database has version {found} of the service's tables, newer than {VERSION}: upgrade discreet."
-            )
-        for version in range(int(found), VERSION):
-            for statement in MIGRATIONS[version]:
-                connection.execute(sa.text(statement))
-        connection.execute(sa.update(facts).where(facts.c.name == "version").values(value=str(VERSION)))

@@ -9,39 +9,39 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from discreet.exceptions import InvalidInput
+from discreet.estimators.registry import options as given
+from discreet.estimators.registry.options import (
+    BY,
+    CAP,
+    CLUSTERS,
+    CORRECTION,
+    COVARIATES,
+    DELTA,
+    HORIZON,
+    MEASURE,
+    MISSING,
+    POLICY,
+    PROPENSITY,
+    RELATION,
+    SAMPLE_WEIGHT,
+    TIMES,
+    Neighbours,
+    Option,
+)
 
-Neighbours = Literal["replace-one", "add-remove"]
+if TYPE_CHECKING:
+    from discreet.data.bounds import Bounds
+
+__all__ = ["BY", "COVARIATES", "REGISTRY", "Entry", "Neighbours", "Option", "Planned", "planned"]
+
 Planned = Literal["ate", "difference-in-means", "cate", "uplift"]
 
 # Registry: what an audit gives where nothing else is given, a delta to whatever cannot do without one.
 _GAUSSIAN = MappingProxyType({"delta": 1e-6})
 _FOUR_SEGMENTS = MappingProxyType({"by": {0: 4}})
 _LINEAR = MappingProxyType({"delta": 1e-6, "base": "linear"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Option:
-    """A parameter of some estimators, as a command or a form offers it.
-
-    Parameters
-    ----------
-    name
-        Its name; on the command line with hyphens.
-    type
-        What it holds.
-    help
-        One sentence for people.
-    default
-        Its value where it is left out.
-    """
-
-    name: str
-    type: Any
-    help: str
-    default: Any = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +84,19 @@ class Entry:
         Whether the whole budget is spent in one gate, so that Gaussian rounds compose exactly.
     request_kind
         What requests to the service call it, where that is not its name.
+    asks
+        What a request to the service may choose besides epsilon, delta, covariates and ``columns``, as JSON holds it:
+        a new estimator is in the interface, in the client and in forms by these.
+    asked_arguments
+        Turns what a request chose, and the bounds, into arguments of the class.
+    needs_covariates
+        Whether there is nothing to estimate without a covariate.
+    relations
+        Relations under which it can be asked for; of all others a request is refused.
+    by_record
+        Whether it takes a probability of treatment that differs from record to record.
+    claims
+        Whether what a request chose is claimed and not proved, so that a data set has to admit it.
     audited
         Arguments that an audit gives unless it is given others; None where no audit knows it by name.
     audited_outcome
@@ -107,6 +120,12 @@ class Entry:
     answers: bool = False
     one_gate: bool = False
     request_kind: str = ""
+    asks: tuple[Option, ...] = ()
+    asked_arguments: Callable[[dict[str, Any], Bounds], dict[str, Any]] = lambda chosen, _: chosen
+    needs_covariates: bool = False
+    relations: tuple[Neighbours, ...] = get_args(Neighbours)
+    by_record: bool = True
+    claims: Callable[[Mapping[str, Any]], bool] = lambda _: False
     audited: Mapping[str, Any] | None = None
     # Registry: as in the configurations that every run of the tests replays.
     audited_outcome: tuple[float, float] = (-4.0, 10.0)
@@ -117,94 +136,6 @@ class Entry:
         return getattr(import_module(module), name)
 
 
-DELTA = Option(name="delta", type=float | None, help="Chance that the budget may be missed, far below 1/n.")
-COVARIATES = Option(
-    name="covariates", type=str | None, help="Columns to adjust for: a,b,c. Default: all in the bounds."
-)
-PROPENSITY = Option(
-    name="propensity",
-    type=str | None,
-    help="Probability of treatment if known by design: a number, or its column; of several arms label=.5,other=.5.",
-)
-RELATION = Option(
-    name="neighbours", type=Neighbours, help="Which data sets must be indistinguishable.", default="replace-one"
-)
-CAP = Option(
-    name="cap",
-    type=str | None,
-    help="Count larger outcomes as this number, which narrows the noise: a number, or auto to have one chosen.",
-)
-MISSING = Option(
-    name="missing_outcome",
-    type=Literal["refuse", "adjust"],
-    help="What to do about missing outcomes: refuse them, or take them to be missing at random.",
-    default="refuse",
-)
-SAMPLE_WEIGHT = Option(
-    name="weight", type=str | None, help="Column of survey weights, where the bounds declare weight = (0, most)."
-)
-CORRECTION = Option(
-    name="correction",
-    type=Literal["R", "DR"],
-    help="Moments that correct the effect: the R-learner's, or those of the doubly robust score.",
-    default="R",
-)
-BY = Option(
-    name="by",
-    type=list[str] | None,
-    help="Segments: age=8, age=auto, age=18,40,65 or sex=levels; repeat to cross.",
-)
-CLUSTERS = Option(
-    name="clusters", type=int | None, help="In place of --by: find so many segments, with half of the budget."
-)
-EVENT = Option(name="event", type=str, help="Column that holds 1 where the outcome is the time of the event, and 0.")
-HORIZON = Option(name="horizon", type=float | None, help="Up to when: later events do not count.")
-MEASURE = Option(
-    name="measure",
-    type=Literal["rmst", "risk"],
-    help="Compare the restricted mean time without the event, or the probability of the event.",
-    default="rmst",
-)
-TIMES = Option(
-    name="times", type=str | None, help="Times at which curves are known: 30,90,365. Default: an even grid by a rule."
-)
-
-
-def _times(chosen: dict[str, Any]) -> dict[str, Any]:
-    """A grid of times in words."""
-    words = chosen["times"]
-    if words is None:
-        return chosen
-    try:
-        return chosen | {"times": [float(word) for word in words.split(",")]}
-    except ValueError:
-        raise InvalidInput("--times takes numbers, such as 30,90,365: check it.") from None
-
-
-POLICY = Option(name="policy", type=str | None, help="File of 'discreet policy': whom to treat, at which cost.")
-
-
-def _policy(chosen: dict[str, Any]) -> dict[str, Any]:
-    """A policy that a file holds."""
-    if chosen["policy"] is None:
-        raise InvalidInput("--policy is needed: name a file that 'discreet policy' wrote.")
-    from discreet.releases import load
-
-    return chosen | {"policy": load(chosen["policy"])}
-
-
-def _segments(chosen: dict[str, Any]) -> dict[str, Any]:
-    """Segments that are declared by words, or found by clustering."""
-    rest = dict(chosen)
-    by, clusters = rest.pop("by"), rest.pop("clusters")
-    if bool(by) == (clusters is not None):
-        raise InvalidInput("segments are declared with --by or found with --clusters: give one of the two.")
-    from discreet.estimators.clustering import PrivateKMeans
-    from discreet.estimators.uplift import segments_in_words
-
-    return rest | {"by": segments_in_words(by or []) if clusters is None else PrivateKMeans(clusters=clusters)}
-
-
 _ENTRIES = (
     Entry(
         name="ate",
@@ -212,6 +143,7 @@ _ENTRIES = (
         help="Estimate an average treatment effect and publish it.",
         options=(DELTA, COVARIATES, PROPENSITY, RELATION, CAP, MISSING),
         columns=(SAMPLE_WEIGHT,),
+        asks=(given.ASKED_CAP,),
         command=True,
         samples=True,
         title="Average effect",
@@ -225,6 +157,7 @@ _ENTRIES = (
             path=f"discreet.estimators.weighted.{name}:{name.upper()}",
             help=f"Estimate the average effect {of_whom} and publish it.",
             options=(DELTA, COVARIATES, PROPENSITY, RELATION, CAP),
+            asks=(given.ASKED_CAP,),
             command=True,
             samples=True,
             title=f"Average effect {of_whom}",
@@ -250,6 +183,8 @@ _ENTRIES = (
             CORRECTION,
             RELATION,
         ),
+        asks=(CORRECTION,),
+        needs_covariates=True,
         command=True,
         level=False,
         samples=True,
@@ -272,6 +207,7 @@ _ENTRIES = (
             MISSING,
         ),
         columns=(SAMPLE_WEIGHT,),
+        asks=(given.ASKED_CAP,),
         title="Difference of means",
         planned_as="difference-in-means",
         one_gate=True,
@@ -282,7 +218,9 @@ _ENTRIES = (
         path="discreet.estimators.uplift:Uplift",
         help="Estimate effects by segment and publish them.",
         options=(BY, CLUSTERS, replace(DELTA, help="Leave it out for pure epsilon."), PROPENSITY, RELATION),
-        arguments=_segments,
+        arguments=given.segments_by_words,
+        asks=(given.ASKED_BY, given.ASKED_CLUSTERS),
+        asked_arguments=given.asked_segments,
         page_title="Effect of {treatment} on {outcome}, by segment",
         command=True,
         simultaneous=True,
@@ -298,9 +236,12 @@ _ENTRIES = (
         path="discreet.estimators.policies.value:PolicyValue",
         help="Estimate what a policy gains among records that it was not chosen from.",
         options=(POLICY, replace(DELTA, help="Leave it out for pure epsilon."), COVARIATES, PROPENSITY, RELATION),
-        arguments=_policy,
+        arguments=given.policy_in_file,
+        asks=(given.ASKED_POLICY,),
+        asked_arguments=given.asked_policy,
         page_title="What a policy gains in {outcome}",
         command=True,
+        title="Gain of a policy",
         one_gate=True,
     ),
     Entry(
@@ -308,10 +249,12 @@ _ENTRIES = (
         path="discreet.estimators.survival.effect:SurvivalEffect",
         help="Estimate an effect on a time to event that may be censored, with a survival curve per arm.",
         options=(HORIZON, MEASURE, TIMES, DELTA, COVARIATES, PROPENSITY, RELATION),
-        columns=(EVENT,),
-        arguments=_times,
+        columns=(given.EVENT,),
+        arguments=given.times_in_words,
+        asks=(given.ASKED_HORIZON, MEASURE, given.ASKED_TIMES),
         page_title="Effect of {treatment} on the time to {outcome}",
         command=True,
+        title="Effect on a time to event",
         samples=True,
         one_gate=True,
         # Registry: in the middle of the range of times.
@@ -329,9 +272,10 @@ _ENTRIES = (
             replace(PROPENSITY, help="Probability of the instrument if known by design: a number, or its column."),
             RELATION,
         ),
-        columns=(Option(name="instrument", type=str, help="Column of the instrument, 0 or 1."),),
+        columns=(given.INSTRUMENT,),
         page_title="Effect of {treatment} on {outcome}, on compliers",
         command=True,
+        title="Effect on compliers",
         samples=True,
         one_gate=True,
         audited=_GAUSSIAN,
@@ -341,8 +285,9 @@ _ENTRIES = (
         path="discreet.estimators.natural_experiments.did:DifferenceInDifferences",
         help="Estimate an effect by how outcomes changed between two periods, and publish it.",
         options=(DELTA, COVARIATES, PROPENSITY, RELATION),
-        columns=(Option(name="before", type=str, help="Column of the outcome before the treatment."),),
+        columns=(given.BEFORE,),
         command=True,
+        title="Effect by difference in differences",
         samples=True,
         one_gate=True,
         audited=_GAUSSIAN,
@@ -355,6 +300,12 @@ _ENTRIES = (
         planned_as="ate",
         plan_note="The width is that of the average effect. This function has no interval of its own.",
         request_kind="dp-cate",
+        asks=(given.CALIBRATION,),
+        asked_arguments=given.asked_function,
+        needs_covariates=True,
+        relations=("replace-one",),
+        by_record=False,
+        claims=lambda chosen: chosen.get("calibration") == "claimed",
         audited=_GAUSSIAN,
     ),
     *(
