@@ -19,6 +19,9 @@ from discreet.serve.domain.requests import LEAST, MOST, OFFERED, Kind, chosen, f
 
 # Epsilons of the figure.
 LOW, HIGH, POINTS = 0.05, 10.0, 33
+# Choice: outcomes that an interval is planned for where nothing is known: standard deviations in the outcome's range,
+# up to the largest of an outcome with one mode, and shares of events.
+_DEVIATIONS, _PREVALENCES = (0.02, 1.0 / 3.0), (0.02, 0.5)
 
 
 class Planned(BaseModel):
@@ -103,6 +106,23 @@ def curve(dataset: Dataset, asked: Planned) -> list[tuple[float, float]]:
     step = (HIGH / LOW) ** (1 / (POINTS - 1))
     epsilons = [LOW * step**k for k in range(POINTS)]
     return [(epsilon, _plan(*facts, epsilon, None).width) for epsilon in epsilons]
+
+
+def expected_range(dataset: Dataset, asked: Planned, made: Plan) -> tuple[float, float] | None:
+    """The widths that outcomes of other standard deviations would have; None where it was said what the outcome is.
+
+    From little that differs to the largest standard deviation of an outcome with one mode, a third of the range; of a
+    yes/no outcome, from events that are rare to those that are as common as not.
+    """
+    if asked.outcome_sd is not None or asked.prevalence is not None:
+        return None
+    low, high = dataset.bounds.outcome
+    if dataset.bounds.binary or (low, high) == (0.0, 1.0):
+        others = [asked.model_copy(update={"prevalence": share}) for share in _PREVALENCES]
+    else:
+        others = [asked.model_copy(update={"outcome_sd": part * (high - low)}) for part in _DEVIATIONS]
+    found = [_plan(*_facts(dataset, other), made.epsilon, None).width for other in others]
+    return min(*found, made.width), max(*found, made.width)
 
 
 def _planned_as(kind: str) -> tuple[Method, str]:

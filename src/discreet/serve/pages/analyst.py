@@ -21,9 +21,10 @@ from discreet.serve.audit_summary import summary
 from discreet.serve.domain import budgets, plans
 from discreet.serve.domain import datasets as catalogue
 from discreet.serve.domain import users as people
-from discreet.serve.domain.requests import TITLES, kinds_for
+from discreet.serve.domain.requests import OFFERED, TITLES, kinds_for
 from discreet.serve.middleware import COOKIE, SECURE_COOKIE
 from discreet.serve.pages import forms
+from discreet.serve.pages.asks import fields_for
 from discreet.serve.pages.figures import plan_view
 from discreet.serve.pages.rendering import may_read, me, page, service_of
 from discreet.serve.storage.schema import reading
@@ -135,12 +136,9 @@ def plan_page(request: Request, dataset: str) -> Response:
     given.setdefault("delta", "1e-6")
     part = _planned(request, found, given)
     part["slide"] = f"{math.log10(_float(given['epsilon'], 100.0) or 1.0):.2f}"
-    context: dict[str, Any] = {
-        "dataset": found,
-        "given": given,
-        "kinds": {kind: TITLES[kind] for kind in kinds_for(found)},
-        "unit": forms.unit_of(found.bounds)[1],
-    }
+    kinds = {kind: TITLES[kind] for kind in kinds_for(found)}
+    context: dict[str, Any] = {"dataset": found, "given": given, "kinds": kinds}
+    context |= {"unit": forms.unit_of(found.bounds)[1], "asks": fields_for(kinds, claimed=found.claimed)}
     if "hx-request" in request.headers:
         return page(request, "planned.html", **context, **part)
     return page(request, "plan.html", **context, **part)
@@ -148,18 +146,22 @@ def plan_page(request: Request, dataset: str) -> Response:
 
 def _planned(request: Request, dataset: catalogue.Dataset, given: dict[str, str]) -> dict[str, Any]:
     service, identity = service_of(request), me(request)
-    problem = answer = drawn = None
+    problem = answer = drawn = between = None
+    unplanned = given["kind"] in OFFERED and OFFERED[given["kind"]].planned_as is None
     try:
-        asked = forms.planned(given, dataset.bounds)
-        answer = plans.answer(dataset, asked)
-        unit = forms.unit_of(dataset.bounds)[1]
-        drawn = plan_view(plans.curve(dataset, asked), answer.plan, unit)
-        given["epsilon"] = f"{answer.plan.epsilon:.3g}"
+        if not unplanned:
+            asked = forms.planned(given, dataset.bounds)
+            answer = plans.answer(dataset, asked)
+            between = plans.expected_range(dataset, asked, answer.plan)
+            unit = forms.unit_of(dataset.bounds)[1]
+            drawn = plan_view(plans.curve(dataset, asked), answer.plan, unit)
+            given["epsilon"] = f"{answer.plan.epsilon:.3g}"
     except DiscreetError as error:
         problem = str(error)
     delta = given.get("delta", "")
     most = budgets.largest(service, dataset, identity, _float(delta)) if identity.role == "analyst" else None
-    return {"answer": answer, "figure": drawn, "problem": problem, "most": most}
+    found = {"answer": answer, "figure": drawn, "problem": problem, "most": most}
+    return found | {"between": between, "unplanned": unplanned}
 
 
 @router.get("/audit")

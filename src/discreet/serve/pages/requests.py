@@ -37,7 +37,8 @@ def request_page(request: Request, dataset: str) -> Response:
         asked = forms.asked(given, found.bounds)
         estimator_for(found, asked)
         fits = budgets.fits(service, found, identity, asked)
-        answer = plans.answer(found, forms.planned(given | {"solve": ""}, found.bounds))
+        if asked.entry.planned_as is not None:
+            answer = plans.answer(found, forms.planned(given | {"solve": ""}, found.bounds))
     except DiscreetError as error:
         problem = str(error)
     context: dict[str, Any] = {"dataset": found, "asked": asked, "answer": answer, "problem": problem, "fits": fits}

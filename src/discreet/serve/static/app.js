@@ -24,6 +24,8 @@ function showFields() {
   if (!kind) return;
   for (const field of document.querySelectorAll("[data-kinds]")) {
     field.hidden = !field.dataset.kinds.split(" ").includes(kind.value);
+    // What belongs to another kind is neither sent nor checked.
+    for (const each of field.querySelectorAll("input, select, textarea")) each.disabled = field.hidden;
   }
 }
 document.addEventListener("change", showFields);
