@@ -24,14 +24,26 @@ from discreet.serve.errors import Refusal
 from discreet.serve.middleware import AccessChecks
 from discreet.serve.pages import analyst as pages
 from discreet.serve.pages import curator as pages_curator
+from discreet.serve.pages import documents as pages_documents
+from discreet.serve.pages import public as pages_public
 from discreet.serve.pages import requests as pages_request
+from discreet.serve.pages import wizard as pages_wizard
 from discreet.serve.pages.rendering import error_page
 from discreet.serve.service import Service
 from discreet.serve.settings import Settings
 from discreet.serve.warmup import warm
 from discreet.serve.worker import Worker
 
-ROUTERS = (api.router, api_curator.router, pages.router, pages_request.router, pages_curator.router)
+ROUTERS = (
+    api.router,
+    api_curator.router,
+    pages.router,
+    pages_request.router,
+    pages_public.router,
+    pages_documents.router,
+    pages_wizard.router,
+    pages_curator.router,
+)
 _ABOUT = """
 Treatment effects from sensitive records, published under differential privacy.
 

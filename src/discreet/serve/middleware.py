@@ -34,6 +34,10 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 OPEN = ("/health", "/login")
 STATIC = "/static/"
+# Read by anybody, and nothing else: what a curator shows to the public, and what the package itself says.
+PUBLIC = re.compile(r"/public/[^/]+(/release\.(json|png))?|/(proofs|evidence)(/[^/]+)?")
+# Questions of nobody in particular that an address may ask: a second, and at once.
+_PUBLIC_RATE, _PUBLIC_BURST = 5.0, 60.0
 COOKIE, SECURE_COOKIE = "discreet", "__Host-discreet"
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -67,6 +71,7 @@ class AccessChecks:
         self._logins = Buckets(settings.logins / 60.0, settings.logins)
         self._spends = Buckets(settings.spends / 60.0, settings.spends)
         self._asks = Buckets(settings.asks, settings.asks)
+        self._readers = Buckets(_PUBLIC_RATE, _PUBLIC_BURST)
         self._known: dict[tuple[str, str], tuple[Identity | None, float]] = {}
         service.forget_identities = self._known.clear
 
@@ -105,6 +110,11 @@ class AccessChecks:
             await self._app(scope, receive, send)
             return
         identity = await self._identity(headers)
+        if identity is None and not unsafe and PUBLIC.fullmatch(path):
+            if not self._readers.take(_address(scope)):
+                raise Refusal("too-many")
+            await self._app(scope, receive, send)
+            return
         if identity is None:
             raise Refusal("bad-token" if "authorization" in headers else "sign-in")
         if not (self._spends if unsafe and not _FREE.fullmatch(path) else self._asks).take(identity.person):
@@ -176,7 +186,7 @@ async def _unforged(scope: Scope, receive: Receive, csrf: str) -> Receive:
     ):
         body = (await receive())["body"]
         try:
-            async with Request(scope, _replay(body, receive)).form(max_files=1, max_fields=200) as form:
+            async with Request(scope, _replay(body, receive)).form(max_files=1, max_fields=1000) as form:
                 given = str(form.get("csrf", ""))
         except Exception:
             raise Refusal("malformed") from None

@@ -13,7 +13,7 @@ from starlette.datastructures import UploadFile
 
 from discreet.exceptions import DiscreetError
 from discreet.releases import labels
-from discreet.serve.domain import budgets, jobs, plans, releases
+from discreet.serve.domain import budgets, jobs, plans, public, releases
 from discreet.serve.domain import datasets as catalogue
 from discreet.serve.domain import queries as explore
 from discreet.serve.domain.requests import TITLES, Asked, estimator_for
@@ -108,7 +108,8 @@ def release_page(request: Request, release: str) -> Response:
     made = service.shelf.get(service.engine, release)
     context: dict[str, Any] = {"facts": facts, "figures": releases.figures_of(service.engine, release)}
     context |= {"again": "again" in request.query_params, "mine": facts["person"] == identity.person}
-    context |= {"public": False, "explorable": explore.asks(made)}
+    link = public.link_of(service, release) if identity.curator else None
+    context |= {"public": False, "explorable": explore.asks(made), "link": link}
     return page(request, "release.html", **context, **release_facts(made))
 
 

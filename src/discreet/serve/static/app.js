@@ -39,3 +39,18 @@ document.addEventListener("input", (event) => {
   if (inside) field.removeAttribute("aria-invalid");
   else field.setAttribute("aria-invalid", "true");
 });
+// Declaring bounds: a template fills a range, and fields of a range give way to those of levels.
+document.addEventListener("change", (event) => {
+  const field = event.target;
+  if (field.dataset.template) {
+    const chosen = field.selectedOptions[0].dataset;
+    for (const part of ["low", "high", "unit"]) {
+      if (chosen[part] !== undefined) document.getElementById(`${field.dataset.template}-${part}`).value = chosen[part];
+    }
+  }
+  if (field.dataset.kindOfBounds !== undefined) {
+    for (const part of field.closest("[data-declare]").querySelectorAll("[data-when]")) {
+      part.hidden = part.dataset.when !== field.value;
+    }
+  }
+});
