@@ -64,11 +64,11 @@ def check_columns(given: Mapping[str, Any], columns: list[Column]) -> None:
 
 def bounds_from(given: Mapping[str, Any], columns: list[Column]) -> Bounds:
     """The bounds that the fields declare; what is missing or wrong is refused by the column's name."""
+    outcome = _spec(given, "y", "outcome")
     declared, labels, units = {}, {}, {}
     for j, column in covariates(given, columns):
         declared[column.name] = _spec(given, f"c-{j}", column.name)
         labels[column.name], units[column.name] = _text(given, f"c-{j}-label"), _text(given, f"c-{j}-unit")
-    outcome = _spec(given, "y", "outcome")
     labels |= {name: _text(given, f"{key}-label") for name, key in (("outcome", "y"), ("treatment", "t"))}
     units["outcome"] = _text(given, "y-unit")
     arms = [_level(part) for part in _text(given, "t-levels").split(",") if part.strip()]
