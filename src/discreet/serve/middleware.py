@@ -36,8 +36,8 @@ OPEN = ("/health", "/login")
 STATIC = "/static/"
 # Read by anybody, and nothing else: what a curator shows to the public, and what the package itself says.
 PUBLIC = re.compile(r"/public/[^/]+(/release\.(json|png))?|/(proofs|evidence)(/[^/]+)?")
-# Questions of nobody in particular that an address may ask: a second, and at once.
-_PUBLIC_RATE, _PUBLIC_BURST = 5.0, 60.0
+# How many seconds' worth of public pages an address may read at once.
+_AT_ONCE = 12
 COOKIE, SECURE_COOKIE = "discreet", "__Host-discreet"
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -71,7 +71,7 @@ class AccessChecks:
         self._logins = Buckets(settings.logins / 60.0, settings.logins)
         self._spends = Buckets(settings.spends / 60.0, settings.spends)
         self._asks = Buckets(settings.asks, settings.asks)
-        self._readers = Buckets(_PUBLIC_RATE, _PUBLIC_BURST)
+        self._readers = Buckets(settings.readers, _AT_ONCE * settings.readers)
         self._known: dict[tuple[str, str], tuple[Identity | None, float]] = {}
         service.forget_identities = self._known.clear
 

@@ -35,6 +35,8 @@ class Settings:
         Rows of an uploaded file.
     logins, spends, asks : float
         Sign-ins by address a minute; requests that change something, a person a minute; all others, a person a second.
+    readers : float
+        Pages for the public, an address a second; twelve times as many at once.
     work : bool
         Whether this server works on jobs, too.
     data : str
@@ -53,6 +55,7 @@ class Settings:
     logins: float = 20.0
     spends: float = 120.0
     asks: float = 2_000.0
+    readers: float = 5.0
     work: bool = True
     data: str = "."
 

@@ -44,7 +44,7 @@ def public_page(request: Request, link: str) -> Response:
     facts = public.find(service, link)
     made = service.shelf.get(service.engine, facts["id"])
     context: dict[str, Any] = {"facts": facts, "figures": releases.figures_of(service.engine, facts["id"])}
-    context |= {"again": False, "mine": False, "explorable": False, "public": True, "link": link}
+    context |= {"again": False, "mine": False, "explorable": False, "public": True, "public_link": link}
     return page(request, "release.html", **context, **release_facts(made))
 
 

@@ -109,7 +109,7 @@ def release_page(request: Request, release: str) -> Response:
     context: dict[str, Any] = {"facts": facts, "figures": releases.figures_of(service.engine, release)}
     context |= {"again": "again" in request.query_params, "mine": facts["person"] == identity.person}
     link = public.link_of(service, release) if identity.curator else None
-    context |= {"public": False, "explorable": explore.asks(made), "link": link}
+    context |= {"public": False, "explorable": explore.asks(made), "public_link": link}
     return page(request, "release.html", **context, **release_facts(made))
 
 
