@@ -14,6 +14,7 @@ from discreet.data.bounds import Bounds
 from discreet.datasets._placeholder import dummy
 from discreet.exceptions import DiscreetError
 from discreet.serve.domain import administration as curating
+from discreet.serve.domain import datasets as catalogue
 from discreet.serve.domain import sources
 from discreet.serve.domain.columns import Column, columns_of, files_below
 from discreet.serve.domain.datasets import NewDataset
@@ -79,7 +80,9 @@ def _send(request: Request, given: dict[str, str], columns: list[Column]) -> Res
     service, identity = service_of(request), may_curate(request)
     new: NewDataset = _model(NewDataset, forms.new_dataset(given, columns))
     curating.register(service, identity, new)
-    return RedirectResponse(f"/curator/datasets/{new.id}", status_code=303)
+    # Where another curator has to approve it, it is not there yet.
+    there = catalogue.by_id(service.engine, new.id) is not None
+    return RedirectResponse(f"/curator/datasets/{new.id}" if there else "/curator", status_code=303)
 
 
 def _show(
