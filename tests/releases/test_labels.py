@@ -7,7 +7,7 @@ import pytest
 import discreet as dc
 from discreet.datasets import draw
 from discreet.datasets._demo import PUBLIC, table
-from discreet.releases import charts
+from discreet.releases.parts import charts
 from discreet.releases.report import KINDS, kind_of, render_page
 from tests.data.test_labels import LABELS, UNITS
 

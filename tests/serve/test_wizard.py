@@ -9,8 +9,8 @@ import pytest
 
 from discreet.exceptions import InvalidInput
 from discreet.serve.domain import datasets as catalogue
-from discreet.serve.domain.columns import columns_of, files_below
-from discreet.serve.pages import wizard_forms
+from discreet.serve.wizard import forms as wizard_forms
+from discreet.serve.wizard.columns import columns_of, files_below
 
 SOURCE = {"source": "clinic.parquet"}
 COLUMNS = SOURCE | {"outcome": "days", "treatment": "treated"} | {f"use-{j}": "1" for j in range(6)}
@@ -122,7 +122,7 @@ def test_columns_of_text_files_have_types_and_unreadable_files_are_refused_witho
 
 
 def test_ranges_of_dates_levels_that_are_numbers_and_further_columns_are_declared():
-    from discreet.serve.domain.columns import Column
+    from discreet.serve.wizard.columns import Column
 
     columns = [Column(name, "number", "double") for name in ("y", "t", "day", "grade", "z")]
     given = {"outcome": "y", "treatment": "t", "use-2": "1", "use-3": "1", "use-4": "1", "role-instrument": "z"}

@@ -12,11 +12,12 @@ from typing import Any, ClassVar, Literal, get_args
 from discreet.data.bounds import Bounds
 from discreet.exceptions import InvalidInput
 from discreet.privacy.guarantee import Guarantee
-from discreet.releases import io, labels, wording
+from discreet.releases import io, wording
 from discreet.releases.diagnostics.diagnosed import Diagnosed
 from discreet.releases.diagnostics.released import checked
 from discreet.releases.diagnostics.sensitivity import Average
 from discreet.releases.notebooks.card import ReleaseCard
+from discreet.releases.parts import labels
 from discreet.releases.parts.arm_means import ArmMeans, Ratios, check_alpha
 from discreet.releases.parts.uncertainty import Uncertainty as Uncertainty
 from discreet.releases.parts.uncertainty import folded_critical as folded_critical

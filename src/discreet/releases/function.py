@@ -24,8 +24,8 @@ from discreet.releases.diagnostics.diagnosed import Diagnosed
 from discreet.releases.diagnostics.released import checked
 from discreet.releases.diagnostics.sensitivity import Average
 from discreet.releases.function_parts import MeasuredAverage, checked_level, checked_limits, some_rows
-from discreet.releases.labels import titled
 from discreet.releases.notebooks.card import ReleaseCard
+from discreet.releases.parts.labels import titled
 from discreet.releases.plots import plot_effect
 from discreet.releases.protocol import Display
 from discreet.releases.wording import clipping_words, columns, guarantee_words, mechanism_words

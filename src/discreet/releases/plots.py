@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from discreet.data.bounds import Bounds
 from discreet.exceptions import MissingExtra
 from discreet.releases.average import SOURCES
-from discreet.releases.labels import effect_axis, with_unit
+from discreet.releases.parts.labels import effect_axis, with_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.exceptions import UnsupportedRelease
-from discreet.releases import charts
 from discreet.releases.arms.page import arm_facts, arm_figures, render_arms
 from discreet.releases.arms.release import ArmsRelease
 from discreet.releases.average import Release
-from discreet.releases.charts import Charts
 from discreet.releases.combined.page import combined_facts, combined_figures, render_combined
 from discreet.releases.combined.release import CombinedRelease
 from discreet.releases.diagnostics.figures import diagnostic_figures, diagnostic_section
 from discreet.releases.function import EffectRelease
 from discreet.releases.function_plots import gains_figure, importance_figure
-from discreet.releases.labels import effect_axis, titled
 from discreet.releases.local_effects import page as local_effects
 from discreet.releases.local_effects.release import LocalEffectRelease
 from discreet.releases.page import bounds_rows, guarantee_facts, guess, inline_figure, page
+from discreet.releases.parts import charts
 from discreet.releases.parts.average_page import facts, figures, render
+from discreet.releases.parts.charts import Charts
+from discreet.releases.parts.labels import effect_axis, titled
 from discreet.releases.plots import effect_figure, segments_figure
 from discreet.releases.policies.page import policy_facts, policy_figures, render_policy_value
 from discreet.releases.policies.value import PolicyValueRelease

@@ -23,8 +23,8 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
 from discreet.releases.average import StudyDesign
 from discreet.releases.function_plots import plot_gains
-from discreet.releases.labels import titled
 from discreet.releases.notebooks.card import ReleaseCard
+from discreet.releases.parts.labels import titled
 from discreet.releases.plots import plot_segments
 from discreet.releases.protocol import Display
 from discreet.releases.wording import clipping_words, guarantee_words, listed, mechanism_words

@@ -27,11 +27,11 @@ from discreet.serve.pages import curator as pages_curator
 from discreet.serve.pages import documents as pages_documents
 from discreet.serve.pages import public as pages_public
 from discreet.serve.pages import requests as pages_request
-from discreet.serve.pages import wizard as pages_wizard
 from discreet.serve.pages.rendering import error_page
 from discreet.serve.service import Service
 from discreet.serve.settings import Settings
 from discreet.serve.warmup import warm
+from discreet.serve.wizard import steps as wizard
 from discreet.serve.worker import Worker
 
 ROUTERS = (
@@ -41,7 +41,7 @@ ROUTERS = (
     pages_request.router,
     pages_public.router,
     pages_documents.router,
-    pages_wizard.router,
+    wizard.router,
     pages_curator.router,
 )
 _ABOUT = """

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from discreet.releases.arms.release import ArmsRelease
-from discreet.releases.labels import effect_axis, outcome
 from discreet.releases.page import bounds_rows, guarantee_facts, guess, inline_figure, page
+from discreet.releases.parts.labels import effect_axis, outcome
 from discreet.releases.plots import segments_figure
 
 _CAPTION = "Differences between the arms' mean outcomes. Each 95 % interval is one for its own difference."

@@ -17,8 +17,8 @@ from discreet.exceptions import InvalidInput
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
 from discreet.releases.average import Kind, StudyDesign, Uncertainty
-from discreet.releases.labels import titled
 from discreet.releases.notebooks.card import ReleaseCard
+from discreet.releases.parts.labels import titled
 from discreet.releases.protocol import Display
 from discreet.releases.wording import clipping_words, columns, guarantee_words, listed, mechanism_words, rounds
 

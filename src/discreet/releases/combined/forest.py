@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from discreet.data.bounds import Bounds
-from discreet.releases.labels import effect_axis
+from discreet.releases.parts.labels import effect_axis
 from discreet.releases.plots import BLUE, INK, MUTED, ORANGE, new_figure, require, tidy
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from discreet.releases import labels
 from discreet.releases.combined.forest import forest_figure
 from discreet.releases.combined.release import CombinedRelease
 from discreet.releases.page import bounds_rows, guarantee_facts, guess, inline_figure, page
+from discreet.releases.parts import labels
 from discreet.releases.wording import rounds
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from discreet.data.bounds import Bounds
-from discreet.releases import labels
 from discreet.releases.local_effects.release import LocalEffectRelease
 from discreet.releases.page import bounds_rows, guarantee_facts, guess, inline_figure, page
+from discreet.releases.parts import labels
 from discreet.releases.plots import release_figure
 from discreet.releases.wording import rounds
 

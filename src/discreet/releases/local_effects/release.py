@@ -13,9 +13,9 @@ from discreet.exceptions import InvalidInput
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
 from discreet.releases.average import SOURCES, StudyDesign, Uncertainty
-from discreet.releases.labels import titled
 from discreet.releases.local_effects.fieller import Part, combined, fieller
 from discreet.releases.notebooks.card import ReleaseCard
+from discreet.releases.parts.labels import titled
 from discreet.releases.protocol import Display
 from discreet.releases.wording import clipping_words, columns, guarantee_words, mechanism_words
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.releases import labels
 from discreet.releases.average import SOURCES, Release
 from discreet.releases.diagnostics.figures import diagnostic_figures, diagnostic_section
 from discreet.releases.page import bounds_rows, guarantee_facts, guess, inline_figure, page
+from discreet.releases.parts import labels
 from discreet.releases.plots import release_figure
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from discreet.postprocessing.survival.pseudo_outcome import Measure
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
 from discreet.releases.average import SOURCES, StudyDesign, Uncertainty
-from discreet.releases.labels import titled
 from discreet.releases.notebooks.card import ReleaseCard
+from discreet.releases.parts.labels import titled
 from discreet.releases.protocol import Display
 from discreet.releases.wording import columns, guarantee_words, listed, mechanism_words
 

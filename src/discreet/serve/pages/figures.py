@@ -7,8 +7,8 @@ from typing import Any
 
 from discreet.data.bounds import Levels
 from discreet.estimators.planning import Plan
-from discreet.releases.charts import Forest, Lines, axis_ends, curve
-from discreet.releases.labels import with_unit
+from discreet.releases.parts.charts import Forest, Lines, axis_ends, curve
+from discreet.releases.parts.labels import with_unit
 from discreet.releases.protocol import AnswersCurves
 from discreet.releases.report import kind_of
 from discreet.serve.domain.plans import HIGH, LOW

@@ -7,8 +7,8 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
-from discreet.releases.charts import Forest
 from discreet.releases.explained.compare import compare
+from discreet.releases.parts.charts import Forest
 from discreet.releases.report import kind_of
 from discreet.serve.domain import public, releases
 from discreet.serve.domain import queries as explore

@@ -12,7 +12,7 @@ from fastapi.responses import RedirectResponse, Response
 from starlette.datastructures import UploadFile
 
 from discreet.exceptions import DiscreetError
-from discreet.releases import labels
+from discreet.releases.parts import labels
 from discreet.serve.domain import budgets, jobs, plans, public, releases
 from discreet.serve.domain import datasets as catalogue
 from discreet.serve.domain import queries as explore

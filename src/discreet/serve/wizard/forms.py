@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from discreet.data.bounds import Bounds
 from discreet.exceptions import InvalidInput
-from discreet.serve.domain.columns import Column
+from discreet.serve.wizard.columns import Column
 
 
 class Template(NamedTuple):

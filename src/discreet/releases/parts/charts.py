@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from discreet.data.bounds import Bounds
 from discreet.releases.diagnostics.released import name_of
-from discreet.releases.labels import capital, effect_axis
+from discreet.releases.parts.labels import capital, effect_axis
 
 if TYPE_CHECKING:
     from discreet.releases.arms.release import ArmsRelease

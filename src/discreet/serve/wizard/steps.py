@@ -16,13 +16,13 @@ from discreet.exceptions import DiscreetError
 from discreet.serve.domain import administration as curating
 from discreet.serve.domain import datasets as catalogue
 from discreet.serve.domain import sources
-from discreet.serve.domain.columns import Column, columns_of, files_below
 from discreet.serve.domain.datasets import NewDataset
 from discreet.serve.errors import Refusal
-from discreet.serve.pages import wizard_forms as forms
 from discreet.serve.pages.curator import _form, _model
 from discreet.serve.pages.rendering import may_curate, page, service_of
 from discreet.serve.pages.requests import _in_thread
+from discreet.serve.wizard import forms
+from discreet.serve.wizard.columns import Column, columns_of, files_below
 
 router = APIRouter(prefix="/curator/register", include_in_schema=False)
 STEPS = ("source", "columns", "bounds", "budget", "preview")
