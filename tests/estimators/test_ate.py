@@ -514,3 +514,16 @@ def test_a_known_design_goes_without_models_where_noise_is_most_of_the_error():
             # The same rounds in the same order, and so the same numbers.
             assert adjusted.ate_interval() == means.ate_interval()
             assert adjusted.release_.rounds() == means.release_.rounds()
+
+
+def test_an_effect_of_another_sign_where_nearly_all_are_treated_is_inside_the_interval() -> None:
+    n, bounds = 20_000, Bounds(outcome=(-6, 6), covariates=[[0, 1], (-1, 1)], propensity=(0.03, 0.97))
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        b, x = (rng.random(n) < 0.3).astype(float), rng.uniform(-1, 1, n)
+        t = (rng.random(n) < np.where(b > 0, 0.9, 0.3)).astype(float)
+        y = np.clip(0.5 * b + x + t * np.where(b > 0, -1.5, 1.0) + rng.normal(size=n), -6, 6)
+        with seeded_noise(seed):
+            fitted = ATE(epsilon=1.0, delta=1e-6, bounds=bounds).fit(y, t, X=np.column_stack([b, x]))
+        low, high = fitted.ate_interval(alpha=0.05)
+        assert low <= 0.7 - 0.3 * 1.5 <= high

@@ -12,7 +12,7 @@ LABELLED = [
     "estimators/measurements/cap.py",
     "estimators/planning/expected.py",
     "estimators/planning/plan.py",
-    "estimators/registry.py",
+    "estimators/registry/__init__.py",
     "estimators/uplift.py",
     "postprocessing/polynomials.py",
     "postprocessing/segment_intervals.py",

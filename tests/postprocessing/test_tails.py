@@ -90,3 +90,15 @@ def test_strata_are_those_that_the_overlap_allows() -> None:
     assert wide.numbers(smaller).tolist() == [0, 1, 2, 3, 4]
     assert (wide.middles > 0.01).all()
     assert (wide.middles < 0.5).all()
+
+
+def test_a_measured_excess_that_stands_clear_of_its_noise_is_believed_where_the_histogram_expects_none() -> None:
+    values = 0.05 * np.random.default_rng(0).normal(size=200_000)
+    tails = tails_of(values, randomised=False)
+    # Beyond the first clip nothing was expected, and ten standard deviations were found.
+    ladder, noise = [Clip(0.5, 0.5, 1e-6, 0.0), Clip(4.0, 4.0, 0.0, 0.0)], 1e-4
+    assert tails.settle(ladder, np.array([1e-2]), sd=1e-3, noise=noise).high == 4.0
+    # What noise alone would show changes nothing.
+    assert tails.settle(ladder, np.array([1e-3]), sd=1e-3, noise=noise).high == 0.5
+    only = tails.settle(ladder, np.array([1e-2]), sd=1e-3, noise=1.0)
+    assert only.hidden == pytest.approx(8e-3, rel=1e-2)

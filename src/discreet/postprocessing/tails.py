@@ -206,9 +206,10 @@ class Tails:
         for clip, measured in zip(ladder, [*excess, 0.0], strict=True):
             bottom, top = self.strata.ends(np.array(clip.low), np.array(clip.high))
             expected = clip.hidden / self.bias_of_excess
-            # The histogram's word has an error as large as itself.
+            # The histogram's word has an error as large as itself, unless the measured one stands clear of it: units
+            # differ within a stratum, and records may lie together at its end.
             weight = expected**2 / (expected**2 + sd**2) if expected > 0.0 else 0.0
-            found = max(expected + weight * (measured - expected), 0.0) + sd * weight**0.5
+            found = max(expected + weight * (measured - expected), measured - 2.0 * sd, 0.0) + sd * weight**0.5
             hidden = self.bias_of_excess * found
             loss = (noise * float(top - bottom) / 2.0) ** 2 + hidden**2
             if loss < least:

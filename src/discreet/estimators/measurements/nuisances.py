@@ -42,10 +42,10 @@ from discreet.privacy.sensitivity.sets import Ball, Interval
 _MOST_WEIGHT = 3.0
 # Guessed square of a unit feature's coefficient where it matters, in squared scales of the outcome.
 _SIZE_OUTCOME = 0.5
-# Standard deviation of the correlation between errors of both models: of .35, .5, .7 and 1 the next above the least by
-# which intervals of `ATE` hold the truth in .945 of 1,500 observational studies of evidence/population: .939 at .35 on
-# all of them; .946, .957, .963 and .972 on 461, cut at 30,000 records, and as much more was taken to hold on the rest.
-_TOGETHER = 0.7
+# Choice: standard deviation of the correlation between errors of both models with six covariates, which grows with the
+# root of the root of their number. Of .25, .35, .5, .7 and 1 by the rule of `python -m evidence.tuning`, whose page has
+# the studies; that it grows was chosen on the same and some 870 others (not, a quarter, a half and in proportion).
+_TOGETHER, _SIX = 0.5, 6.0
 # Part of a coefficient's prior variance that a stand-in for the records leaves uncertain, relative uncertainty of a
 # model's scale, and part of the prior variance along the other model. By hand, on studies 2000 to 2239 of
 # evidence/population.
@@ -120,12 +120,14 @@ def mean_model(location: Location, effect: float) -> Callable[[Chunk], Answers]:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Public model of the prognosis f = (1 - e) mu_1 + e mu_0: features, and a constant effect.
+    """Public model of the prognosis f = (1 - e) mu_1 + e mu_0: features, and an effect that may change with e.
 
     ``covariance`` is that of the coefficients' error; ``prior_variances`` are those of both models' coefficients.
     ``left_out`` is the size of the product of what the basis leaves out of both models. ``shrunk`` are coefficients
     that err less, with the covariance of their error, but together with those of the propensity. Residuals are
     taken to be no smaller than ``least_scale``, and are not clipped below ``least_clip``, weighted as they are.
+    The effect is ``effect + slope * (e - treated)``: where one arm is rare, f is that arm's mean, and an effect that is
+    taken to be the same everywhere would put it where the other arm's is.
     ``assignment`` and ``calibration`` are first and last moments of the treatment, for diagnostics.
     ``estimand`` says which average the prognosis is for. ``weights``
     are those of single records, beside it.
@@ -138,6 +140,7 @@ class Outcome:
     covariance: Float
     effect: float
     prior_variances: tuple[Float, Float]
+    slope: float = 0.0
     least_scale: float = 0.0
     least_clip: float = 0.0
     left_out: float = 0.0
@@ -157,8 +160,8 @@ class Outcome:
         """What both models say of each record."""
         e = self.propensity(c)
         explained = self.propensity.setting.features.combine(c, self.coefficients)
-        prognosis = self.centre + explained + (1.0 - self.treated - e) * self.effect
-        return Answers(e, prognosis, np.full(len(e), self.effect))
+        effect = self.effect + self.slope * (e - self.treated)
+        return Answers(e, self.centre + explained + (1.0 - self.treated - e) * effect, effect)
 
     def counted(self, c: Chunk, values: Float) -> Float:
         """Numbers of records with the weights that these have."""
@@ -250,9 +253,9 @@ def fit_nuisances(
         fitted.covariance,
         pilot + step,
         variances,
-        scale if location.atomic else 0.0,
-        location.least_clip,
-        left_out,
+        least_scale=scale if location.atomic else 0.0,
+        least_clip=location.least_clip,
+        left_out=left_out,
         assignment=seen_of,
     )
 
@@ -284,21 +287,6 @@ def refine_propensity(gate: Gate, name: str, share: float, outcome: Outcome) -> 
     return replace(
         outcome, propensity=better, calibration=Calibration(selection, seen, slope, noise, e, before.covariance)
     )
-
-
-def refine_effect(gate: Gate, share: float, scale: float, outcome: Outcome) -> tuple[Outcome, float]:
-    """Move the constant effect by the orthogonal moment (t - e) residual; returns the noise that it then has, too."""
-    model, clip = outcome.propensity, scale
-
-    def rows(c: Chunk) -> Float:
-        answers = outcome.answers(c)
-        return outcome.counted(c, (c.t - answers.e) * answers.residual(c))
-
-    (moment,) = gate.ask(Query("effect moment", share, Interval(-clip, clip), rows))
-    e = model.on_reference
-    varies = float(np.mean(e * (1.0 - e)))
-    step = float(np.clip(float(moment.value) / gate.n / varies, -3.0 * scale, 3.0 * scale))
-    return replace(outcome, effect=outcome.effect + step), float(moment.sd) / gate.n / varies
 
 
 def _misfit(variances: Float, gram: Float, *directions: tuple[Float, float | None]) -> Float:
@@ -390,4 +378,5 @@ def _remainder(outcome: Outcome, step: float, freed: float) -> float:
         for own, prior in zip((assigned, outcome.covariance), outcome.prior_variances, strict=True)
     ]
     together = float(np.sum((left[0] * left[1] * setting.size)[1:])) / (1.0 + freed) + outcome.left_out
-    return float(np.sqrt(max(apart, 0.0) + (_TOGETHER * together) ** 2))
+    together *= _TOGETHER * (len(setting.basis.codings) / _SIX) ** 0.25
+    return float(np.sqrt(max(apart, 0.0) + together**2))

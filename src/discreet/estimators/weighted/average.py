@@ -44,6 +44,7 @@ from discreet.estimators.measurements.covariates import (
     measure_gram,
 )
 from discreet.estimators.measurements.diagnostics import diagnostics_of
+from discreet.estimators.measurements.effect_moment import refine_effect
 from discreet.estimators.measurements.estimand import Estimand, RecordWeights
 from discreet.estimators.measurements.level import Measured, level_remainder, level_rounds, measure_score
 from discreet.estimators.measurements.location import Location, locate, pilot_effect, public_notes
@@ -52,7 +53,6 @@ from discreet.estimators.measurements.nuisances import (
     correct_outcome,
     fit_nuisances,
     nuisance_questions,
-    refine_effect,
     refine_propensity,
 )
 from discreet.estimators.measurements.score import (
@@ -183,7 +183,7 @@ class AverageEffect(TableFits[Release], Parameters):
         outcome = replace(outcome, estimand=self.estimand, weights=self._weights)
         remainder, off = 0.0, first.noise
         if not known:
-            outcome, remainder, off = self._refine(model_gate, allocation, location.magnitude.scale, outcome)
+            outcome, remainder, off = self._refine(model_gate, allocation, location.scale, outcome)
         basis = str(features.basis) if bounds.p else "none"
         return AverageModels(
             gate, model_gate, allocation, location, first, outcome, remainder, off, trim, basis, terms, screening
