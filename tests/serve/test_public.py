@@ -1,6 +1,8 @@
 """Releases behind a link for anybody, beside each other, and the pages that they rest on."""
 
+import hashlib
 import re
+import tomllib
 from dataclasses import replace
 
 import pytest
@@ -10,6 +12,7 @@ from discreet.releases.average import Release
 from discreet.serve.app import create_app
 from discreet.serve.pages.documents import HOME
 from tests.serve.test_pages import post
+from tests.test_layers import ROOT
 
 
 @pytest.fixture
@@ -121,3 +124,19 @@ def test_a_crowd_at_a_public_page_is_asked_to_wait(site):
     answers = [crowd.get("/public/nothing").status_code for _ in range(60)]
     assert set(answers) == {404, 429}
     assert answers[:12] == [404] * 12
+
+
+def test_what_is_not_ours_is_there_byte_for_byte_with_its_licence():
+    static = ROOT / "src" / "discreet" / "serve" / "static"
+    table = (static / "README.md").read_text()
+    lines = re.findall(r"^\| `([\w.]+)` .*?`([\w.]+LICENSE\.txt)` \| `(\w{64})` \|", table, re.MULTILINE)
+    assert {name for name, _, _ in lines} == {path.name for path in static.glob("*.min.*")}
+    for name, licence, digest in lines:
+        assert hashlib.sha256((static / name).read_bytes()).hexdigest() == digest, name
+        assert (static / licence).is_file()
+
+
+def test_a_wheel_has_the_proofs_and_every_page_of_evidence():
+    built = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    pages = {f"docs/evidence/{path.name}" for path in (ROOT / "docs" / "evidence").glob("*.md")}
+    assert set(built["force-include"]) == pages | {"docs/proofs"}
