@@ -76,7 +76,10 @@ def _of_files(source: str) -> list[tuple[str, str]]:
 def _of_database(source: str) -> list[tuple[str, str]]:
     url, _, name = source.partition("#")
     schema, _, table = name.rpartition(".")
-    engine = sa.create_engine(url.replace("postgresql://", "postgresql+psycopg://", 1))
+    if url.startswith("sqlite"):
+        engine = sa.create_engine("sqlite://", creator=lambda: sources._read_only(sources._file(source)))
+    else:
+        engine = sa.create_engine(url.replace("postgresql://", "postgresql+psycopg://", 1))
     try:
         return [(each["name"], str(each["type"])) for each in sa.inspect(engine).get_columns(table, schema or None)]
     finally:
