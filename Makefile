@@ -45,6 +45,7 @@ evidence: $(VENV)/.stamp-evidence $(VENV)/.stamp-plots $(VENV)/.stamp-dev ## the
 	$(BIN)/python -m evidence.sites
 	$(BIN)/python -m evidence.bounds
 	$(BIN)/python -m evidence.missing
+	$(BIN)/python -m evidence.samples
 	$(BIN)/python -m evidence.effect_functions
 	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --dest .evidence-cache causallib==0.10.0
 	$(BIN)/python -m evidence.trust
@@ -57,7 +58,6 @@ evidence: $(VENV)/.stamp-evidence $(VENV)/.stamp-plots $(VENV)/.stamp-dev ## the
 
 bench: $(VENV)/.stamp-evidence $(VENV)/.stamp-dev ## speed and memory, as ratios in one run; large tables take an hour
 	$(BIN)/python -m benchmarks.run
-	$(BIN)/python -m benchmarks.cpu
 	$(BIN)/python -m benchmarks.scale
 
 docs: $(VENV)/.stamp-docs $(VENV)/.stamp-plots ## the documentation, in docs/_build

@@ -11,10 +11,8 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -22,30 +20,14 @@ from rich.table import Table
 
 import discreet
 from benchmarks.data import BOUNDS, NAMES, arrays, write_parquet
+from benchmarks.peers import aipw
+from benchmarks.turns import in_turns
 from discreet.estimators.measurements import coded_features
 from discreet.privacy.compiled import products
 
 SIZES = ((10_000, 10), (100_000, 10), (300_000, 5))
 FILE_ROWS = 1_000_000
 _EPSILON, _DELTA = 1.0, 1e-6
-
-
-def cpu(job: Callable[[], object]) -> float:
-    """Seconds of this process."""
-    start = time.process_time()
-    job()
-    return time.process_time() - start
-
-
-def in_turns(jobs: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:
-    """Least CPU time of each job, after a round that is not counted; they take turns, as others slow all of them."""
-    found: dict[str, list[float]] = {name: [] for name in jobs}
-    for repeat in range(repeats + 1):
-        for name, job in jobs.items():
-            took = cpu(job)
-            if repeat:
-                found[name].append(took)
-    return {name: min(times) for name, times in found.items()}
 
 
 def declared(p: int) -> discreet.Bounds:
@@ -68,30 +50,6 @@ def without_loops(job: Callable[[], object]) -> Callable[[], object]:
                 module.trusted = kept  # type: ignore[attr-defined]
 
     return run
-
-
-def aipw(Y: Any, T: Any, X: Any, terms: int) -> float:
-    """What a person would do without privacy: cross-fitted, with this many polynomial terms."""
-    from sklearn.linear_model import LogisticRegression, Ridge
-    from sklearn.preprocessing import PolynomialFeatures
-
-    degree = next(d for d in range(1, 12) if PolynomialFeatures(d).fit(X[:2]).n_output_features_ > terms or d == 11)
-    features = PolynomialFeatures(degree, include_bias=False).fit_transform(X)[:, : max(terms - 1, 1)]
-    features = (features - features.mean(axis=0)) / features.std(axis=0)
-    folds, scores = np.arange(len(Y)) % 2, np.empty(len(Y))
-    for fold in (0, 1):
-        fit, held = folds != fold, folds == fold
-        e = (
-            LogisticRegression(max_iter=50)
-            .fit(features[fit], T[fit])
-            .predict_proba(features[held])[:, 1]
-            .clip(0.02, 0.98)
-        )
-        arms = [fit & treated for treated in (T < 0.5, T > 0.5)]
-        mu = [Ridge().fit(features[arm], Y[arm]).predict(features[held]) for arm in arms]
-        y, t = Y[held], T[held]
-        scores[held] = mu[1] - mu[0] + t * (y - mu[1]) / e - (1 - t) * (y - mu[0]) / (1 - e)
-    return float(scores.mean())
 
 
 def of_arrays(rows: int, p: int, repeats: int, *, both: bool) -> tuple[int, dict[str, float]]:

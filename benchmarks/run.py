@@ -1,13 +1,13 @@
-"""Time and memory of ATE and CATE, beside a non-private peer in the same run: ``python -m benchmarks.run``."""
+"""Time and memory, beside peers that are not private: ``python -m benchmarks.run``, or a part of it with ``--only``."""
+
+# ruff: noqa: E501 (the page's sentences)
 
 from __future__ import annotations
 
 import argparse
 import os
 import platform
-import sys
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
@@ -15,110 +15,60 @@ from pathlib import Path
 from rich.console import Console
 
 import discreet
-from benchmarks import effects
-from benchmarks.data import BOUNDS, COVARIATES, NAMES, arrays, write_parquet
-from benchmarks.effects import in_turns
-from benchmarks.memory import of_arrays, of_command
+from benchmarks.lines import Line, Measured, load, save
+from benchmarks.parts import PARTS
+from evidence.reproduce.pages import grid
 
-ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "evidence" / "bench.md"
-SPEED_ROWS, MEMORY_ROWS, MANY_ROWS, REPEATS = 100_000, 10_000_000, 30_000, 5
-_GB = 2**30
+FOLDER = Path(__file__).resolve().parent.parent / "docs" / "evidence"
+HEADER = ["what", "with", "wanted", "figure", ""]
 
 
-def speed(rows: int, repeats: int) -> dict[str, float]:
-    """Best time of each method."""
-    Y, T, X = arrays(rows)
-    bounds = discreet.Bounds(outcome=BOUNDS.outcome, covariates=list(BOUNDS.columns), propensity=BOUNDS.propensity)
-
-    def ours() -> None:
-        discreet.ATE(epsilon=1, delta=1e-6, bounds=bounds).fit(Y, T, X=X)
-
-    def econml() -> None:
-        from econml.dr import LinearDRLearner
-        from sklearn.linear_model import LinearRegression, LogisticRegression
-
-        learner = LinearDRLearner(
-            model_regression=LinearRegression(), model_propensity=LogisticRegression(), random_state=0
-        )
-        # One average effect, as ATE estimates: every covariate is a control and none a modifier.
-        learner.fit(Y, T.astype(int), X=None, W=X)
-        learner.ate_interval()
-
-    return in_turns({"discreet": ours, "EconML": econml}, repeats)
-
-
-def file_memory(rows: int) -> tuple[int, int, float]:
-    """Size of a Parquet file, and peak memory and seconds of the command line on it."""
-    with tempfile.TemporaryDirectory() as folder:
-        table, bounds, release = (Path(folder) / name for name in ("study.parquet", "bounds.toml", "release.json"))
-        write_parquet(table, rows)
-        BOUNDS.save(bounds)
-        options = ["--outcome", "y", "--treatment", "t", "--covariates", ",".join(NAMES), "--bounds", str(bounds)]
-        options += ["--epsilon", "1", "--delta", "1e-6", "--out", str(release)]
-        peak, seconds = of_command([sys.executable, "-m", "discreet", "ate", str(table), *options])
-        return table.stat().st_size, peak, seconds
-
-
-def page(rows: tuple[int, int, int, int], repeats: int, command: str, console: Console) -> str:
-    """Run everything and describe it in Markdown."""
-    speed_rows, memory_rows, query_rows, many_rows = rows
-    with console.status(f"Speed, {speed_rows:,} records"):
-        best = speed(speed_rows, repeats)
-    with console.status(f"Effect functions, {speed_rows:,} records"):
-        functions = effects.section(speed_rows, query_rows, many_rows, repeats)
-    with console.status(f"Memory of arrays, {memory_rows:,} records"):
-        held = of_arrays(memory_rows)
-    with console.status(f"Memory of a file, {memory_rows:,} records"):
-        size, peak, seconds = file_memory(memory_rows)
-    python = platform.python_version()
+def page(found: Mapping[str, Measured]) -> str:
+    """All parts in Markdown; those that were not measured say so."""
     packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "opendp", "duckdb", "econml"))
     lines = [
         "# Time and memory",
-        "",
-        f"Written by `{command}` on {date.today().isoformat()}; do not edit. Seconds depend on the machine: trust the",
-        f"ratio. discreet {discreet.__version__}, Python {python}, {packages}; one of {os.cpu_count()} cores.",
-        "",
-        f"## ATE: time, n = {speed_rows:,}, p = {COVARIATES}",
-        "",
-        f"Best of {repeats}, in turns, after one that is not counted. The peer is EconML's LinearDRLearner with linear",
-        "and logistic nuisances and its default cross-fitting, for one average effect with an interval; not private.",
-        "",
-        "| method | seconds |",
-        "| --- | --- |",
-        *(f"| {name} | {value:.2f} |" for name, value in best.items()),
-        f"| **ratio** | **{best['discreet'] / best['EconML']:.2f}** |",
-        "",
-        *functions,
-        "",
-        f"## ATE: memory, n = {memory_rows:,}, p = {COVARIATES}",
-        "",
-        "Peak resident memory of a process of its own.",
-        "",
-        "| input | size of input | peak | seconds |",
-        "| --- | --- | --- | --- |",
-        f"| arrays, `ATE.fit` | {held['input'] / _GB:.2f} GiB | {held['beyond'] / _GB:.2f} GiB beyond the input, "
-        f"libraries included | {held['seconds']:.0f} |",
-        f"| Parquet, `discreet ate` | {size / _GB:.2f} GiB | {peak / _GB:.2f} GiB in all | {seconds:.0f} |",
+        "Written by `python -m benchmarks.run`; do not edit. A part alone is measured again by `python -m benchmarks.run --only` and its name, and the others stay as they were: each has its day. "
+        f"Seconds depend on the machine: trust the ratios. discreet {discreet.__version__}, Python {platform.python_version()}, {packages}; one of {os.cpu_count()} cores, one thread. All figures are in [bench.csv](bench.csv).",
     ]
-    return "\n".join(lines) + "\n"
+    for name, part in PARTS.items():
+        lines += [f"## {part.title}"]
+        if name not in found:
+            lines += [f"`{name}`: not measured yet; about {part.about}."]
+            continue
+        lines += [f"`{name}`, measured on {found[name].day}. {part.words}", table(found[name].lines)]
+    return "\n\n".join(lines) + "\n"
+
+
+def table(lines: Sequence[Line]) -> str:
+    """Figures, what was wanted of them, and whether that was reached."""
+    return grid(HEADER, [line.row() for line in lines])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Parse the command line, run, write."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description="Time and memory of ATE and CATE.")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description="Time and memory.")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--quick", action="store_true", help="few records, printed and not written")
+    parser.add_argument("--list", action="store_true", help="what parts there are, and how long they take")
     options = parser.parse_args(arguments)
     console = Console()
-    if options.quick:
-        few = (5_000, 200_000, 10_000, 3_000)
-        console.print(page(few, 1, "python -m benchmarks.run --quick", console), markup=False, soft_wrap=True)
+    if options.list:
+        for name, part in PARTS.items():
+            console.print(f"{name}: {part.title}; about {part.about}", markup=False, highlight=False)
         return
-    rows = (SPEED_ROWS, MEMORY_ROWS, effects.QUERIES, MANY_ROWS)
-    text = page(rows, REPEATS, "python -m benchmarks.run", console)
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(text)
-    console.print(text, markup=False, soft_wrap=True)
+    path = FOLDER / "bench.csv"
+    for name in options.only:
+        with console.status(PARTS[name].title):
+            lines = tuple(PARTS[name].measure(options.quick))
+        # What other runs have measured since is read again.
+        found = {} if options.quick else load(path)
+        found[name] = Measured(date.today().isoformat(), lines)
+        console.print(f"{name}\n{table(lines)}\n", markup=False, soft_wrap=True, highlight=False)
+        if not options.quick:
+            # Kept after each part, so that a run can be interrupted.
+            save(path, found, PARTS)
+            (FOLDER / "bench.md").write_text(page(found), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import discreet
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("discreet", "discreet.papers", "discreet.datasets", "discreet.testing", "discreet.audit")
+PACKAGES += ("discreet.client",)
 # Exceptions are compared by their names: sentences may be improved, and modules may move.
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
 

@@ -23,6 +23,7 @@ ORDER = (
     "datasets",
     "testing",
     "audit",
+    "client",
     "serve",
     "cli",
 )

@@ -15,6 +15,7 @@ PACKAGES = {
     for name in (
         "discreet",
         "discreet.audit",
+        "discreet.client",
         "discreet.datasets",
         "discreet.ledger",
         "discreet.papers",

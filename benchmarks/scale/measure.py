@@ -15,7 +15,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from benchmarks.scale.data import CACHE, CUT, FEATURES, ID, MILLION, OUTCOME, ROOT, TREATED, TREATMENT, edges, table
+from benchmarks.scale.data import CACHE, CUT, FEATURES, MILLION, OUTCOME, ROOT, TREATED, TREATMENT, edges, table
 from benchmarks.scale.postgres import load, server
 from benchmarks.scale.rivals.environments import RIVALS, interpreter
 from benchmarks.scale.tasks import cell_sql
@@ -38,6 +38,8 @@ SPARK: Spec = {
         "spark.ui.showConsoleProgress": "false",
     },
 }
+# Terms that fits of all rows are compared at; without a limit they have up to 300.
+TERMS = 115
 # Seconds; imports take a few, and an engine that has to warm up takes some tens.
 _IMPORTS_DO_NOT_MATTER = 120.0
 # Code that neither reads records nor adds them up is no reason to measure again.
@@ -64,6 +66,7 @@ class Plan:
     averages: tuple[int, int, int]
     growth_rows: tuple[int, ...]
     growth_features: tuple[int, ...]
+    growth_terms: tuple[int, ...]
     features_at: int
     bits: int
     cluster: tuple[int, int]
@@ -84,6 +87,7 @@ FULL = Plan(
     averages=(MILLION, 14 * MILLION, 100 * MILLION),
     growth_rows=(125_000, 250_000, 500_000, MILLION, 2 * MILLION, 4 * MILLION),
     growth_features=(2, 4, 8, 12),
+    growth_terms=(29, 58, TERMS, 230, 300),
     features_at=MILLION,
     bits=250_000,
     cluster=(MILLION, 4 * MILLION),
@@ -95,19 +99,22 @@ QUICK = Plan(
     averages=(20_000, 40_000, 80_000),
     growth_rows=(20_000, 40_000),
     growth_features=(2, 4),
+    growth_terms=(5, 9),
     features_at=20_000,
     bits=20_000,
     cluster=(20_000, 40_000),
     repeats=1,
 )
+_ALL: Spec = {"job": "ours", "estimator": "ate", "all_rows": True}
 AVERAGES: dict[str, Spec] = {
     "decode": {"job": "decode"},
     "ate": {"job": "ours", "estimator": "ate"},
-    "ate, sampled": {"job": "ours", "estimator": "ate", "sample_by": ID},
-    "ate, design known": {"job": "ours", "estimator": "ate", "propensity": TREATED},
-    "ate, design known, one process": {"job": "ours", "estimator": "ate", "propensity": TREATED, "workers": 1},
+    "ate, all rows": _ALL,
+    "ate, all rows, few terms": _ALL | {"most_terms": TERMS},
+    "ate, all rows, few terms, compiled": _ALL | {"most_terms": TERMS, "compiled": True},
+    "ate, design known": _ALL | {"propensity": TREATED},
+    "ate, design known, one process": _ALL | {"propensity": TREATED, "workers": 1},
     "cate": {"job": "ours", "estimator": "cate"},
-    "cate, sampled": {"job": "ours", "estimator": "cate", "sample_by": ID},
 }
 Measure = Callable[[Plan, Patience, Say], Result]
 
@@ -134,22 +141,24 @@ class Pieces:
 
 
 def pieces(plan: Plan) -> dict[str, Measure]:
-    """What there is to measure, in order. Parts of one table have names that differ after a colon alone."""
+    """What there is to measure, targets first. Parts of one table have names that differ after a colon alone."""
     small, middle, large = plan.averages
+    few = "ate, all rows, few terms"
     return {
         "uplift": uplift,
-        f"average-{middle}: sampled": average(middle, "decode", "ate, sampled"),
-        f"average-{middle}: ATE": average(middle, "ate", "ate, design known", "ate, design known, one process"),
-        f"average-{large}: sampled": average(large, "decode", "ate, sampled"),
-        "bits": bits,
-        f"average-{small}: all": average(small, "decode", "ate", "ate, sampled", "ate, design known", "cate"),
-        "cluster": cluster,
-        f"average-{middle}: CATE": average(middle, "cate", "cate, sampled"),
-        f"average-{large}: CATE, sampled": average(large, "cate, sampled"),
-        f"average-{large}: known": average(large, "ate, design known"),
-        f"average-{large}: ATE": average(large, "ate"),
-        "growth": growth,
+        f"average-{middle}: sample": average(middle, "decode", "ate"),
+        f"average-{middle}: CATE": average(middle, "cate"),
+        f"average-{middle}: all rows, few terms": average(middle, few, f"{few}, compiled"),
+        f"average-{middle}: processes": average(middle, "ate, design known", "ate, design known, one process"),
+        f"average-{large}: sample": average(large, "decode", "ate"),
         f"average-{large}: CATE": average(large, "cate"),
+        "bits": bits,
+        f"average-{small}: all": average(small, "decode", "ate", "ate, all rows", "ate, design known", "cate"),
+        "terms": terms,
+        "cluster": cluster,
+        f"average-{middle}: all rows": average(middle, "ate, all rows"),
+        "growth": growth,
+        f"average-{large}: known": average(large, "ate, design known"),
     }
 
 
@@ -177,7 +186,7 @@ def average(rows: int, *names: str) -> Measure:
 
 def floor(middle: Result, plan: Plan, patience: Patience, say: Say) -> Result:
     """The second moments of as many columns as ATE has terms, without anything else."""
-    of_ate = middle.get("jobs", {}).get("ate", {}).get("found") or {}
+    of_ate = middle.get("jobs", {}).get("ate, all rows, few terms", {}).get("found") or {}
     if not of_ate.get("terms"):
         return {"jobs": {}}
     spec = {"job": "gram", "rows": middle["rows"], "terms": of_ate["terms"]}
@@ -187,11 +196,15 @@ def floor(middle: Result, plan: Plan, patience: Patience, say: Say) -> Result:
 def growth(plan: Plan, patience: Patience, say: Say) -> Result:
     """ATE by the number of records, and by the number of covariates."""
     cells = [(rows, len(FEATURES)) for rows in plan.growth_rows] + [(plan.features_at, p) for p in plan.growth_features]
-    specs = {
-        f"{rows}, {p}": _job("duckdb", rows, job="ours", estimator="ate", features=FEATURES[:p])
-        for rows, p in dict.fromkeys(cells)
-    }
+    specs = {f"{rows}, {p}": _job("duckdb", rows, features=FEATURES[:p], **_ALL) for rows, p in dict.fromkeys(cells)}
     return in_turns(specs, min(plan.repeats, 3), patience, say, alone=True)
+
+
+def terms(plan: Plan, patience: Patience, say: Say) -> Result:
+    """ATE of all rows by the most terms that it may have."""
+    specs = {str(most): _job("duckdb", plan.features_at, **_ALL, most_terms=most) for most in plan.growth_terms}
+    specs |= {"decode": _job("duckdb", plan.features_at, job="decode")}
+    return {"rows": plan.features_at} | in_turns(specs, min(plan.repeats, 3), patience, say)
 
 
 def cluster(plan: Plan, patience: Patience, say: Say) -> Result:
@@ -268,6 +281,7 @@ def _start(name: str, spec: Spec | Failed, limit: float) -> Worker:
     command = [python, "-m", spec.get("module", "benchmarks.scale.tasks"), json.dumps(spec)]
     environment = os.environ | {"PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": python}
     environment |= {"SPARK_LOCAL_IP": "127.0.0.1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    environment["DISCREET_COMPILED"] = "1" if spec.get("compiled") else "0"
     log = CACHE / "logs" / f"{name.replace(', ', '-')}.log"
     return Worker(command, limit=limit, folder=ROOT, log=log, environment=environment)
 

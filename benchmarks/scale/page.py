@@ -49,6 +49,7 @@ def page(found: Found, plan: Plan, command: str, figure: str) -> str:
         *_averages(found, plan),
         *_processes(found.get(f"average-{plan.averages[1]}", {})),
         *_growth(found, plan, figure),
+        *_by_terms(found.get("terms", {})),
         *_bits(found.get("bits", {})),
         *on_paper(found, plan),
     ]
@@ -137,8 +138,16 @@ def _averages(found: Found, plan: Plan) -> list[str]:
     pieces = [found[f"average-{count}"] for count in plan.averages if f"average-{count}" in found]
     if not pieces:
         return []
-    names = {"ate": "`ATE`", "ate, sampled": "`ATE`, sample", "ate, design known": "`ATE`, design known"}
-    names |= {"cate": "`CATE`", "cate, sampled": "`CATE`, sample"}
+    names = {
+        "ate": "`ATE`",
+        "ate, all rows": "`ATE`, all rows",
+        "ate, all rows, few terms": "`ATE`, all rows, few terms",
+    }
+    names |= {
+        "ate, all rows, few terms, compiled": "the same, compiled",
+        "ate, design known": "`ATE`, design known, all rows",
+    }
+    names |= {"cate": "`CATE`"}
     lines = [
         [
             f"{piece['rows']:,}",
@@ -147,6 +156,7 @@ def _averages(found: Found, plan: Plan) -> list[str]:
             _seconds(piece, name),
             _times(seconds(piece, name), seconds(piece, "decode")),
             _gigabytes(peak(piece, name)),
+            _terms(piece, name),
             str(len(piece["jobs"].get(name, {}).get("seconds", ()))),
             _interval(piece, name),
         ]
@@ -157,11 +167,13 @@ def _averages(found: Found, plan: Plan) -> list[str]:
     return [
         f"## ATE and CATE: {len(FEATURES)} covariates, streamed from Parquet",
         f"ε = {EPSILON:g}, δ = {DELTA:g}. *Decode* is the time in which Arrow reads the {len(FEATURES) + 2} columns once and does nothing with them. "
-        f"Nothing is known about treatment, or its probability is (`propensity={TREATED:g}`, as in a trial). With *sample*, `sample_by` names the column of the records' numbers: models are "
-        "fitted to a sample and the effect is estimated from all rows; the other fits read all rows in every pass. "
+        f"Nothing is known about treatment, or its probability is (`propensity={TREATED:g}`, as in a trial). From a million rows on models are fitted to a sample by place "
+        "and the effect is estimated from all rows; fits of *all rows* use every record in every pass. "
         f"More than {MANY_ROWS:,} rows are read by two processes. The last column is the last repetition's 95 % interval of the average effect; the truth is {_truth():.4f}. "
         f"The {plan.averages[-1]:,} rows are the file of {min(plan.averages[1], plan.averages[-1]):,} under several names, and part of it: intervals there take the copies for other people, and are too narrow for the truth.",
-        grid(["rows", "decode, s", "estimator", "seconds", "× decode", "peak", "repetitions", "interval"], lines),
+        grid(
+            ["rows", "decode, s", "estimator", "seconds", "× decode", "peak", "terms", "repetitions", "interval"], lines
+        ),
         *_arithmetic(found),
         *(reason for piece in pieces for reason in _reasons(piece)),
     ]
@@ -207,12 +219,31 @@ def _growth(found: Found, plan: Plan, figure: str) -> list[str]:
         for n, p, took, most in _points(found, plan)
     ]
     return [
-        "## Growth of `ATE` with rows and covariates",
+        "## Growth of `ATE` with rows and covariates, all rows in every pass",
         grid(["rows", "covariates", "seconds", "seconds a million rows", "peak"], lines),
         f"![Time and memory of ATE by rows and covariates]({figure})",
         *_reasons(piece),
         "The adjustment has more terms where the records support them (a public rule), so that time per row grows with the rows at first.",
     ]
+
+
+def _by_terms(piece: Mapping[str, Any]) -> list[str]:
+    if not piece:
+        return []
+    lines = [
+        [_terms(piece, job), _seconds(piece, job), _times(seconds(piece, job), seconds(piece, "decode"))]
+        for job in piece["jobs"]
+        if job != "decode"
+    ]
+    return [
+        f"## Growth of `ATE` with its terms: {piece['rows']:,} rows, all in every pass",
+        grid(["terms", "seconds", "× decode"], lines),
+    ]
+
+
+def _terms(piece: Mapping[str, Any], job: str) -> str:
+    found = piece["jobs"].get(job, {}).get("found") or {}
+    return str(found.get("terms", "")) if isinstance(found, dict) else ""
 
 
 def _bits(piece: Mapping[str, Any]) -> list[str]:
@@ -252,7 +283,7 @@ def _points(found: Found, plan: Plan) -> list[tuple[int, int, float, int]]:
     points: dict[tuple[int, int], tuple[float, int]] = {}
     for count in plan.averages:
         piece = found.get(f"average-{count}", {})
-        took, most = seconds(piece, "ate"), peak(piece, "ate")
+        took, most = seconds(piece, "ate, all rows"), peak(piece, "ate, all rows")
         if took is not None and most is not None:
             points[count, len(FEATURES)] = took, most
     for name in found.get("growth", {}).get("jobs", {}):

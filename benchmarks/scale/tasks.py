@@ -8,9 +8,11 @@ from __future__ import annotations
 import glob
 import hashlib
 import json
+import math
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from benchmarks.scale.data import CUT, OUTCOME, TREATMENT, bounds, edges
@@ -115,10 +117,15 @@ def _bits(spec: dict[str, Any]) -> Job:
 
 def _fit(spec: dict[str, Any]) -> Callable[..., Any]:
     import discreet
+    from discreet.estimators import _allocation
 
+    # A job has a process of its own, so that public rules may be changed for it.
+    if spec.get("all_rows"):
+        _allocation.SAMPLE = replace(_allocation.SAMPLE, by_place=math.inf)
+    _allocation.MOST_TERMS = spec.get("most_terms", _allocation.MOST_TERMS)
     source, declared = _source(spec), bounds(tuple(spec["features"]))
     options: dict[str, Any] = {"outcome": OUTCOME, "treatment": TREATMENT}
-    options |= {name: spec[name] for name in ("relation", "workers", "sample_by") if name in spec}
+    options |= {name: spec[name] for name in ("relation", "workers") if name in spec}
 
     def fit(**more: Any) -> Any:
         if spec["estimator"] == "uplift":

@@ -43,6 +43,7 @@ LAYERS = {
     "datasets": (AROUND, "generators and loaders, for examples and evidence"),
     "testing": (AROUND, "seeded noise for simulations and tests"),
     "audit": (AROUND, "attacks on all of this: replay, closed form, black box"),
+    "client": (AROUND, "a service, asked from Python"),
     "serve": (AROUND, "the curator's service"),
     "cli": (AROUND, "the command line"),
 }

@@ -25,7 +25,7 @@ def fuzz(description: dict[str, Any], send: Send, cases: int, known: Known, star
     description : dict
         The OpenAPI description.
     send : callable
-        Takes a method, a path, query parameters, a body and whether it is JSON; returns a status.
+        Takes a method, a path, its parameters, query parameters, a body and headers; returns a status.
     cases : int
         How many requests in all.
     known : dict
@@ -66,7 +66,8 @@ def _run(operation: Any, mode: Any, cases: int, known: Known, send: Send, found:
         parameters = dict(case.path_parameters or {})
         if real:
             parameters |= {name: known[name][pick % len(known[name])] for name in parameters if known.get(name)}
-        status = send(operation.method.upper(), operation.path, parameters, dict(case.query or {}), case.body)
+        query, headers = dict(case.query or {}), sendable(case.headers or {})
+        status = send(operation.method.upper(), operation.path, parameters, query, case.body, headers)
         found[label, status] += 1
 
     with warnings.catch_warnings():
@@ -82,4 +83,14 @@ def _run(operation: Any, mode: Any, cases: int, known: Known, send: Send, found:
         sent += 1
         names = [part.strip("{}") for part in operation.path.split("/") if part.startswith("{")]
         parameters = {name: (known.get(name) or ["1"])[sent % len(known.get(name) or ["1"])] for name in names}
-        found[label, send(operation.method.upper(), operation.path, parameters, {}, None)] += 1
+        found[label, send(operation.method.upper(), operation.path, parameters, {}, None, {})] += 1
+
+
+def sendable(headers: Any) -> dict[str, str]:
+    """Headers that HTTP can carry; who sends is not for the fuzzer to say."""
+    found = {str(name): str(value) for name, value in dict(headers).items()}
+    return {
+        name: value
+        for name, value in found.items()
+        if name.lower() != "authorization" and value.isascii() and value.isprintable()
+    }

@@ -11,8 +11,9 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -69,13 +70,13 @@ def made_up_requests(quick: bool) -> dict[str, Any]:
             name = server.release(DATASET, kind="uplift", epsilon=1.0, by={"severity": 4})
             description = server.call("/api/openapi.json")[1]
 
-            def send(method: str, path: str, parameters: Any, query: Any, body: Any) -> int:
+            def send(method: str, path: str, parameters: Any, query: Any, body: Any, headers: dict[str, str]) -> int:
                 filled = path
                 for key, value in parameters.items():
                     filled = filled.replace("{" + key + "}", quote(str(value), safe="") or "-")
                 if query:
                     filled += "?" + urlencode({key: str(value) for key, value in query.items()})
-                return _send(server, method, filled, body, "curator" if "/curator/" in path else "analyst")
+                return _send(server, method, filled, body, "curator" if "/curator/" in path else "analyst", headers)
 
             known = {"dataset": [DATASET, "home-trial"], "release": [name], "person": ["analyst", "colleague"]}
             found = fuzz(description, send, 500 if quick else 10_000, known)
@@ -89,13 +90,15 @@ def made_up_requests(quick: bool) -> dict[str, Any]:
     return {"statuses": statuses, "operations": len({label for label, _ in found}), "alive": alive, "intact": intact}
 
 
-def _send(server: Server, method: str, path: str, body: Any, person: str) -> int:
+def _send(
+    server: Server, method: str, path: str, body: Any, person: str, more: Mapping[str, str] = MappingProxyType({})
+) -> int:
     import http.client
 
     from schemathesis.core import NotSet
 
     content = None if isinstance(body, NotSet) or body is None else json.dumps(body, default=repr).encode()
-    headers = {"Authorization": f"Bearer {server.tokens[person]}", "Content-Type": "application/json"}
+    headers = dict(more) | {"Authorization": f"Bearer {server.tokens[person]}", "Content-Type": "application/json"}
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     try:
         connection.request(method, path, content, headers)

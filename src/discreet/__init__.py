@@ -183,7 +183,7 @@ if TYPE_CHECKING:
 
 
 # Modules that are reached as attributes of the package, `discreet.testing.seeded_noise`; `audit` can be called.
-_SUBPACKAGES = {"audit", "datasets", "papers", "testing"}
+_SUBPACKAGES = {"audit", "client", "datasets", "papers", "testing"}
 
 
 def __getattr__(name: str) -> object:

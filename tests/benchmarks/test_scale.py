@@ -96,13 +96,18 @@ def made_up(ours=1.0, peak=5e8):
     uplift |= {"opendp": job(4.0), "tumult": {"seconds": [], "peak": 0, "found": None, "reason": "needs Java"}}
     found = {"uplift": {"rows": plan.uplift, "jobs": uplift}}
     for rows in plan.averages:
-        jobs = {"decode": job(1.0), "ate": job(4.0 * ours, {"terms": 9, "rounds": 5}), "cate": job(9.0)}
-        jobs |= {"ate, design known": job(4.0 * ours), "ate, design known, one process": job(7.0)}
-        jobs |= {"ate, sampled": job(4.0 * ours, {"terms": 9, "rounds": 2, "interval": [0.0099, 0.0101]})}
+        seen = {"terms": 9, "rounds": 5, "interval": [0.0099, 0.01011]}
+        jobs = {"decode": job(1.0), "ate": job(4.0 * ours, seen), "cate": job(9.0 * ours)}
+        jobs |= {"ate, design known": job(4.0 * ours), "ate, design known, one process": job(7.5)}
+        seen = {"terms": 9, "rounds": 2, "interval": [0.0099, 0.0101]}
+        jobs |= {
+            f"ate, all rows{words}": job(4.0 * ours, seen) for words in ("", ", few terms", ", few terms, compiled")
+        }
         found[f"average-{rows}"] = {"rows": rows, "jobs": jobs}
     kinds = [f"{engine}, {kind}" for engine in measure.ENGINES for kind in ("uplift", "ate")]
     found["bits"] = {"rows": plan.bits, "jobs": {name: job(1.0, "abc") for name in kinds}}
     found["growth"] = {"jobs": {f"{rows}, {len(FEATURES)}": job(rows / 1e4) for rows in plan.growth_rows}}
+    found["terms"] = {"rows": plan.features_at, "jobs": {"5": job(1.0, {"terms": 5}), "decode": job(0.1, 9)}}
     sizes = [(kind, rows) for kind in ("uplift", "ate") for rows in plan.cluster]
     found["cluster"] = {"jobs": {f"{kind}, {rows}": job(rows / 1e5) for kind, rows in sizes}}
     return found
@@ -113,10 +118,11 @@ def words(found):
 
 
 def test_verdicts_follow_the_figures():
-    assert words(made_up()).count("reached") == 11
+    assert words(made_up()).count("reached") == 18
     assert words(made_up()).count("not run") == 1  # Tumult
     assert words(made_up(ours=3.0)).count("**not reached**") == 6
-    assert words(made_up(peak=2e9)).count("**not reached**") == 3
+    assert words(made_up(ours=8.0)).count("**not reached**") == 9
+    assert words(made_up(peak=2e9)).count("**not reached**") == 5
     differing = made_up()
     differing["bits"]["jobs"]["spark, ate"]["found"] = "abd"
     assert words(differing).count("**not reached**") == 1

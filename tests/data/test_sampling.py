@@ -16,10 +16,13 @@ from discreet.data.in_memory import ArrayRecords
 from discreet.data.records import CHUNK_ROWS
 from discreet.data.sampling import chosen
 from discreet.estimators import _allocation
+from discreet.estimators.measurements.coded_features import CodedFeatures, CodesOf
 from discreet.exceptions import InvalidInput, SourceFailed
 from discreet.privacy.gate import Gate
 from discreet.testing import record_sums, seeded_noise, watched
 from tests.data.backends.test_same_release import TABLES, assert_same
+from tests.privacy.test_coded_features import basis_of
+from tests.privacy.test_coded_features import rows_of as records_of
 from tests.seeded_fits import BOUNDS, study
 
 NUMBERED = study().assign(id=np.random.default_rng(1).permutation(6_000) * 3 - 5_000)
@@ -108,7 +111,7 @@ def table(n: int, seed: int) -> tuple[pa.Table, Bounds, float]:
 
 
 def test_an_average_effect_is_as_good_with_models_from_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_allocation, "SAMPLE", replace(_allocation.SAMPLE, information=3_000.0))
+    monkeypatch.setattr(_allocation, "SAMPLE", replace(_allocation.SAMPLE, information=3_000.0, records=10.0))
     records, bounds, truth = table(200_000, 4)
     made = {}
     for by in (None, "id"):
@@ -121,7 +124,7 @@ def test_an_average_effect_is_as_good_with_models_from_a_sample(monkeypatch: pyt
 
 
 def test_an_effect_as_a_function_is_as_good_with_models_from_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_allocation, "SAMPLE", replace(_allocation.SAMPLE, information=3_000.0))
+    monkeypatch.setattr(_allocation, "SAMPLE", replace(_allocation.SAMPLE, information=3_000.0, records=10.0))
     records, bounds, _ = table(200_000, 5)
     asked = np.random.default_rng(0).uniform(-1, 1, (500, 3))
     with seeded_noise(8):
@@ -143,6 +146,27 @@ def test_an_empty_sample_adds_up_to_nothing(short: None) -> None:
     assert len(none.kept) == 0  # type: ignore[attr-defined]
     half = records.sample(0.5, 3_000.0)
     assert max(len(chunk.t) for chunk in half.kept) <= CHUNK_ROWS
+
+
+def test_a_sample_is_taken_and_coded_once_and_has_the_same_sums_either_way() -> None:
+    rng, basis = np.random.default_rng(4), basis_of(4, 1e-3, 20)
+    n, p = 3 * CHUNK_ROWS, len(basis.codings)
+    bounds = Bounds(outcome=(-1, 1), covariates=[(-1, 1)] * p)
+    columns = rng.uniform(-1, 1, n), rng.integers(0, 2, n), np.resize(records_of(rng), (n, p))
+    records = ArrayRecords.of(*columns, bounds=bounds)
+    sample = records.sample(0.5, n / 2, by_place=True)
+    assert sample is not None
+    assert records.sample(0.5, n / 2, by_place=True) is sample
+    assert records.sample(0.4, n / 2, by_place=True) is not sample
+    kept = sample.coded(CodesOf(basis.codings))
+    assert sample.coded(CodesOf(basis.codings)) is kept
+    assert kept.kept[0].x.shape[1] == 0
+
+    def kernel(chunk: Any) -> Any:
+        features = CodedFeatures(basis, n)
+        return np.rint(2.0**20 * (features(chunk) * (chunk.y + chunk.t)[:, None]).sum(axis=0)).astype(np.int64)
+
+    np.testing.assert_array_equal(kept.sum(kernel), sample.sum(kernel))
 
 
 def test_a_gate_without_numbers_has_no_sample() -> None:

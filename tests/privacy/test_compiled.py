@@ -250,6 +250,35 @@ def test_without_a_compiler_numpy_is_used_and_whoever_asked_is_told_once(fresh, 
 
 
 @needs_compiler
+def test_loops_for_another_processor_are_not_opened_and_whoever_asked_is_told_once(fresh, recwarn):
+    made = library._built()
+    elf = bytearray(made.read_bytes())
+    assert elf[:4] == b"\x7fELF"
+    # The machine that an ELF file is for stands in its bytes 18 and 19: one that nobody has.
+    elf[18:20] = b"\xfe\xca"
+    made.write_bytes(elf)
+    check_numpy_is_used_and_says_so_once(recwarn)
+
+
+def check_numpy_is_used_and_says_so_once(recwarn):
+    trusted.cache_clear()
+    Y, T, X, bounds = study(400)
+    for _ in range(2):
+        assert trusted() is None
+        dc.ATE(epsilon=4.0, delta=1e-6, bounds=bounds).fit(Y, T, X=X)
+    told = [each for each in recwarn if "cannot be used here" in str(each.message)]
+    assert len(told) == 1
+    trusted.cache_clear()
+
+
+@needs_compiler
+def test_loops_that_were_built_on_another_processor_are_not_taken_for_ones_own(fresh, monkeypatch):
+    made = library._built()
+    monkeypatch.setattr(library, "_processor", lambda: b"flags: none that this one has")
+    assert library._built() != made
+
+
+@needs_compiler
 def test_nothing_is_built_for_those_who_did_not_ask(fresh, monkeypatch):
     monkeypatch.delenv("DISCREET_COMPILED")
     assert library.library() is None

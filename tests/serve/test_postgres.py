@@ -47,7 +47,7 @@ def test_the_whole_journey_on_postgresql(database, tmp_path):
         name = site.released(kind="uplift", epsilon=2.0, by={"severity": 4})
         assert site.post(f"/api/v1/releases/{name}/effects", {"rows": [ROW]}).status_code == 200
         assert site.get(f"/releases/{name}").status_code == 200
-        assert site.get("/api/v1/releases", "colleague").json() == []
+        assert site.get("/api/v1/releases", "colleague").json()["items"] == []
         iterative = site.released(kind="dp-cate", epsilon=1.0, calibration="claimed")
         asked = {"rows": [ROW]}
         first = site.post(f"/api/v1/releases/{iterative}/effects", asked).json()
@@ -183,7 +183,10 @@ def test_two_servers_on_one_database_never_overspend_and_take_over_from_each_oth
         for job in made:
             assert _ended(servers[0], job, tokens["colleague"])["state"] == "done"
         # What one server released the other one shows.
-        seen = [{each["id"] for each in server.call("/api/v1/releases", tokens["colleague"])[1]} for server in servers]
+        seen = [
+            {each["id"] for each in server.call("/api/v1/releases", tokens["colleague"])[1]["items"]}
+            for server in servers
+        ]
         assert seen[0] == seen[1]
         assert len(seen[0]) == 2
         # One server is killed in the middle of its work; the other one ends what is left.

@@ -18,7 +18,7 @@ from discreet.serve.domain import budgets, jobs, releases
 from discreet.serve.domain import datasets as catalogue
 from discreet.serve.domain import interactive_functions as functions
 from discreet.serve.domain.users import Identity
-from discreet.serve.errors import FAILURES, TEXTS, Refusal
+from discreet.serve.errors import FAILURES, Refusal
 from discreet.serve.service import Service
 from discreet.serve.storage.clock import Clock
 from discreet.serve.storage.schema import answers
@@ -180,8 +180,8 @@ def test_a_request_that_makes_no_sense_is_refused_before_anything_is_reserved(si
 def test_more_than_is_left_is_refused_in_fixed_words(site):
     for person, epsilon in (("analyst", 99.0), ("colleague", 1.5)):
         answer = site.ask(person=person, epsilon=epsilon)
-        assert (answer.status_code, answer.json()) == (409, {"error": "budget", "text": TEXTS["budget"][1]})
-    assert site.ask("missing", epsilon=0.1).json() == {"error": "no-dataset", "text": TEXTS["no-dataset"][1]}
+        assert (answer.status_code, answer.json()) == (409, Refusal("budget").plain())
+    assert site.ask("missing", epsilon=0.1).json() == Refusal("no-dataset").plain()
 
 
 def test_a_frozen_data_set_releases_nothing_until_it_is_thawed(site):
@@ -569,7 +569,7 @@ def test_a_reservation_whose_server_fell_silent_is_given_back(site, monkeypatch)
         patch.setattr(budgets, "reserve", dies)
         assert site.ask(epsilon=0.31).status_code == 500
     assert spent(site) == pytest.approx(before + 0.31)
-    assert 0.31 not in [job["request"]["epsilon"] for job in site.get("/api/v1/requests").json()]
+    assert 0.31 not in [job["request"]["epsilon"] for job in site.get("/api/v1/requests").json()["items"]]
     for _ in range(200):
         if spent(site) == before:
             break

@@ -114,7 +114,8 @@ def run(settings: Settings, host: str, port: int, workers: int) -> None:
         access_log=False,
         server_header=False,
         date_header=True,
-        proxy_headers=settings.https,
+        # Whom a proxy asks for is read by rules of our own.
+        proxy_headers=False,
     )
 
 

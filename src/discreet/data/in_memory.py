@@ -52,6 +52,7 @@ class ArrayRecords(RecordsInMemory):
     called: Names = field(repr=False)
     kept: list[Chunk] = field(default_factory=list, repr=False)
     as_codes: list[tuple[CodeMap, CodedRecords]] = field(default_factory=list, repr=False)
+    samples: dict[tuple[float, bool], Sample] = field(default_factory=dict, repr=False)
     unit: Unit | None = None
     public: tuple[str, ...] = ()
     units: IntArray | None = field(default=None, repr=False)
@@ -118,7 +119,9 @@ class ArrayRecords(RecordsInMemory):
                     f"{names[each.role]} and Y must have one entry per record each: align their lengths."
                 )
         called = self.called._replace(more=tuple(names[each.role] for each in further))
-        records = replace(self, held=hold_further(self.held, columns, called), called=called, kept=[], as_codes=[])
+        records = replace(
+            self, held=hold_further(self.held, columns, called), called=called, kept=[], as_codes=[], samples={}
+        )
         admit(records._chunks(), self.bounds)
         return records
 
@@ -139,10 +142,13 @@ class ArrayRecords(RecordsInMemory):
         by_place = by_place and self.held.k is None
         if self.held.k is None and not by_place:
             return None
-        kept = tuple(sampled(placed(self._chunks()) if by_place else self._chunks(), part))
-        n, unit = (sum(len(each.t) for each in kept), None) if by_place else (self.n, each_of(self.unit))
-        roles = tuple(each.role for each, _ in self.held.more)
-        return Sample(n=n, bounds=self.bounds, unit=unit, kept=kept, roles=roles)
+        if (part, by_place) not in self.samples:
+            kept = tuple(sampled(placed(self._chunks()) if by_place else self._chunks(), part))
+            n, unit = (sum(len(each.t) for each in kept), None) if by_place else (self.n, each_of(self.unit))
+            roles = tuple(each.role for each, _ in self.held.more)
+            self.samples.clear()
+            self.samples[part, by_place] = Sample(n=n, bounds=self.bounds, unit=unit, kept=kept, roles=roles)
+        return self.samples[part, by_place]
 
     def coded(self, codes: CodeMap, progress: RowProgress | None = None) -> Records:
         """Codes where records are encoded anew in each pass, and codes fit into memory; rows of units stay together."""
@@ -160,7 +166,7 @@ class ArrayRecords(RecordsInMemory):
             return None
         order = np.argsort(self.units, kind="stable")
         units = self.units[order]
-        return replace(self, held=_taken(self.held, order), kept=[], units=units, edges=_edges(units))
+        return replace(self, held=_taken(self.held, order), kept=[], samples={}, units=units, edges=_edges(units))
 
     def _chunks(self) -> Iterable[Chunk]:
         if not self.kept:

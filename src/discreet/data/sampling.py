@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from discreet.data.records import (
     Unit,
     added,
 )
+from discreet.data.views.coded import packed, unpacked
 from discreet.exceptions import InvalidInput
 
 # Samples up to this many float32 numbers (192 MB) are kept in memory; outcomes, arms and probabilities count double.
@@ -98,13 +99,21 @@ class Sample(RecordsInMemory):
     kept: tuple[Chunk, ...] = field(repr=False)
     roles: tuple[str, ...] = ()
     """of further columns"""
+    as_codes: list[tuple[CodeMap, Sample]] = field(default_factory=list, repr=False)
 
     def sum(self, kernel: Kernel, progress: RowProgress | None = None) -> IntArray:
         """Add up ``kernel(chunk)``, an int64 array. How many rows there are is not reported."""
         total = nothing(kernel, self.bounds, self.roles)
         for chunk in self.kept:
-            total = added(total, kernel(whole(chunk)))
+            total = added(total, kernel(whole(chunk) if chunk.c is None else unpacked(chunk)))
         return total
+
+    def coded(self, codes: CodeMap, progress: RowProgress | None = None) -> Sample:
+        """Codes in place of covariates: in less memory, and looked up once for all passes."""
+        if not self.as_codes or self.as_codes[0][0] != codes:
+            kept = tuple(packed(map(whole, self.kept), codes))
+            self.as_codes[:] = [(codes, replace(self, kept=kept, as_codes=[]))]
+        return self.as_codes[0][1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,18 @@ from discreet.exceptions import InvalidInput
 
 # Decimals that values are rounded to, relative to the width of their range.
 _STEPS = 1_000
+NO_FURTHER: Mapping[str, Any] = MappingProxyType({})
 
 
-def dummy(bounds: Bounds, n: int = 100, *, outcome: str = "Y", treatment: str = "T", seed: int = 0) -> dict[str, Any]:
+def dummy(
+    bounds: Bounds,
+    n: int = 100,
+    *,
+    outcome: str = "Y",
+    treatment: str = "T",
+    further: Mapping[str, Any] = NO_FURTHER,
+    seed: int = 0,
+) -> dict[str, Any]:
     """Columns by name, drawn uniformly from what the bounds allow: nothing in them comes from any record.
 
     Parameters
@@ -24,6 +35,8 @@ def dummy(bounds: Bounds, n: int = 100, *, outcome: str = "Y", treatment: str = 
         How many rows to make up.
     outcome, treatment : str
         What their columns are called.
+    further : mapping
+        Further columns by their names, and what they are declared to hold.
     seed : int
         The same seed makes up the same rows.
     """
@@ -38,4 +51,5 @@ def dummy(bounds: Bounds, n: int = 100, *, outcome: str = "Y", treatment: str = 
         return [spec.levels[place] for place in rng.integers(0, len(spec.levels), size=n)]
 
     columns = {outcome: values(bounds.outcome_column), treatment: values(bounds.arms)}
-    return columns | {name: values(spec) for name, spec in zip(bounds.names, bounds.columns, strict=True)}
+    columns |= {name: values(spec) for name, spec in zip(bounds.names, bounds.columns, strict=True)}
+    return columns | {name: values(spec) for name, spec in further.items()}

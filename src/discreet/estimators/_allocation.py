@@ -182,8 +182,7 @@ class SampleRule:
     Parameters
     ----------
     records
-        A sample has this many times sqrt(terms n) records, so that the product of both models' sampling errors is a
-        tenth of the sampling error of the effect;
+        A sample has this many times sqrt(terms n) records, so that intervals are hardly wider than with all of them;
     information
         and its n mu, with six covariates, is at least this.
     largest_part
@@ -212,14 +211,15 @@ class SampleRule:
 
 
 SAMPLE = SampleRule(
-    records=10.0,
+    records=28.0,
     information=30_000.0,
     largest_part=0.5,
     by_place=1e6,
     count=0.01,
     uneven=0.02,
     deviations=6.0,
-    provenance="Chosen by hand so that models from a sample cost little precision; no search is recorded.",
+    provenance="By hand: of 10, 20 and 28 times the root, the one by which an observational study of a million records "
+    "had an interval less than 1.1 times as wide.",
 )
 
 _OF_MEANS = _questions("location", "arm means", "residual tails", "clipped excess")

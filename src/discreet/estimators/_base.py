@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self, Unpack
 
 from discreet.data.backends import TableSpec, open_table
 from discreet.data.backends.base import Options
+from discreet.data.backends.scan import MANY_ROWS
 from discreet.data.bounds import Bounds
 from discreet.data.frames import check_indexes
 from discreet.data.in_memory import ArrayRecords
@@ -346,8 +347,12 @@ def open_model_gate(gate: Gate, terms: int) -> Gate:
 
 
 def coded_gates(gate: Gate, model_gate: Gate, codings: tuple[Coding, ...]) -> tuple[Gate, Gate]:
-    """Both gates on records whose covariates may be kept as codes; a sample is in memory already, or is not kept."""
-    if model_gate is not gate or not codings:
+    """Both gates on records whose covariates may be kept as codes.
+
+    Beside a sample few passes read all records: those of very long tables go on reading, by several processes.
+    """
+    if not codings:
         return gate, model_gate
-    coded = gate.coded(CodesOf(codings))
-    return coded, coded
+    codes, apart = CodesOf(codings), model_gate is not gate
+    coded = gate if apart and gate.n > MANY_ROWS else gate.coded(codes)
+    return coded, model_gate.coded(codes) if apart else coded

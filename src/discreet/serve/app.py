@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from discreet.serve.middleware import AccessChecks
 from discreet.serve.pages import analyst as pages
 from discreet.serve.pages import curator as pages_curator
 from discreet.serve.pages import documents as pages_documents
+from discreet.serve.pages import institution as pages_institution
 from discreet.serve.pages import public as pages_public
 from discreet.serve.pages import requests as pages_request
 from discreet.serve.pages.rendering import error_page
@@ -43,6 +44,7 @@ ROUTERS = (
     pages_documents.router,
     wizard.router,
     pages_curator.router,
+    pages_institution.router,
 )
 _ABOUT = """
 Treatment effects from sensitive records, published under differential privacy.
@@ -102,38 +104,31 @@ def from_environment() -> Any:
     return create_app(Settings.from_environment())
 
 
-def _answer(request: Request, status: int, code: str, text: str, **more: Any) -> Response:
+def _answer(request: Request, refusal: Refusal, where: Sequence[str] = ()) -> Response:
     if request.url.path.startswith("/api"):
-        return JSONResponse({"error": code, "text": text} | more, status)
-    return error_page(request, status, text)
+        return JSONResponse(refusal.plain(where), refusal.status)
+    return error_page(request, refusal.status, refusal.text)
 
 
 async def _refused(request: Request, error: Any) -> Response:
-    return _answer(request, error.status, error.code, error.text)
+    return _answer(request, error)
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
     """Routes see public facts and requests only, so that what they refuse may be quoted."""
-    return _answer(request, 422, "invalid", str(error))
+    return _answer(request, Refusal("invalid", str(error)))
 
 
 async def _malformed(request: Request, error: Any) -> Response:
     problems = error.errors()
-    status, code, _ = _fixed("malformed")
     text = f"The request cannot be read: {first_problem(problems)}"
-    return _answer(request, status, code, text, where=sorted(set(map(field_named, problems))))
+    return _answer(request, Refusal("malformed", text), sorted(set(map(field_named, problems))))
 
 
 async def _unstorable(request: Request, error: Any) -> Response:
     """What a database cannot even search for: PostgreSQL knows no text with a NUL in it."""
-    return _answer(request, *_fixed("malformed"))
+    return _answer(request, Refusal("malformed"))
 
 
 async def _http(request: Request, error: Any) -> Response:
-    code = {404: "nothing-here", 405: "method"}.get(error.status_code, "malformed")
-    return _answer(request, *_fixed(code))
-
-
-def _fixed(code: str) -> tuple[int, str, str]:
-    refusal = Refusal(code)
-    return refusal.status, refusal.code, refusal.text
+    return _answer(request, Refusal({404: "nothing-here", 405: "method"}.get(error.status_code, "malformed")))

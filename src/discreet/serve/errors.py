@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from discreet.exceptions import DiscreetError
 
 TEXTS: dict[str, tuple[int, str]] = {
@@ -26,6 +29,11 @@ TEXTS: dict[str, tuple[int, str]] = {
     "frozen": (409, "This data set is frozen: nothing is released from it until a curator lifts that."),
     "finished": (409, "This request has ended already: there is nothing left to stop."),
     "no-function": (409, "This release is no function of covariates: only such releases can be asked about people."),
+    "other-request": (
+        422,
+        "This Idempotency-Key belongs to another request of yours: give every request a key of its own.",
+    ),
+    "under-way": (409, "A request with this Idempotency-Key is under way: wait a moment and repeat it."),
     "claimed": (409, "This method's privacy is claimed and not proved, and this data set does not admit such methods."),
     "twice": (409, "Raising a cap takes two curators: the one who asked for it cannot approve it."),
     "other-curator": (
@@ -33,6 +41,27 @@ TEXTS: dict[str, tuple[int, str]] = {
         "Curators make accounts and tokens for analysts, and tokens for themselves: whoever runs the service makes "
         "those of other curators, with discreet serve --curator.",
     ),
+    "bad-state": (
+        403,
+        "This sign-in is out of date, was used already, or began in another browser: sign in again.",
+    ),
+    "bad-identity": (
+        403,
+        "Your institution's answer does not sign you in here: sign in again, or ask whoever runs the service.",
+    ),
+    "no-role": (
+        403,
+        "Your institution gives you no role here: ask it to add you to a group whose members may use this service.",
+    ),
+    "two-roles": (
+        403,
+        "Your institution lists you as curator and as analyst: nobody can be both here, so ask it to choose one.",
+    ),
+    "provider-away": (
+        503,
+        "Your institution cannot be asked who you are now: wait a moment and sign in again, or use a token.",
+    ),
+    "invalid": (422, "The request cannot be answered: check what it asks for."),
     "unexpected": (500, "Something went wrong that should not have: nothing more is shown, and it has been noted."),
 }
 
@@ -59,3 +88,7 @@ class Refusal(DiscreetError):
         self.status, fixed = TEXTS[code]
         self.text = text or fixed
         super().__init__(self.text)
+
+    def plain(self, where: Sequence[str] = ()) -> dict[str, Any]:
+        """The same for programs: the shape of every refusal."""
+        return {"error": self.code, "text": self.text, "where": list(where)}

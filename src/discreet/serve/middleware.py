@@ -23,8 +23,9 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from discreet.serve.domain.users import Identity, by_session, by_token
 from discreet.serve.errors import Refusal
+from discreet.serve.institution import sign_in
 from discreet.serve.pages.rendering import error_page
-from discreet.serve.rate_limits import Buckets
+from discreet.serve.rate_limits import Buckets, cost_of
 from discreet.serve.service import Service
 
 Scope = MutableMapping[str, Any]
@@ -32,7 +33,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-OPEN = ("/health", "/login")
+OPEN = ("/health", "/login", "/sign-in", "/sign-in/callback")
 STATIC = "/static/"
 # Read by anybody, and nothing else: what a curator shows to the public, and what the package itself says.
 PUBLIC = re.compile(r"/public/[^/]+(/release\.(json|png))?|/(proofs|evidence)(/[^/]+)?")
@@ -104,20 +105,21 @@ class AccessChecks:
             await self._app(scope, receive, send)
             return
         if path in OPEN:
-            if unsafe and not self._logins.take(_address(scope)):
+            signs_in = unsafe or path != "/login"
+            if signs_in and not self._logins.take(self._service.proxies.client_of(scope, headers)):
                 raise Refusal("too-many")
             receive = await self._whole(path, headers, receive) if unsafe else receive
             await self._app(scope, receive, send)
             return
         identity = await self._identity(headers)
         if identity is None and not unsafe and PUBLIC.fullmatch(path):
-            if not self._readers.take(_address(scope)):
+            if not self._readers.take(self._service.proxies.client_of(scope, headers)):
                 raise Refusal("too-many")
             await self._app(scope, receive, send)
             return
         if identity is None:
             raise Refusal("bad-token" if "authorization" in headers else "sign-in")
-        if not (self._spends if unsafe and not _FREE.fullmatch(path) else self._asks).take(identity.person):
+        if not self._affords(scope, headers, identity, unsafe):
             raise Refusal("too-many")
         if unsafe:
             receive = await self._whole(path, headers, receive)
@@ -125,6 +127,12 @@ class AccessChecks:
             receive = await _unforged(scope, receive, identity.csrf)
         scope["state"]["identity"] = identity
         await self._app(scope, receive, send)
+
+    def _affords(self, scope: Scope, headers: Headers, identity: Identity, unsafe: bool) -> bool:
+        """Whether somebody may send this now; what costs more takes more."""
+        if unsafe and not _FREE.fullmatch(scope["path"]):
+            return self._spends.take(identity.person)
+        return self._asks.take(identity.person, cost_of(scope["path"], headers.get("content-length", "")))
 
     async def _identity(self, headers: Headers) -> Identity | None:
         """By a bearer token, or by a session's cookie; remembered for a moment."""
@@ -141,12 +149,27 @@ class AccessChecks:
         known, until = self._known.get(key, (None, 0.0))
         if until > time.monotonic():
             return known
-        find = by_token if key[0] == "token" else by_session
-        found = await run_sync(find, self._service.engine, self._service.clock, key[1])
+        find = self._of_token if key[0] == "token" else self._of_session
+        found = await run_sync(find, key[1])
         if len(self._known) > _MOST:
             self._known.clear()
         self._known[key] = (found, time.monotonic() + _REMEMBER)
         return found
+
+    def _of_token(self, given: str) -> Identity | None:
+        return by_token(self._service.engine, self._service.clock, given)
+
+    def _of_session(self, secret: str) -> Identity | None:
+        """By a session that a token opened, or an institution, which is asked from time to time whether it stands."""
+        found = by_session(self._service.engine, self._service.clock, secret)
+        provider = self._service.provider
+        if found is not None or provider is None:
+            return found
+        visit = sign_in.by_visit(self._service, secret)
+        if visit is None:
+            return None
+        identity, due = visit
+        return identity if not due or sign_in.still_stands(self._service, provider, secret) else None
 
     async def _whole(self, path: str, headers: Headers, receive: Receive) -> Receive:
         """The body, read at once up to its limits of size and time."""
@@ -207,8 +230,8 @@ def refused(scope: Scope, refusal: Refusal) -> Response:
         return RedirectResponse("/login" + (f"?{target}" if target else ""), status_code=303)
     if page:
         return error_page(Request(scope), refusal.status, refusal.text)
-    headers_ = {"www-authenticate": "Bearer"} if refusal.status == 401 else None
-    return JSONResponse({"error": refusal.code, "text": refusal.text}, refusal.status, headers_)
+    headers_ = {401: {"www-authenticate": "Bearer"}, 429: {"retry-after": "1"}}.get(refusal.status)
+    return JSONResponse(refusal.plain(), refusal.status, headers_)
 
 
 async def _read(receive: Receive, limit: int) -> bytes:
@@ -245,7 +268,9 @@ def _with_headers(scope: Scope, send: Send, https: bool) -> Send:
 
     async def headed(message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
-            message["headers"] = [*message.get("headers", []), *raw]
+            own = message.get("headers", [])
+            named = {name for name, _ in own}
+            message["headers"] = [*own, *(header for header in raw if header[0] not in named)]
         await send(message)
 
     return headed
@@ -254,8 +279,3 @@ def _with_headers(scope: Scope, send: Send, https: bool) -> Send:
 def _route(scope: Scope) -> str:
     route = scope.get("route")
     return getattr(route, "path", "(no route)")
-
-
-def _address(scope: Scope) -> str:
-    client = scope.get("client")
-    return client[0] if client else "unknown"

@@ -1,7 +1,8 @@
-"""How often somebody may ask: a bucket that fills steadily, for each person or address."""
+"""How much somebody may ask: a bucket that fills steadily, for each person or address; what costs more takes more."""
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections import OrderedDict
@@ -9,6 +10,22 @@ from collections.abc import Callable
 
 # Buckets that are remembered; a forgotten one is full again, and forgetting takes this many others.
 _MOST = 10_000
+# Choice: what a request costs, where a lookup costs one. By hand; the first that fits counts.
+_COSTS: tuple[tuple[re.Pattern[str], float], ...] = tuple(
+    (re.compile(path), cost)
+    for path, cost in (
+        (r"(/api/v1)?/curator/log(/verification)?", 100.0),
+        (r"/curator(/.*)?", 20.0),
+        (r"/api/v1/datasets/[^/]+/plan", 4.0),
+        (r"/datasets/[^/]+/(plan|request)", 40.0),
+        (r"(/api/v1)?/datasets/[^/]+/dummy(\.csv)?", 10.0),
+        (r"(/api/v1)?/releases/[^/]+/(picture|release\.png)", 20.0),
+        (r"/api/v1/combinations", 20.0),
+        (r"/releases/[^/]+/(explore|upload)", 40.0),
+    )
+)
+# Unit: bytes of a body that cost as much as a lookup.
+_BYTES = 4_096
 
 
 class Buckets:
@@ -27,14 +44,21 @@ class Buckets:
         self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def take(self, key: str) -> bool:
-        """Whether there was something left to take."""
+    def take(self, key: str, cost: float = 1.0) -> bool:
+        """Whether there was enough left to take; no request costs more than a full bucket holds."""
+        cost = min(cost, self._size)
         with self._lock:
             now = self._clock()
             level, seen = self._levels.pop(key, (self._size, now))
             level = min(self._size, level + self._rate * (now - seen))
-            allowed = level >= 1.0
-            self._levels[key] = (level - 1.0 if allowed else level, now)
+            allowed = level >= max(cost, 1.0)
+            self._levels[key] = (level - cost if allowed else level, now)
             if len(self._levels) > _MOST:
                 self._levels.popitem(last=False)
             return allowed
+
+
+def cost_of(path: str, length: str) -> float:
+    """What a request costs, by its address and the stated length of its body."""
+    stated = int(length) if length.isdecimal() and len(length) < 12 else 0
+    return next((cost for pattern, cost in _COSTS if pattern.fullmatch(path)), 1.0) + stated / _BYTES

@@ -12,6 +12,8 @@ import sqlalchemy as sa
 
 from discreet.ledger import Ledger
 from discreet.serve.domain.releases import Shelf
+from discreet.serve.institution.provider import Provider, check_settings
+from discreet.serve.proxies import Proxies
 from discreet.serve.settings import Settings
 from discreet.serve.storage.clock import Clock
 from discreet.serve.storage.schema import connect
@@ -28,13 +30,27 @@ class Service:
     shelf: Shelf = field(default_factory=Shelf)
     name: str = field(default_factory=lambda: f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}")
     wake: threading.Event = field(default_factory=threading.Event)
+    proxies: Proxies
+    provider: Provider | None = None
     forget_identities: Callable[[], None] = lambda: None
 
     @classmethod
     def of(cls, settings: Settings) -> Service:
         """Open the database that the settings name."""
+        provider = None
+        if settings.oidc_issuer:
+            check_settings(settings)
+            provider = Provider(settings)
+        proxies = Proxies(settings.proxies)
         engine = connect(settings.database)
-        return cls(settings=settings, engine=engine, clock=Clock(engine), ledger=Ledger(settings.database))
+        return cls(
+            settings=settings,
+            engine=engine,
+            clock=Clock(engine),
+            ledger=Ledger(settings.database),
+            proxies=proxies,
+            provider=provider,
+        )
 
     def close(self) -> None:
         """Let go of the database."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from discreet.exceptions import InvalidInput
 
@@ -39,6 +40,22 @@ class Settings:
         Pages for the public, an address a second; twelve times as many at once.
     work : bool
         Whether this server works on jobs, too.
+    address : str
+        Where people reach the service, as ``https://discreet.example.org``; needed to sign in by an institution.
+    proxies : tuple of str
+        Addresses or networks of proxies that say truly for whom they ask: others are not believed.
+    oidc_issuer : str
+        The institution's identity provider (OpenID Connect); empty where people sign in by tokens alone.
+    oidc_client, oidc_secret : str
+        As what it knows this service.
+    oidc_scopes : tuple of str
+        What it is asked for.
+    oidc_groups : str
+        The claim that lists somebody's groups.
+    oidc_curators, oidc_analysts : tuple of str
+        Groups whose members are curators, or analysts.
+    oidc_check : float
+        Seconds after which it is asked again whether somebody still has their role.
     data : str
         The directory below which all files of records lie.
     """
@@ -57,6 +74,16 @@ class Settings:
     asks: float = 2_000.0
     readers: float = 5.0
     work: bool = True
+    address: str = ""
+    proxies: tuple[str, ...] = ()
+    oidc_issuer: str = ""
+    oidc_client: str = ""
+    oidc_secret: str = ""
+    oidc_scopes: tuple[str, ...] = ("openid", "profile")
+    oidc_groups: str = "groups"
+    oidc_curators: tuple[str, ...] = ()
+    oidc_analysts: tuple[str, ...] = ()
+    oidc_check: float = 300.0
     data: str = "."
 
     def __post_init__(self) -> None:
@@ -70,4 +97,7 @@ class Settings:
     @classmethod
     def from_environment(cls) -> Settings:
         """The settings that a parent process wrote down; defaults if there are none."""
-        return cls(**json.loads(os.environ.get(VARIABLE, "{}")))
+        plain: dict[str, Any] = json.loads(os.environ.get(VARIABLE, "{}"))
+        # JSON knows no tuples.
+        found: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in plain.items()}
+        return cls(**found)

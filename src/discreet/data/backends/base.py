@@ -154,6 +154,7 @@ class TableRecords:
     _first: Tally | None = field(default=None, init=False, repr=False)
     _grouped: tuple[Partition | None, IntArray] | None = field(default=None, init=False, repr=False)
     _coded: tuple[CodeMap, CodedRecords] | None = field(default=None, init=False, repr=False)
+    _sample: tuple[tuple[float, bool], Sample] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         known = None if self._hashed else self.source.count(self.columns)
@@ -222,9 +223,11 @@ class TableRecords:
             found = sums(counted, progress) if by_place else None
             n = self.n if found is None else int(found[0])
             return SweptSample(n=n, bounds=self.bounds, unit=unit, ordered=self.ordered, sums=sums, roles=roles)
-        kept = together(self.swept(sweep, progress).sample)
-        n = sum(len(each.t) for each in kept) if by_place else self.n
-        return Sample(n=n, bounds=self.bounds, unit=unit, kept=kept, roles=roles)
+        if self._sample is None or self._sample[0] != (part, by_place):
+            kept = together(self.swept(sweep, progress).sample)
+            n = sum(len(each.t) for each in kept) if by_place else self.n
+            self._sample = (part, by_place), Sample(n=n, bounds=self.bounds, unit=unit, kept=kept, roles=roles)
+        return self._sample[1]
 
     def coded(self, codes: CodeMap, progress: RowProgress | None = None) -> Records:
         """Codes in memory where they fit and rows may leave where they are; one pass, which is checked like any.

@@ -40,7 +40,7 @@ class CodedRecords(RecordsInMemory):
 
     def sum(self, kernel: Kernel, progress: RowProgress | None = None) -> IntArray:
         """Add up ``kernel(chunk)``, an int64 array; ``progress`` is given the number of rows just finished."""
-        return add_up(map(_unpacked, self.kept), kernel, progress, n=self.n)
+        return add_up(map(unpacked, self.kept), kernel, progress, n=self.n)
 
 
 def packed(source: Iterable[Chunk], codes: CodeMap) -> Iterator[Chunk]:
@@ -51,7 +51,8 @@ def packed(source: Iterable[Chunk], codes: CodeMap) -> Iterator[Chunk]:
         yield Chunk(_short(chunk.y), t, np.empty((len(t), 0)), e, c=codes(chunk.x), more=more)  # type: ignore[arg-type]
 
 
-def _unpacked(chunk: Chunk) -> Chunk:
+def unpacked(chunk: Chunk) -> Chunk:
+    """A chunk that was packed, as kernels want it."""
     y, t, e = (None if each is None else each.astype(np.float64) for each in (chunk.y, chunk.t, chunk.e))
     assert y is not None
     assert t is not None

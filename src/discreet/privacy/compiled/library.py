@@ -28,7 +28,7 @@ _SECONDS = 60.0
 
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL | None:
-    """The compiled loops, or None where nobody asked for them, or they cannot be built: then with a warning."""
+    """The compiled loops, or None where nobody asked for them; and with a warning where they cannot be used."""
     if os.environ.get("DISCREET_COMPILED") != "1":
         return None
     try:
@@ -37,7 +37,7 @@ def library() -> ctypes.CDLL | None:
         return loops
     except (OSError, RuntimeError, subprocess.SubprocessError) as failed:
         warnings.warn(
-            f"The compiled loops could not be built ({failed}): NumPy gives the same numbers, in more time.",
+            f"The compiled loops cannot be used here ({failed}): NumPy gives the same numbers, in more time.",
             RuntimeWarning,
             stacklevel=2,
         )

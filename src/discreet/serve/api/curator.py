@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, Query, Request, Security
 from pydantic import BaseModel, ConfigDict, Field
 
-from discreet.serve.api.analyst import Name, refusals
+from discreet.serve.api.analyst import BEARER, Name, public
+from discreet.serve.api.answers import refusals
 from discreet.serve.domain import administration as curating
 from discreet.serve.domain import budgets
 from discreet.serve.domain import datasets as catalogue
@@ -18,7 +19,9 @@ from discreet.serve.domain.users import Identity
 from discreet.serve.errors import Refusal
 from discreet.serve.pages.rendering import may_curate, service_of
 
-router = APIRouter(prefix="/api/v1/curator", tags=["curators"], responses=refusals("method"))
+router = APIRouter(
+    prefix="/api/v1/curator", tags=["curators"], responses=refusals("method"), dependencies=[Security(BEARER)]
+)
 Curator = Annotated[Identity, Depends(may_curate)]
 
 
@@ -54,7 +57,7 @@ class Reason(BaseModel):
 @router.post("/datasets", status_code=201)
 def register(request: Request, identity: Curator, new: NewDataset) -> dict[str, Any]:
     """Register a data set by reference: every record is checked once, now."""
-    return curating.register(service_of(request), identity, new).public()
+    return public(curating.register(service_of(request), identity, new))
 
 
 @router.post("/datasets/{dataset}/recheck", responses=refusals("no-dataset"))
@@ -62,7 +65,7 @@ def recheck(request: Request, identity: Curator, dataset: Name) -> dict[str, Any
     """Check a source that has changed, so that it can be used again."""
     service = service_of(request)
     curating.recheck(service, identity, catalogue.find(service.engine, identity, dataset))
-    return catalogue.find(service.engine, identity, dataset).public()
+    return public(catalogue.find(service.engine, identity, dataset))
 
 
 @router.put("/datasets/{dataset}/cap", responses=refusals("no-dataset"))

@@ -21,7 +21,11 @@ from discreet.serve.domain import sources
 from discreet.serve.domain.users import Identity, slug
 from discreet.serve.errors import Refusal
 from discreet.serve.storage.clock import Clock
+from discreet.serve.storage.paging import Page, select_page
 from discreet.serve.storage.schema import datasets, grants, people, reading
+
+# More data sets than any service has.
+_ALL = 1_000_000
 
 
 class NewDataset(BaseModel):
@@ -174,6 +178,11 @@ def _further(columns: Mapping[str, str], bounds: Bounds) -> tuple[tuple[Further,
     return tuple((roles[name].column(bounds), column) for name, column in columns.items())
 
 
+def specs_of(dataset: Dataset) -> dict[str, Any]:
+    """What the further columns of a data set are declared to hold."""
+    return {name: each.spec for each, name in _further(dataset.columns, dataset.bounds)}
+
+
 def _read(source: str, spec: TableSpec) -> tuple[int, str]:
     """Number of records and fingerprint of a source that was the same before and after all of it was read."""
     before = sources.fingerprint(source)
@@ -225,12 +234,18 @@ def granted(engine: sa.Engine, dataset: str) -> list[str]:
 
 def listed(engine: sa.Engine, identity: Identity) -> list[Dataset]:
     """The data sets that somebody may use; all of them for a curator."""
-    wanted = sa.select(datasets).order_by(datasets.c.created, datasets.c.id)
+    return paged(engine, identity, Page(limit=_ALL))[0]
+
+
+def paged(engine: sa.Engine, identity: Identity, page: Page) -> tuple[list[Dataset], str | None]:
+    """A page of the data sets that somebody may use, the oldest first; and where the next one begins."""
+    wanted = sa.select(datasets)
     if not identity.curator:
         mine = sa.select(grants.c.dataset).where(grants.c.person == identity.person)
         wanted = wanted.where(datasets.c.id.in_(mine))
     with reading(engine).begin() as connection:
-        return [_dataset(row) for row in connection.execute(wanted).mappings()]
+        rows, following = select_page(connection, wanted, ((datasets.c.created, False), (datasets.c.id, False)), page)
+    return [_dataset(row) for row in rows], following
 
 
 def find(engine: sa.Engine, identity: Identity, dataset: str) -> Dataset:

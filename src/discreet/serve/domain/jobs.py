@@ -19,6 +19,7 @@ from discreet.serve.domain.requests import TITLES, Asked, estimator_for, key_of
 from discreet.serve.domain.users import Identity, new_id
 from discreet.serve.errors import FAILURES, Refusal
 from discreet.serve.service import Service
+from discreet.serve.storage.paging import Page, select_page
 from discreet.serve.storage.schema import jobs, reading
 
 OPEN = ("queued", "running")
@@ -28,7 +29,9 @@ MOST_IN_VAIN = 200
 _DAY = 86_400.0
 
 
-def submit(service: Service, identity: Identity, dataset: Dataset, asked: Asked) -> dict[str, Any]:
+def submit(
+    service: Service, identity: Identity, dataset: Dataset, asked: Asked, name: str | None = None
+) -> dict[str, Any]:
     """Queue a request whose budget fits, or answer it from a release that exists already.
 
     Nothing here touches a record, and whether it is refused follows from the request, public facts and the ledger.
@@ -43,7 +46,7 @@ def submit(service: Service, identity: Identity, dataset: Dataset, asked: Asked)
         return {"release": stored, "job": None, "charged": False}
     if _in_vain(service, identity) >= MOST_IN_VAIN:
         raise Refusal("too-many")
-    name = new_id()
+    name = name or new_id()
     row = {
         "id": name,
         "dataset": dataset.id,
@@ -100,11 +103,17 @@ def find(service: Service, identity: Identity, name: str) -> dict[str, Any]:
 
 def listed(service: Service, identity: Identity, limit: int = 100) -> list[dict[str, Any]]:
     """One's own jobs, or all of them for a curator, the newest first."""
-    wanted = sa.select(jobs).where(jobs.c.state != "new").order_by(jobs.c.created.desc(), jobs.c.id).limit(limit)
+    return paged(service, identity, Page(limit=limit))[0]
+
+
+def paged(service: Service, identity: Identity, page: Page) -> tuple[list[dict[str, Any]], str | None]:
+    """A page of one's own jobs, or of all of them for a curator, the newest first; and where the next one begins."""
+    wanted = sa.select(jobs).where(jobs.c.state != "new")
     if not identity.curator:
         wanted = wanted.where(jobs.c.person == identity.person)
     with reading(service.engine).begin() as connection:
-        return [seen(service, row) for row in connection.execute(wanted).mappings()]
+        rows, following = select_page(connection, wanted, ((jobs.c.created, True), (jobs.c.id, False)), page)
+    return [seen(service, row) for row in rows], following
 
 
 def seen(service: Service, row: Any) -> dict[str, Any]:

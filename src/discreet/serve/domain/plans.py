@@ -76,6 +76,7 @@ class Answer:
         """As plain JSON."""
         made = self.plan
         return {
+            "estimator": made.estimator,
             "epsilon": made.epsilon,
             "delta": made.delta,
             "n": made.n,
@@ -85,6 +86,7 @@ class Answer:
             "noise_sd": made.noise_sd,
             "detectable_effect": made.detectable_effect,
             "width_without_privacy": made.without_privacy,
+            "uncertainty": made.uncertainty.to_dict(),
             "assumptions": list(made.assumptions),
             "notes": list(self.notes),
         }

@@ -20,6 +20,7 @@ from discreet.releases.report import kind_of
 from discreet.serve.domain.users import Identity
 from discreet.serve.errors import Refusal
 from discreet.serve.storage.clock import Clock
+from discreet.serve.storage.paging import Page, select_page
 from discreet.serve.storage.schema import grants, reading, releases
 
 # Releases that are kept in memory: an effect function takes a few hundred kilobytes.
@@ -105,15 +106,18 @@ def title_of(made: Any, plain: str) -> str:
     return str(made.title) if hasattr(made, "title") and (made.bounds.labels or {}) else plain
 
 
-def listed(engine: sa.Engine, clock: Clock, identity: Identity, dataset: str | None = None) -> list[dict[str, Any]]:
+def listed(engine: sa.Engine, clock: Clock, identity: Identity) -> list[dict[str, Any]]:
     """Releases that somebody may see, the newest first."""
-    wanted = sa.select(*(releases.c[name] for name in _FACTS)).order_by(releases.c.created.desc(), releases.c.id)
+    return paged(engine, clock, identity, Page(limit=500))[0]
+
+
+def paged(engine: sa.Engine, clock: Clock, identity: Identity, page: Page) -> tuple[list[dict[str, Any]], str | None]:
+    """A page of the releases that somebody may see, the newest first; and where the next one begins."""
+    wanted = sa.select(*(releases.c[name] for name in _FACTS))
     if not identity.curator:
         wanted = wanted.where(_visible(clock, identity))
-    if dataset is not None:
-        wanted = wanted.where(releases.c.dataset == dataset)
     with reading(engine).begin() as connection:
-        return [dict(row) for row in connection.execute(wanted.limit(500)).mappings()]
+        return select_page(connection, wanted, ((releases.c.created, True), (releases.c.id, False)), page)
 
 
 def find(engine: sa.Engine, clock: Clock, identity: Identity, name: str) -> dict[str, Any]:

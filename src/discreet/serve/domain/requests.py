@@ -23,6 +23,8 @@ from discreet.serve.errors import Refusal
 # Estimators that people are offered, by the names that requests have for them.
 OFFERED: dict[str, Entry] = {entry.request_kind or entry.name: entry for entry in REGISTRY.values() if entry.title}
 TITLES: dict[str, str] = {kind: entry.title for kind, entry in OFFERED.items()}
+# Where in a request something stands, as problems begin to name it.
+_PLACES = ("body", "header", "path", "query")
 _OPTIONS = {option.name for entry in OFFERED.values() for option in entry.asks}
 
 
@@ -125,7 +127,7 @@ def first_problem(problems: Any) -> str:
 
 def field_named(problem: Any) -> str:
     """The field that a problem is about."""
-    names = [str(part) for part in problem["loc"] if part not in OFFERED and part != "body"]
+    names = [str(part) for part in problem["loc"] if part not in OFFERED and part not in _PLACES]
     return ".".join(names)[:80] or "the body"
 
 

@@ -28,6 +28,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     "curator": frozenset({"read", "curate"}),
 }
 SESSION = 8 * 3600.0
+# Seconds for which tokens of people whom an institution signs in hold, after it last said that they have their role.
+CONFIRMED = 30 * 86_400.0
 LONGEST = 366.0
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
 
@@ -205,13 +207,16 @@ def close_session(engine: sa.Engine, secret: str) -> None:
 
 
 def _token_row(engine: sa.Engine, token: str) -> Any:
-    joined = sa.select(tokens, people.c.name, people.c.role).join(people, people.c.id == tokens.c.person)
+    facts = (people.c.name, people.c.role, people.c.subject, people.c.confirmed)
+    joined = sa.select(tokens, *facts).join(people, people.c.id == tokens.c.person)
     with reading(engine).begin() as connection:
         return connection.execute(joined.where(tokens.c.id == token)).mappings().first()
 
 
 def _identity(row: Any, clock: Clock, csrf: str | None = None) -> Identity | None:
-    if row["revoked"] is not None or row["expires"] <= clock.now():
+    if row["revoked"] is not None or row["expires"] <= clock.now() or row["role"] not in ALLOWED:
+        return None
+    if row["subject"] is not None and (row["confirmed"] or 0.0) + CONFIRMED <= clock.now():
         return None
     return Identity(
         person=row["person"],

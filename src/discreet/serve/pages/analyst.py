@@ -22,6 +22,7 @@ from discreet.serve.domain import budgets, plans
 from discreet.serve.domain import datasets as catalogue
 from discreet.serve.domain import users as people
 from discreet.serve.domain.requests import OFFERED, TITLES, kinds_for
+from discreet.serve.institution import sign_in
 from discreet.serve.middleware import COOKIE, SECURE_COOKIE
 from discreet.serve.pages import forms
 from discreet.serve.pages.asks import fields_for
@@ -63,7 +64,7 @@ async def login(request: Request) -> Response:
         words = "This token is not in force: check that it is complete, or ask a curator for a new one."
         return _login_page(request, str(form.get("next", "/")), words, 401)
     secret, _ = await run_sync(people.open_session, service.engine, service.clock, identity)
-    answer = RedirectResponse(_local(str(form.get("next", "/"))), status_code=303)
+    answer = RedirectResponse(local(str(form.get("next", "/"))), status_code=303)
     https = service.settings.https
     answer.set_cookie(
         SECURE_COOKIE if https else COOKIE,
@@ -83,6 +84,7 @@ def logout(request: Request) -> Response:
     service = service_of(request)
     name = SECURE_COOKIE if service.settings.https else COOKIE
     people.close_session(service.engine, request.cookies.get(name, ""))
+    sign_in.close(service, request.cookies.get(name, ""))
     service.forget_identities()
     answer = RedirectResponse("/login", status_code=303)
     answer.delete_cookie(name, secure=service.settings.https, httponly=True, samesite="strict")
@@ -197,13 +199,16 @@ def plain_json(plain: Any) -> str:
 
 def _login_page(request: Request, target: str, problem: str | None = None, status: int = 200) -> Response:
     csrf = people.random_text(18)
-    answer = page(request, "login.html", status, login_csrf=csrf, next=_local(target), problem=problem)
-    https = service_of(request).settings.https
+    service = service_of(request)
+    context = {"next": local(target), "problem": problem, "institution": service.provider is not None}
+    answer = page(request, "login.html", status, login_csrf=csrf, **context)
+    https = service.settings.https
     answer.set_cookie(_LOGIN, csrf, max_age=3600, httponly=True, samesite="strict", secure=https)
     return answer
 
 
-def _local(target: str) -> str:
+def local(target: str) -> str:
+    """An address on this service; its first page in place of any other."""
     return target if _LOCAL.fullmatch(target) else "/"
 
 

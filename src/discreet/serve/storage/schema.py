@@ -31,6 +31,9 @@ people = sa.Table(
     _column("name", _text),
     _column("role", _text),
     _column("created", _time),
+    # Of those whom an institution signs in: whom it means, and when it last said that they have their role.
+    sa.Column("subject", _text, unique=True, index=True),
+    sa.Column("confirmed", _time),
 )
 tokens = sa.Table(
     "serve_tokens",
@@ -51,6 +54,29 @@ sessions = sa.Table(
     _column("token", _text, index=True),
     _column("csrf", _text),
     _column("expires", _time),
+)
+# Sign-ins by an institution that have begun, and sessions of those who came back from it.
+sign_ins = sa.Table(
+    "serve_sign_ins",
+    metadata,
+    sa.Column("state", _text, primary_key=True),
+    _column("cookie", _text),
+    _column("nonce", _text),
+    _column("verifier", _text),
+    _column("target", _text),
+    _column("expires", _time),
+)
+visits = sa.Table(
+    "serve_visits",
+    metadata,
+    sa.Column("digest", _text, primary_key=True),
+    _column("person", _text, index=True),
+    _column("csrf", _text),
+    _column("expires", _time),
+    _column("checked", _time),
+    _column("confirmed", _time),
+    # What the provider is asked again with, encrypted by the session's secret.
+    _column("held", _text),
 )
 datasets = sa.Table(
     "serve_datasets",
@@ -100,6 +126,17 @@ jobs = sa.Table(
     sa.Column("reservation", _text),
     sa.Column("failure", _text),
     sa.Column("release", _text),
+)
+# Requests that may spend, by the keys that people gave them, and the first answer to each.
+keys = sa.Table(
+    "serve_keys",
+    metadata,
+    sa.Column("person", _text, primary_key=True),
+    sa.Column("key", _text, primary_key=True),
+    _column("digest", _text),
+    _column("job", _text),
+    _column("created", _time),
+    sa.Column("answer", _text),
 )
 releases = sa.Table(
     "serve_releases",

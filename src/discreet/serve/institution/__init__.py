@@ -1,0 +1,1 @@
+"""People whom an institution signs in, by OpenID Connect."""
