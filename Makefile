@@ -45,6 +45,8 @@ evidence: $(VENV)/.stamp-evidence $(VENV)/.stamp-plots $(VENV)/.stamp-dev ## the
 	$(BIN)/python -m evidence.sites
 	$(BIN)/python -m evidence.bounds
 	$(BIN)/python -m evidence.missing
+	$(BIN)/python -m evidence.plans
+	$(BIN)/python -m evidence.weighted
 	$(BIN)/python -m evidence.samples
 	$(BIN)/python -m evidence.effect_functions
 	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --dest .evidence-cache causallib==0.10.0

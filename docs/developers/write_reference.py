@@ -1,7 +1,7 @@
 """Write what is made from the code: ``python docs/developers/write_reference.py``.
 
-docs/reference/cli.md has every command with its options, docs/llms.txt the guide for language models and a list of all
-pages. A test compares both with what this writes.
+docs/reference/cli.md has every command with its options, docs/reference/service-options.md every option of the service,
+docs/llms.txt the guide for language models and a list of all pages. A test compares all with what this writes.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ import typer
 
 from discreet import guide
 from discreet.cli import app
+from discreet.serve.operations.configuration import PREFIX, options
+from discreet.serve.settings import Settings
 
 DOCS = Path(__file__).parent.parent
 COMMANDS = DOCS / "reference" / "cli.md"
+SERVICE = DOCS / "reference" / "service-options.md"
 FOR_MODELS = DOCS / "llms.txt"
 FOLDERS = ("tutorials", "how-to", "explanation", "reference", "proofs")
 
@@ -36,6 +39,46 @@ def commands() -> str:
     """The page of all commands."""
     root: Any = typer.main.get_command(app)
     return "\n".join([HEAD, *_index(root), "", *_options(root, "discreet"), *_all(root, "discreet")]).rstrip() + "\n"
+
+
+SERVICE_HEAD = """# Options of the service
+
+Written by `python docs/developers/write_reference.py` from the settings; do not edit.
+
+`discreet serve`, `discreet worker` and `discreet serve check` read a TOML file (`--config`, or `DISCREET_CONFIG`) in
+which every option has its name. The environment overrides the file, and the command line overrides both. A key that is
+no option is refused. In the environment a list is written with commas, and true is `true`, `yes`, `on` or `1`.
+[Operate the service](../how-to/operate-the-service.md) says how to use them.
+
+| option | in the environment | default | is |
+| --- | --- | --- | --- |
+"""
+
+
+def service_options() -> str:
+    """The page of the service's options."""
+    offered = options()
+    # As numpydoc has them: names, a colon and types, then the words, one level further in.
+    text = re.sub(r"^.*?-{4,}\n", "", Settings.__doc__ or "", flags=re.DOTALL)
+    parts = re.findall(r"^ {4}(\w[\w, ]*) : .*\n((?: {8}.*\n)+)", text + "\n", re.MULTILINE)
+    lines = []
+    for names, words in parts:
+        known = [name.strip() for name in names.split(",") if name.strip() in offered]
+        if known:
+            shown = [", ".join(f"`{word}`" for word in column) for column in _three(known)]
+            lines.append(f"| {' | '.join(shown)} | {_clean(words).replace('``', '`')} |")
+    missing = set(offered) - _named(lines)
+    assert not missing, f"Settings does not explain {missing}"
+    return SERVICE_HEAD + "\n".join(lines) + "\n"
+
+
+def _three(names: list[str]) -> tuple[list[str], list[str], list[Any]]:
+    defaults = Settings()
+    return names, [PREFIX + name.upper() for name in names], [repr(getattr(defaults, name)) for name in names]
+
+
+def _named(lines: list[str]) -> set[str]:
+    return {name for line in lines for name in re.findall(r"`(\w+)`", line.split(" | ")[0])}
 
 
 def for_models() -> str:
@@ -123,6 +166,6 @@ def _clean(text: str | None) -> str:
 
 
 if __name__ == "__main__":
-    for page, text in ((COMMANDS, commands()), (FOR_MODELS, for_models())):
+    for page, text in ((COMMANDS, commands()), (SERVICE, service_options()), (FOR_MODELS, for_models())):
         page.write_text(text, encoding="utf-8")
         print(f"Written: {page}")

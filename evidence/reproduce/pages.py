@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -63,7 +64,8 @@ def write(page: Page, folder: Path, *, stem: str, title: str, command: str) -> l
     with table.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, lineterminator="\n").writerows([page.head, *page.lines])
     page.figure.savefig(image, dpi=150, bbox_inches="tight", metadata={"Software": None})
-    head = f"`{command}`. Replications: {page.replications:,}. Seeds: {page.seeds}."
+    written = f"{date.today():%-d %B %Y}"
+    head = f"`{command}`. Replications: {page.replications:,}. Seeds: {page.seeds}. By the code of {written}."
     parts = [f"# {title}", page.lead, head, grid(page.head, page.lines), f"![{title}]({image.name})"]
     if page.aims:
         lines = [f"* {'Reached' if aim.reached else 'Not reached'}: {aim.what} ({aim.found})." for aim in page.aims]
@@ -95,10 +97,14 @@ def nominal(cells: Sequence[tuple[str, float, Sequence[bool]]]) -> Aim:
     return Aim("coverages within three standard errors of nominal", not off, found)
 
 
-def falls(values: Sequence[float], errors: Sequence[float]) -> bool:
-    """Whether a curve ends no higher than it starts and no step rises by more than three standard errors."""
+def falls(values: Sequence[float], errors: Sequence[float], drop: float | None = None) -> bool:
+    """Whether a curve ends lower than it starts, by more than three standard errors, and no step rises by as much.
+
+    Where both ends are about the same studies, ``drop`` is the standard error of their difference.
+    """
     steps = zip(values, values[1:], errors, errors[1:], strict=False)
-    return values[-1] <= values[0] and all(b - a <= 3 * sqrt(s**2 + t**2) for a, b, s, t in steps)
+    fell = values[0] - values[-1] > 3 * (sqrt(errors[0] ** 2 + errors[-1] ** 2) if drop is None else drop)
+    return fell and all(b - a <= 3 * sqrt(s**2 + t**2) for a, b, s, t in steps)
 
 
 def axes(columns: int = 1, width: float = 8.6, height: float = 3.6) -> tuple[Figure, list[Axes]]:

@@ -1,7 +1,9 @@
 """Numbers behind the curator's service: ``python -m evidence.service`` writes docs/evidence/service.md.
 
 Load on two server processes, requests that schemathesis makes up, the time of refusals with and without records behind
-them, pages, a queue that survives ``kill -9``, and the journey of a newcomer in Chromium, whose screenshots it keeps.
+them, pages, a queue that survives ``kill -9``, workers that are ended or killed at random points of their work, one
+analyst who asks a great deal beside a colleague, a soak, and the journey of a newcomer in Chromium, whose screenshots
+it keeps. ``--only soak --minutes 240`` goes on for hours.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from datetime import date
 from typing import Any
 
 from evidence.cache import ROOT
+from evidence.service import operating
 from evidence.service.measures import MEASURES
 from evidence.service.page import page
 
@@ -26,7 +29,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a short run; the page is printed and not written")
     parser.add_argument("--only", choices=list(MEASURES), help="make this measurement again, and keep the others")
+    parser.add_argument("--minutes", type=float, help="with --only soak: for so long, instead of 100,000 requests")
     given = parser.parse_args()
+    operating.MINUTES = given.minutes
     found: dict[str, Any] = json.loads(KEPT.read_text()) if given.only and KEPT.exists() else {}
     for name, measure in MEASURES.items():
         if given.only in (None, name):

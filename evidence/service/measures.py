@@ -24,6 +24,7 @@ from discreet.datasets._demo import PUBLIC
 from discreet.serve import demo
 from discreet.serve.settings import Settings
 from evidence.cache import ROOT
+from evidence.service import operating
 from evidence.service.fuzz import fuzz
 from evidence.service.site import PERSON, Load, Server, load
 
@@ -289,6 +290,9 @@ MEASURES: dict[str, Callable[[bool], Any]] = {
     "refusals": refusals,
     "pages": pages,
     "restart": restart,
+    "restarts": operating.restarts,
+    "neighbours": operating.neighbours,
+    "soak": operating.soak,
     "journey": journey,
     "firefox": firefox,
     "dependencies": dependencies,

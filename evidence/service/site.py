@@ -45,7 +45,9 @@ class Server:
             f"run(Settings.from_environment(), '127.0.0.1', {self.port}, {self.workers})\n"
         )
         self.settings.to_environment()
-        self.process = subprocess.Popen([sys.executable, "-c", code], env=dict(os.environ), start_new_session=True)
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", code], env=dict(os.environ), start_new_session=True, stderr=subprocess.DEVNULL
+        )
         for _ in range(600):
             try:
                 self.call("/health")

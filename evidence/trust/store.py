@@ -22,13 +22,21 @@ Row = dict[str, Any]
 _NO_PART = (
     *PRESENTATION,
     "discreet.audit",
+    "discreet.estimators.planning.assumed",
     "discreet.estimators.planning.expected",
+    "discreet.estimators.planning.setting",
+    "discreet.estimators.arms.segments",
+    "discreet.estimators.natural_experiments",
+    "discreet.estimators.policies",
+    "discreet.estimators.survival",
     "discreet.estimators.clustering",
     "discreet.estimators.uplift",
     "discreet.ledger",
     "discreet.papers",
     "discreet.postprocessing.segment_means",
     "discreet.postprocessing.segment_smoothing",
+    "discreet.releases.arms.segments",
+    "discreet.releases.arms.segments_page",
     "discreet.releases.segments",
     "discreet.serve",
 )
@@ -84,7 +92,7 @@ def code(kind: str) -> str:
         return fingerprint("trust", [*own, *facts, *(SOURCE / "datasets").glob("*.py")])
     own += [ROOT / "evidence" / "trust" / name for name in ("averages.py", "fits.py", "runs.py")]
     own += [ROOT / "evidence" / "trust" / "balance.py"] if kind == "balance" else []
-    names = ("plan.py", "expected.py") if kind == "plan" else ()
+    names = ("plan.py", "expected.py", "assumed.py", "setting.py") if kind == "plan" else ()
     planning = [SOURCE / "estimators" / "planning" / name for name in names]
     return fingerprint("trust", [*own, *planning, *package_files(_NO_PART)])
 

@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 _HOME = {
     "ATC": "estimators.weighted.atc",
     "ATE": "estimators.ate",
+    "ArmSegmentsRelease": "releases.arms.segments",
     "ArmsRelease": "releases.arms.release",
     "ATO": "estimators.weighted.ato",
     "ATT": "estimators.weighted.att",
@@ -45,6 +46,7 @@ _HOME = {
     "PrivateKMeans": "estimators.clustering",
     "Range": "data.columns",
     "Release": "releases.average",
+    "SegmentContrast": "releases.arms.segments",
     "Sensitivity": "releases.diagnostics.sensitivity",
     "Shares": "privacy.budget",
     "SourceFailed": "exceptions",
@@ -74,6 +76,7 @@ __all__ = [
     "ATT",
     "CATE",
     "LATE",
+    "ArmSegmentsRelease",
     "ArmsRelease",
     "Bounds",
     "Budget",
@@ -105,6 +108,7 @@ __all__ = [
     "PrivateKMeans",
     "Range",
     "Release",
+    "SegmentContrast",
     "Sensitivity",
     "Shares",
     "SourceFailed",
@@ -167,6 +171,7 @@ if TYPE_CHECKING:
     from discreet.privacy.guarantee import Guarantee, parallel, sequential
     from discreet.releases import load
     from discreet.releases.arms.release import ArmsRelease, Contrast
+    from discreet.releases.arms.segments import ArmSegmentsRelease, SegmentContrast
     from discreet.releases.average import Release, Uncertainty
     from discreet.releases.combined.combining import combine
     from discreet.releases.combined.release import CombinedRelease

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.data import columns
-from discreet.data.columns import Levels, Range, ScratchBuffer, numbers, plain
+from discreet.data import _arrays, columns
+from discreet.data._arrays import ScratchBuffer
+from discreet.data.columns import Levels, Range, numbers, plain
 from discreet.exceptions import InvalidInput
 
 finite = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300)
@@ -361,7 +362,7 @@ def test_scratch_memory_is_used_again_unless_it_is_large(monkeypatch: pytest.Mon
     assert (first.shape, first.T.flags.c_contiguous) == ((3, 4), True)
     assert np.shares_memory(scratch(2, 6), first)
     assert np.shares_memory(scratch(1, 2), first)
-    monkeypatch.setattr(columns, "_MOST_NUMBERS", 20)
+    monkeypatch.setattr(_arrays, "_MOST_NUMBERS", 20)
     exactly, beyond = scratch(4, 5), scratch(3, 7)
     assert np.shares_memory(scratch(4, 5), exactly)
     assert (beyond.shape, beyond.T.flags.c_contiguous) == ((3, 7), True)

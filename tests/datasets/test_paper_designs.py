@@ -77,6 +77,23 @@ def test_setup_e_is_that_of_the_code():
     assert np.var(x[:, 0]) == pytest.approx(np.sum(np.square(ROW)), rel=0.03)
 
 
+def test_as_printed_setups_d_and_e_are_those_of_table_1():
+    printed = meta_learners("E", 50_000, 1, as_printed=True)
+    x = printed.X
+    effects = 1 / (1 + np.exp(x[:, 0])) - x[:, 1] + x[:, 2] + x[:, 3] + x[:, 4] + x[:, 5]
+    assert printed.effects == pytest.approx(effects, abs=1e-9)
+    assert printed.propensity == pytest.approx(1 / (1 + np.exp(x[:, 0] + x[:, 5])), abs=1e-12)
+    control = sum((k + 1) * x[:, k] for k in range(6)) + x[:, 0] * x[:, 5] + ((x[:, 2] > -0.5) & (x[:, 2] < 0.5))
+    noise = printed.Y - control - printed.T * effects
+    inside = np.abs(printed.Y) < 90
+    assert np.mean(inside) > 0.999
+    assert (np.mean(noise[inside]), np.std(noise[inside])) == (pytest.approx(0, abs=0.02), pytest.approx(1, abs=0.02))
+    assert np.var(x[:, 0]) == pytest.approx(np.sum(np.square(ROW)), rel=0.03)
+    assert np.array_equal(meta_learners("D", 100, 5, as_printed=True).Y, draw("setup-d", 100, 5).Y)
+    for setup in "ABC":
+        assert np.array_equal(meta_learners(setup, 100, 5, as_printed=True).Y, meta_learners(setup, 100, 5).Y)
+
+
 def test_an_unknown_setup_is_refused():
     with pytest.raises(InvalidInput, match="one of A, B, C, D, E"):
         meta_learners("F", 10, 0)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from discreet import ATE, CATE, ArmsRelease, Bounds, DifferenceInMeans, Uplift, load, plan, render_page
+from discreet import ATE, ATT, CATE, ArmsRelease, Bounds, DifferenceInMeans, load, plan, render_page
 from discreet.data.records import Chunk
 from discreet.estimators.arms.scores import DesignScore
 from discreet.exceptions import InvalidInput, MissingBounds
@@ -148,8 +148,8 @@ def test_an_undeclared_arm_and_an_empty_one_are_refused_without_data():
 
 @pytest.mark.parametrize(
     "made",
-    [CATE(epsilon=1.0, delta=1e-6, bounds=BOUNDS), Uplift(epsilon=1.0, bounds=BOUNDS, by={"age": 2})],
-    ids=["CATE", "Uplift"],
+    [CATE(epsilon=1.0, delta=1e-6, bounds=BOUNDS), ATT(epsilon=1.0, delta=1e-6, bounds=BOUNDS)],
+    ids=["CATE", "ATT"],
 )
 def test_estimators_of_two_arms_refuse_several(made):
     with pytest.raises(InvalidInput, match="compares two arms"):

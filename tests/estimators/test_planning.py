@@ -166,7 +166,7 @@ def test_a_design_that_varies_is_planned_with_its_probabilities():
 @pytest.mark.parametrize(
     ("given", "message", "error"),
     [
-        ({"estimator": "late"}, "plan knows 'ate', 'difference-in-means', 'cate' and 'uplift'", InvalidInput),
+        ({"estimator": "psm"}, "plan knows ate, difference-in-means, cate, uplift, late", InvalidInput),
         ({"estimator": "uplift"}, "by declares the segments of 'uplift'", InvalidInput),
         ({"estimator": "uplift", "by": 4}, "by must map covariates to cuts", InvalidInput),
         ({"by": {"age": 4}}, "by declares the segments of 'uplift'", InvalidInput),

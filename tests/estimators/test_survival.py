@@ -78,6 +78,18 @@ def test_without_noise_a_trial_gives_the_difference_of_the_areas_below_the_curve
     assert found.estimate_ == pytest.approx(areas[1] - areas[0], abs=0.25)
 
 
+@pytest.mark.parametrize("arm", [0.0, 1.0])
+def test_an_arm_without_events_is_estimated_and_said_not_to_stand_out(arm):
+    """Whether an arm has an event is private: it is no reason to refuse."""
+    with seeded_noise(0):
+        release = effect().fit(TRIAL.time, TRIAL.T, event=np.where(arm == TRIAL.T, 0.0, TRIAL.event)).release_
+    low, high = release.interval()
+    assert low < release.estimate < high
+    assert (release.estimate < 0) == (arm == 0.0)
+    name = "treated" if arm else "control"
+    assert any(f"Events of the {name} arm do not stand out" in note for note in release.notes)
+
+
 def test_what_happens_beyond_the_horizon_does_not_count():
     later = TRIAL.time > 365
     time, event = np.where(later, 800.0, TRIAL.time), np.where(later, 1.0, TRIAL.event)

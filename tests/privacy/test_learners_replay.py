@@ -17,7 +17,7 @@ from discreet.papers.meta_learners import additive as learners_additive
 from discreet.papers.meta_learners import bin_smoothing as learners_smoothing
 from discreet.papers.meta_learners import linear as learners_linear
 from discreet.papers.meta_learners.additive import AdditiveLearner
-from discreet.papers.meta_learners.base_learner import Task
+from discreet.papers.meta_learners.base_learner import Task, checked
 from discreet.papers.meta_learners.linear import LinearLearner, LogisticLearner
 from discreet.papers.meta_learners.stages import partition, sizes
 from discreet.testing import seeded_noise
@@ -28,14 +28,25 @@ N = 40
 BASES, NEIGHBOURS = 25, 40
 
 
-def task(target, weight_bound=None):
+def task(target, weight_bound=None, product_bound=None):
     budget = Budget(epsilon=1.0, delta=1e-6)
-    return Task(name="m", columns=COLUMNS, target=target, bounds=BOUNDS, budget=budget, weight_bound=weight_bound)
+    return Task(
+        name="m",
+        columns=COLUMNS,
+        target=target,
+        bounds=BOUNDS,
+        budget=budget,
+        weight_bound=weight_bound,
+        product_bound=product_bound,
+    )
 
 
 LEARNERS = {
     "additive": lambda: AdditiveLearner(task((-4, 10))),
     "additive, weights": lambda: AdditiveLearner(task((-4, 10), 0.8)),
+    # As the R-learner states it: a wide range of quotients, and a narrow one of their products with the weights.
+    "additive, weights and products": lambda: AdditiveLearner(task((-60, 60), 0.8, 5.0)),
+    "linear, weights and products": lambda: LinearLearner(task((-60, 60), 0.8, 5.0)),
     "additive classifier": lambda: AdditiveLearner(task((0, 1)), classify=True),
     "linear": lambda: LinearLearner(task((-4, 10))),
     "linear, weights": lambda: LinearLearner(task((-4, 10), 0.8)),
@@ -105,6 +116,20 @@ def test_a_ball_that_states_less_than_it_lets_through_is_found(module, factor, m
     right = module.Ball
     monkeypatch.setattr(module, "Ball", lambda radius, dimension: Understated(right(radius, dimension), factor))
     assert search("additive" if module is learners_additive else "linear", bases=3).max() > 1
+
+
+def test_a_product_that_states_less_than_it_lets_through_is_found(monkeypatch):
+    right = learners_linear.MeanSquare
+    monkeypatch.setattr(learners_linear, "MeanSquare", lambda radius: Understated(right(radius), 0.4))
+    assert search("linear, weights and products", bases=3).max() > 1
+
+
+def test_products_beyond_the_stated_bound_are_clipped_before_any_learner_sees_them():
+    x, y, w = np.zeros((N, 2)), np.linspace(-60, 60, N), np.linspace(0.0, 0.8, N)
+    rows = checked(task((-60, 60), 0.8, 5.0), x, y, w).rows
+    assert np.abs(rows.e * rows.y).max() == pytest.approx(5.0)
+    kept = np.abs(w * y) < 5.0
+    np.testing.assert_array_equal(rows.y[kept], y[kept])
 
 
 class Understated:

@@ -68,6 +68,9 @@ def numbers(release):
     if kind == "discreet-arms":
         contrasts = [row[2:] for row in release.contrasts(simultaneous=True)]
         return {"headline": release.estimates[0], "means": release.estimates, "contrasts": contrasts}
+    if kind == "discreet-arm-segments":
+        contrasts = [row[3:] for row in release.contrasts(simultaneous=True)]
+        return {"headline": release.noisy.counts.sum(), "contrasts": contrasts}
     if kind == "discreet-suggested-bounds":
         return {"headline": release.bounds.outcome[1], "low": release.bounds.outcome[0]}
     if kind == "discreet-paper-release":

@@ -15,14 +15,14 @@ from discreet.exceptions import InvalidInput
 from discreet.serve.app import ROUTERS, create_app
 from discreet.serve.domain import users as people
 from discreet.serve.middleware import AccessChecks
-from discreet.serve.rate_limits import Buckets
+from discreet.serve.rate_limits import Buckets, Turns
 from discreet.serve.service import Service
 from discreet.serve.settings import Settings
 from discreet.serve.storage.clock import Clock
 from discreet.serve.storage.schema import connect, facts, tokens
 from tests.serve.conftest import quick
 
-OPEN = {"/health", "/login", "/sign-in", "/sign-in/callback"}
+OPEN = {"/health", "/ready", "/login", "/sign-in", "/sign-in/callback"}
 
 
 def routes(app):
@@ -428,3 +428,29 @@ def test_signing_in_takes_as_long_with_a_wrong_token(site):
         started = time.perf_counter()
         client.post("/login", data={"csrf": csrf, "token": token}, follow_redirects=False)
         assert time.perf_counter() - started >= 0.08
+
+
+def test_what_one_person_asks_for_at_once_does_not_keep_others_waiting():
+    """Turns are by person: further requests of one wait until an earlier one has ended, and nobody else does."""
+    turns, order = Turns(2), []
+
+    async def ask(key, name, ends):
+        async with turns.one(key):
+            order.append(name)
+            await ends.wait()
+
+    async def run():
+        ends = asyncio.Event()
+        tasks = [asyncio.create_task(ask("analyst", k, ends)) for k in range(4)]
+        tasks.append(asyncio.create_task(ask("colleague", "other", ends)))
+        await asyncio.sleep(0.01)
+        assert order == [0, 1, "other"]
+        cut = asyncio.create_task(ask("analyst", "cut off", ends))
+        await asyncio.sleep(0)
+        cut.cancel()
+        ends.set()
+        await asyncio.gather(*tasks)
+
+    asyncio.run(run())
+    assert order == [0, 1, "other", 2, 3]
+    assert turns._of == {}

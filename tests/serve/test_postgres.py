@@ -21,9 +21,12 @@ from discreet.datasets._demo import PUBLIC as BOUNDS
 from discreet.ledger import Ledger
 from discreet.serve.app import create_app
 from discreet.serve.domain import interactive_functions as functions
-from discreet.serve.domain import sources
+from discreet.serve.domain import jobs, sources
+from discreet.serve.service import Service
+from discreet.serve.storage.clock import Clock
 from discreet.serve.storage.schema import metadata
 from tests.serve.conftest import ROW, Site, populate, quick
+from tests.serve.test_requests import asked_for
 
 
 @pytest.fixture
@@ -216,3 +219,45 @@ def _ended(server, job, token):
             return found
         time.sleep(0.1)
     raise AssertionError(f"{re.escape(job)} did not end")
+
+
+def test_workers_on_postgresql_take_turns_and_no_job_twice(database, tmp_path):
+    settings = quick(database, tmp_path, work=False)
+    populate(settings, tmp_path)
+    services = [Service.of(settings) for _ in range(4)]
+    for k in range(8):
+        asked_for(services[0], 0.3 + k / 100)
+    mine = asked_for(services[0], 0.2, "colleague")
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda service: jobs.claim(service), services))
+    taken = [row["id"] for row in found if row is not None]
+    assert len(set(taken)) == len(taken) >= 1
+    while mine not in taken:
+        taken.append(jobs.claim(services[0])["id"])
+    # One round of claims at once, and the colleague's comes right after it at the latest.
+    assert taken.index(mine) <= 4
+    # Machines agree on the time, whatever their own clocks say: it comes from the database's server.
+    ahead = Clock(services[0].engine, steady=lambda: 100.0)
+    assert abs(ahead.now() - services[1].clock.now()) < 5.0
+    with services[0].engine.connect() as connection:
+        server = connection.scalar(sa.text("SELECT extract(epoch FROM clock_timestamp())"))
+    assert abs(services[0].clock.now() - float(server)) < 5.0
+    for service in services:
+        service.close()
+
+
+def test_a_worker_of_its_own_machine_works_for_a_server_without_any(database, tmp_path):
+    settings = quick(database, tmp_path, work=False, workers=0)
+    tokens = populate(settings, tmp_path)
+    environment = os.environ | {"DISCREET_DATABASE": database, "DISCREET_DATA": str(tmp_path)}
+    environment |= {"DISCREET_FIRST_TICK": "0.05"}
+    worker = subprocess.Popen([sys.executable, "-m", "discreet", "worker"], env=environment)
+    app = create_app(settings)
+    try:
+        with TestClient(app) as client:
+            site = Site(settings, client, app.state.service, tokens)
+            assert site.released(kind="ate", epsilon=0.5)
+            assert client.get("/ready").json()["workers"] is True
+    finally:
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(60) == 0

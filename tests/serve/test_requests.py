@@ -658,7 +658,7 @@ def test_a_server_that_lost_its_job_does_not_change_what_became_of_it(still):
     assert other.ledger.account("clinic").requests == {"charged": 1}
     assert jobs.ours(other, second)
     # The other way round: what the first has charged meanwhile is lost to the second, and said to be charged.
-    worker._give_up(other, second, "stopped", "lost-charged")
+    worker.give_up(other, second, "stopped", "lost-charged")
     ahead[0] = 1e4
     assert jobs.find(service, somebody(), job)["failure"] == "lost-charged"
     assert other.ledger.account("clinic").requests == {"failed": 1}

@@ -17,6 +17,7 @@ from discreet.papers.common.arrays import gather
 from discreet.papers.common.influence import noise_factor
 from discreet.papers.common.nuisances import Models, design
 from discreet.papers.common.queries import encode_queries
+from discreet.papers.dp_cate.equations import weight_of
 from discreet.papers.dp_cate.function import DPCATEFunction
 from discreet.papers.dp_cate.gp_sampler import Path
 from discreet.papers.dp_cate.pointwise import DPCATE
@@ -106,6 +107,8 @@ def _learners(split: Split, learner: str, replication: int) -> Row:
     nuisances = base._first_stage(rows)
     answers: dict[str, dict[str, Float]] = {}
     sizes: dict[str, float] = {}
+    # What (11) leaves out of the influence function, and Lemma 2 and the proof of Theorem 1 do not: 1 / E[lambda].
+    usual_weight = float(weight_of(learner).value(nuisances.parts(rows.x)[0]).mean())
     for stage in STAGES:
         exact, gamma = clone(base).set_params(stage2=stage)._exact(rows, nuisances, asked)
         sizes[stage] = gamma * noise_factor(len(rows.t), 1.0, DELTA)
@@ -114,7 +117,10 @@ def _learners(split: Split, learner: str, replication: int) -> Row:
         }
     answers[KERNEL], sizes[KERNEL] = _kernel(split, learner, replication, rows, nuisances, asked)
     answers[PROVED], sizes[PROVED] = _proved(split, learner, replication)
-    return _row(split, answers, sizes, shown=replication == 0)
+    row = _row(split, answers, sizes, shown=replication == 0)
+    for stage in STAGES:
+        row[stage]["printed sd"] = sizes[stage] * usual_weight
+    return row
 
 
 def _kernel(

@@ -276,6 +276,11 @@ def _segments() -> list[Configuration]:
         )
         clusters = {"neighbours": relation, "by": PrivateKMeans(clusters=3, rounds=1)}
         found.append(Configuration("Uplift", f"clusters, {relation}", _made(Uplift, 1.0, public_facts(3), clusters)))
+        arms, kind = replace(public_facts(3), treatment=("none", "some", "much")), KINDS[RELATIONS.index(relation)]
+        for delta, known in ((None, [0.5, 0.25, 0.25]), (DELTA, None)):
+            several = {"propensity": known, "neighbours": relation, "delta": delta, "by": {0: 3, 2: "levels"}}
+            words = f"three arms, {'pure' if delta is None else 'approximate'}, {relation}"
+            found.append(Configuration("Uplift", words, _made(Uplift, 1.0, arms, several), n=400, kind=kind))
     return found
 
 

@@ -117,6 +117,11 @@ def bounds_of(estimator: Any) -> Bounds:
         raise InvalidInput(
             "estimator must have fit and bounds=Bounds(...), or be an audit.Mechanism with a pair of data sets."
         )
+    if len(bounds.sources) > len(bounds.declared):
+        raise InvalidInput(
+            'an audit makes up records, of which none is missing: declare bounds without missing="indicator", which '
+            "puts one covariate more beside others."
+        )
     propensity = stated(estimator, "propensity", None)
     single = isinstance(propensity, Real) and not isinstance(propensity, bool)
     # Of several arms the estimator keeps the probabilities, and checks them.

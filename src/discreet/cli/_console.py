@@ -168,10 +168,10 @@ def only(bounds: "Bounds", covariates: str | None) -> "Bounds":
     if covariates is None:
         return bounds
     names = names_in(covariates)
-    missing = [name for name in names if name not in bounds.names]
+    missing = [name for name in names if name not in bounds.declared]
     if missing or not bounds.named:
         raise InvalidInput(f"--covariates names {(missing or names)[0]!r}, which the bounds do not: declare it there.")
-    declared: Any = {name: spec for name, spec in zip(bounds.names, bounds.columns, strict=True) if name in set(names)}
+    declared: Any = {name: spec for name, spec in bounds.declared.items() if name in set(names)}
     return bounds.declaring(declared)
 
 

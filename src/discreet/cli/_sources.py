@@ -39,7 +39,7 @@ def reading(
 
     bounds = estimator.bounds
     specs = {rows["outcome"]: bounds.outcome_column, rows["treatment"]: bounds.arms}
-    specs |= dict(zip(bounds.names, bounds.columns, strict=True))
+    specs |= bounds.declared
     specs |= {rows[role.name]: role.declared(bounds) for role in estimator.roles if rows.get(role.name) is not None}
     numeric = {name for name, spec in specs.items() if not (isinstance(spec, Levels) and spec.is_text)}
     numeric |= {condition.column for condition in conditions(rows.get("where")) if not condition.is_text}

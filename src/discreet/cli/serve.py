@@ -1,11 +1,14 @@
-"""The command that starts the curator's service."""
+"""Commands that start the curator's service and its workers, and check what they are given."""
 
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,6 +18,8 @@ from discreet.exceptions import InvalidInput, MissingExtra
 if TYPE_CHECKING:
     from discreet.serve.settings import Settings
 
+# Seconds that answers which have begun are waited for when the server ends.
+_GRACE = 30
 
 Database = Annotated[
     str | None,
@@ -23,25 +28,39 @@ Database = Annotated[
         "users of the machine do not see a password; else discreet.db here."
     ),
 ]
-HERE = "sqlite:///discreet.db"
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        envvar="DISCREET_CONFIG", help="TOML file of options; DISCREET_ and an option's name in capitals override it."
+    ),
+]
+Data = Annotated[Path | None, typer.Option(help="Directory below which files of records lie; default: here.")]
 
 service = typer.Typer()
 
 
 def add_serve(app: typer.Typer) -> None:
-    """Add 'discreet serve' and its commands."""
+    """Add 'discreet serve' and its commands, and 'discreet worker'."""
     app.add_typer(service, name="serve")
+    command(app, "worker")(worker)
 
 
 @service.callback(invoke_without_command=True)
 @guarded
 def serve(
     context: typer.Context,
+    config: Config = None,
     database: Database = None,
-    data: Annotated[Path, typer.Option(help="Directory below which files of records lie.")] = Path(),
-    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen at.")] = 8000,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Server processes.")] = 1,
+    data: Data = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen at; default: this machine alone.")] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to listen at; default: 8000.")] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=0, max=64, help="Processes that fit; 0 if 'discreet worker' runs elsewhere. Default: 1."),
+    ] = None,
+    processes: Annotated[
+        int | None, typer.Option(min=0, max=64, help="Server processes; default: as many as workers.")
+    ] = None,
     https: Annotated[
         bool, typer.Option("--https", help="People come by https, through a proxy: cookies go no other way.")
     ] = False,
@@ -53,19 +72,20 @@ def serve(
     """Start the curator's service: analysts plan, ask and read, and never see a record."""
     if context.invoked_subcommand is not None:
         # What stands before a command's name is meant for it, too.
-        context.obj = database
+        context.obj = {"config": config, "database": database, "data": data}
         return
     _check()
     from discreet.serve.service import Service
-    from discreet.serve.settings import Settings
 
-    if not demo:
-        database = _named(database)
-    if demo and (database is None or data == Path()):
-        home = Path(tempfile.mkdtemp(prefix="discreet-demo-"))
-        database = database or f"sqlite:///{home / 'discreet.db'}"
-        data = home if data == Path() else data
-    settings = Settings(database=database or HERE, https=https, data=str(data.resolve()))
+    given: dict[str, Any] = {"host": host, "port": port, "workers": workers, "processes": processes}
+    given["https"] = https or None
+    if demo:
+        # Its tokens are printed: nothing of a service that is meant seriously may be opened by them.
+        home = Path(tempfile.mkdtemp(prefix="discreet-demo-")) if database is None or data is None else Path()
+        database, data = database or f"sqlite:///{home / 'discreet.db'}", data or home
+        settings = _settings(None, {}, database=database, data=data, access_log=False, **given)
+    else:
+        settings = _settings(config, os.environ, database=database, data=data, **given)
     if curator is not None:
         typer.echo(_first_token(settings, curator))
         return
@@ -75,23 +95,39 @@ def serve(
         from discreet.serve import demo as demonstration
 
         typer.echo("Generating two data sets. They, their budgets and all releases are in " + settings.data)
+        address = f"http://{settings.host}:{settings.port}"
         tokens = demonstration.prepare(settings)
-        typer.echo(f"\nOpen http://{host}:{port}/ and sign in with a token:\n")
+        typer.echo(f"\nOpen {address}/ and sign in with a token:\n")
         for person, token in tokens.items():
             typer.echo(f"  {demonstration.PEOPLE[person][0]:16} {token}")
-        typer.echo(f"\nPrograms send it as a header to http://{host}:{port}/api/v1/datasets:")
+        typer.echo(f"\nPrograms send it as a header to {address}/api/v1/datasets:")
         typer.echo(f"  Authorization: Bearer {tokens['analyst']}\n")
-    run(settings, host, port, workers)
+    run(settings)
+
+
+@command(service, "check")
+def check(context: typer.Context, config: Config = None, database: Database = None, data: Data = None) -> None:
+    """Say in sentences what is wrong with configuration, database, directories and permissions; nothing is changed."""
+    _check()
+    from discreet.serve.operations.check import checked
+
+    given = {**context.obj, **_only_given(config=config, database=database, data=data)}
+    file = given.pop("config")
+    found = list(checked(_settings(file, os.environ, **given), file, os.environ))
+    for finding in found:
+        typer.echo(f"{finding.mark:6} {finding.sentence}")
+    if any(finding.mark == "wrong" for finding in found):
+        raise typer.Exit(2)
 
 
 @command(service, "migrate")
-def migrate(context: typer.Context, database: Database = None) -> None:
+def migrate(context: typer.Context, config: Config = None, database: Database = None) -> None:
     """Bring the tables of an older version up to date, and end; servers do the same when they start."""
     _check()
-    from discreet.serve.settings import Settings
     from discreet.serve.storage.schema import opened
 
-    engine, before, after = opened(Settings(database=_named(database or context.obj) or HERE).database)
+    given = {**context.obj, **_only_given(config=config, database=database)}
+    engine, before, after = opened(_settings(given.pop("config"), os.environ, **given).database)
     engine.dispose()
     if before == after:
         typer.echo(f"The tables are up to date: {', '.join(after)}.")
@@ -99,24 +135,60 @@ def migrate(context: typer.Context, database: Database = None) -> None:
         typer.echo(f"The tables were at {', '.join(before) or 'nothing'}, and are at {', '.join(after)} now.")
 
 
-def run(settings: Settings, host: str, port: int, workers: int) -> None:
-    """Serve until interrupted."""
+def worker(config: Config = None, database: Database = None, data: Data = None) -> None:
+    """Work on requests of a service, on this machine or another one; as many as you start share a database."""
+    _check()
+    from discreet.serve.operations import supervisor
+
+    supervisor.run(_settings(config, os.environ, database=database, data=data))
+
+
+def run(settings: Settings, host: str | None = None, port: int | None = None, processes: int | None = None) -> None:
+    """Serve until interrupted; then workers end what was charged, and put the rest back into the queue."""
     import uvicorn
 
+    from discreet.serve.operations import logs, metrics
+    from discreet.serve.operations.beside import Workers
+
+    # Fits are for processes of their own; Windows cannot limit these, so that there the server fits in a thread.
+    alone = os.name == "nt"
+    settings = replace(settings, work=alone, workers=0 if alone else settings.workers)
+    workers = Workers(settings)
+    logs.begin()
+    if settings.metrics_token:
+        metrics.share()
     settings.to_environment()
-    uvicorn.run(
-        "discreet.serve.app:from_environment",
-        factory=True,
-        host=host,
-        port=port,
-        workers=workers,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        date_header=True,
-        # Whom a proxy asks for is read by rules of our own.
-        proxy_headers=False,
-    )
+    workers.start()
+    # What uvicorn caught it raises again when it has ended.
+    signal.signal(signal.SIGTERM, lambda *_: workers.drain())
+    try:
+        uvicorn.run(
+            "discreet.serve.app:from_environment",
+            factory=True,
+            host=host or settings.host,
+            port=settings.port if port is None else port,
+            workers=processes or settings.servers,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=True,
+            # Whom a proxy asks for is read by rules of our own.
+            proxy_headers=False,
+            timeout_graceful_shutdown=_GRACE,
+        )
+    finally:
+        workers.end()
+
+
+def _settings(file: Path | None, environment: Mapping[str, str], **given: Any) -> Settings:
+    from discreet.serve.operations.configuration import read
+
+    settings = read(file, environment, **_only_given(**given))
+    return replace(settings, data=str(Path(settings.data).resolve()))
+
+
+def _only_given(**given: Any) -> dict[str, Any]:
+    return {name: str(value) if name == "data" else value for name, value in given.items() if value is not None}
 
 
 def _first_token(settings: Settings, person: str) -> str:
@@ -132,16 +204,13 @@ def _first_token(settings: Settings, person: str) -> str:
     return people.add_token(service.engine, service.clock, person=person, label="from the command line")
 
 
-def _named(database: str | None) -> str | None:
-    return database or os.environ.get("DISCREET_DATABASE")
-
-
 def _check() -> None:
     try:
         import alembic  # noqa: F401
         import fastapi  # noqa: F401
         import jinja2  # noqa: F401
         import matplotlib  # noqa: F401
+        import prometheus_client  # noqa: F401
         import python_multipart  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError:

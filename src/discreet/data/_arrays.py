@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from threading import local
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -46,3 +47,23 @@ def mask_array(mask: Any) -> Any:
     """Booleans as an Arrow array."""
     bits = pa.py_buffer(np.packbits(mask, bitorder="little"))
     return pa.Array.from_buffers(pa.bool_(), len(mask), [None, bits])
+
+
+# Larger arrays (16 MB) are made anew, lest their memory be held for good.
+_MOST_NUMBERS = 2**21
+
+
+class ScratchBuffer(local):
+    """One array, of changing shape; each thread has its own."""
+
+    def __init__(self) -> None:
+        self._memory: Float = np.empty(0)
+
+    def __call__(self, rows: int, columns: int) -> Float:
+        """An array with any numbers in it, columns one after the other; it lasts until the next call."""
+        size = rows * columns
+        if size > _MOST_NUMBERS:
+            return np.empty((columns, rows)).T
+        if size > self._memory.size:
+            self._memory = np.empty(size)
+        return self._memory[:size].reshape(columns, rows).T

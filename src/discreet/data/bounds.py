@@ -2,7 +2,6 @@
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
@@ -10,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 from discreet.data._arrays import Level
 from discreet.data.binary import BinaryRange, arm_labels, binary_levels
 from discreet.data.columns import Levels, Range, finite, is_data
+from discreet.data.declared.absent import indicator_of, indicators
 from discreet.data.declared.dates import DateRange, is_date
 from discreet.data.declared.labels import words_for
-from discreet.data.declared.plain import outcome_from_dict, spec_from_dict, table
+from discreet.data.declared.specs import naming, outcome_from_dict, spec_from_dict, spec_to_dict, table_of
 from discreet.data.declared.toml import toml_key, toml_value
 from discreet.data.notebooks.card import Carded
 from discreet.data.views.weight import weight_range
@@ -63,7 +63,7 @@ class Bounds(Carded):
         Smallest and largest probability of treatment.
     treatment : (control, treated) or list of labels, optional
         The labels of the treatment column, the control first, if they are not 0 and 1 or booleans. More than two
-        declare several arms, which `ATE` and `DifferenceInMeans` compare with each other.
+        declare several arms, which `ATE`, `DifferenceInMeans` and `Uplift` compare with each other.
     outcome_fill : float, or a label, optional
         What a missing outcome counts as. Without it, missing outcomes are refused.
     weight : (0, most), optional
@@ -135,19 +135,19 @@ class Bounds(Carded):
             raise MissingBounds(
                 "Bounds needs outcome=(low, high), the outcome's range: declare it, do not compute it from the data."
             )
-        with _naming("outcome"):
+        with naming("outcome"):
             levels = binary_levels(self.outcome, self.outcome_fill)
             outcome = _range(self.outcome, self.outcome_fill) if levels is None else None
-        with _naming("propensity"):
+        with naming("propensity"):
             low, high = (finite(end, "each end") for end in _pair(self.propensity))
             if not 1e-6 <= low < high <= 1 - 1e-6:
                 raise InvalidInput(
                     "It needs 0 < low < high < 1, a millionth from either end: use (0.05, 0.95) if you are not sure."
                 )
         if self.weight is not None:
-            with _naming("weight"):
+            with naming("weight"):
                 object.__setattr__(self, "weight", weight_range(_pair(self.weight)))
-        with _naming("treatment"):
+        with naming("treatment"):
             object.__setattr__(self, "treatment", arm_labels(self.treatment))
         if outcome is not None:
             object.__setattr__(self, "outcome", (outcome.low, outcome.high))
@@ -158,9 +158,10 @@ class Bounds(Carded):
         object.__setattr__(self, "outcome_levels", levels)
         object.__setattr__(self, "propensity", (low, high))
         object.__setattr__(self, "covariates", _covariates(self.covariates))
+        self.names  # noqa: B018 - refuses indicators whose names are taken
         for key in ("labels", "units"):
             if (given := getattr(self, key)) is not None:
-                object.__setattr__(self, key, _Named(words_for(key, given, self.names)))
+                object.__setattr__(self, key, _Named(words_for(key, given, tuple(self.declared))))
 
     @property
     def named(self) -> bool:
@@ -168,22 +169,36 @@ class Bounds(Carded):
         return isinstance(self.covariates, _Named)
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the covariates; ``x0``, ``x1``, ... if they are declared by position."""
+    def declared(self) -> dict[str, Spec]:
+        """What each column of covariates is declared to hold, by its name (``x0``, ... if declared by position)."""
         if isinstance(self.covariates, _Named):
-            return tuple(self.covariates)
-        return tuple(f"x{j}" for j in range(self.p))
+            return dict(self.covariates)
+        specs: Any = self.covariates
+        return {f"x{j}": spec for j, spec in enumerate(specs)}
+
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """The column that each covariate is read from: indicators of missing values come last."""
+        specs: Any = self.covariates.values() if isinstance(self.covariates, _Named) else self.covariates
+        found = range(len(specs))
+        return (*found, *(k for k, spec in enumerate(specs) if spec.missing is not None))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the covariates, those of indicators last."""
+        declared = self.declared
+        return (*declared, *(name for name, _ in indicators(list(declared), list(declared.values()))))
 
     @property
     def columns(self) -> tuple[Spec, ...]:
-        """What each covariate is declared to hold, in the order of ``names``."""
-        specs: Any = self.covariates
-        return tuple(specs.values()) if self.named else specs
+        """What each covariate holds, in the order of ``names``."""
+        specs = tuple(self.declared.values())
+        return (*specs, *(indicator_of(spec) for spec in specs if spec.missing is not None))
 
     @property
     def p(self) -> int:
-        """Number of covariates."""
-        return len(self.covariates or ())
+        """Number of covariates, indicators included."""
+        return len(self.sources)
 
     @property
     def binary(self) -> bool:
@@ -258,15 +273,15 @@ class Bounds(Carded):
             out["weight"] = {"low": self.weight[0], "high": self.weight[1]}
         out |= {key: dict(words) for key, words in (("labels", self.labels), ("units", self.units)) if words}
         if not self.named:
-            out["covariates"] = [spec_to_dict(spec) for spec in self.columns]
+            out["covariates"] = [spec_to_dict(spec) for spec in self.declared.values()]
         elif self.p:
-            out["covariates"] = {name: spec_to_dict(spec) for name, spec in zip(self.names, self.columns, strict=True)}
+            out["covariates"] = {name: spec_to_dict(spec) for name, spec in self.declared.items()}
         return out
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> "Bounds":
         """Bounds from what ``to_dict`` wrote; keys that it does not know are refused by name."""
-        facts = table(
+        facts = table_of(
             "The bounds", facts, {"outcome", "propensity", "treatment", "covariates", "weight", "labels", "units"}
         )
         given: dict[str, Any] = {}
@@ -274,22 +289,22 @@ class Bounds(Carded):
             given |= outcome_from_dict(facts["outcome"])
         for key in ("propensity", "weight"):
             if key in facts:
-                pair = table(key, facts[key], {"low", "high"}, {"low", "high"})
+                pair = table_of(key, facts[key], {"low", "high"}, {"low", "high"})
                 given[key] = (pair["low"], pair["high"])
         if "treatment" in facts:
             several = isinstance(facts["treatment"], Mapping) and "arms" in facts["treatment"]
             keys = ("arms",) if several else ("control", "treated")
-            labels = table("treatment", facts["treatment"], set(keys), set(keys))
+            labels = table_of("treatment", facts["treatment"], set(keys), set(keys))
             given["treatment"] = labels["arms"] if several else tuple(labels[key] for key in keys)
         covariates = facts.get("covariates", {})
         if isinstance(covariates, list):
             given["covariates"] = [spec_from_dict(f"covariate {j}", spec) for j, spec in enumerate(covariates)]
         else:
-            covariates = table("covariates", covariates)
+            covariates = table_of("covariates", covariates)
             given["covariates"] = {
                 name: spec_from_dict(f"covariate {name!r}", spec) for name, spec in covariates.items()
             }
-        given |= {key: table(key, facts[key]) for key in ("labels", "units") if key in facts}
+        given |= {key: table_of(key, facts[key]) for key in ("labels", "units") if key in facts}
         return cls(**given)
 
     def to_toml(self) -> str:
@@ -334,15 +349,6 @@ class Bounds(Carded):
         return cls.from_toml(text)
 
 
-@contextmanager
-def _naming(argument: str) -> Iterator[None]:
-    """Say which argument a refusal is about."""
-    try:
-        yield
-    except InvalidInput as error:
-        raise InvalidInput(f"{argument}: {error}") from None
-
-
 def _pair(value: object) -> tuple[Any, Any]:
     if is_data(value):
         raise InvalidInput("Bounds are two numbers, not data: declare them, do not compute them from the records.")
@@ -372,7 +378,7 @@ def _covariates(declared: object) -> _Named[Spec] | tuple[Spec, ...]:
 def _spec(argument: str, declared: object) -> Spec:
     if isinstance(declared, Range | Levels):
         return declared
-    with _naming(argument):
+    with naming(argument):
         if isinstance(declared, list):
             return Levels(tuple(declared))
         return _range(declared)
@@ -384,17 +390,3 @@ def _range(declared: object, fill: Any = None) -> Range:
     if isinstance(declared, tuple) and any(isinstance(end, str) for end in declared):
         raise InvalidInput("A tuple is a range of numbers, or of dates like 2020-01-31: write levels as a list.")
     return Range(*_pair(declared), fill=fill)
-
-
-def spec_to_dict(spec: Spec) -> dict[str, Any]:
-    if isinstance(spec, Range):
-        out: dict[str, Any] = {"low": spec.written(spec.low), "high": spec.written(spec.high)}
-        if spec.fill is not None:
-            out["fill"] = spec.written(spec.fill)
-    else:
-        out = {"levels": list(spec.levels)}
-        if spec.other is not None:
-            out["other"] = spec.other
-        if spec.fill is not None:
-            out["fill"] = spec.fill
-    return out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -93,7 +93,10 @@ def nearest(v: Float, centres: Float) -> IntArray:
 
 
 def _chosen(bounds: Bounds, columns: tuple[int, ...]) -> Bounds:
-    return Bounds(outcome=bounds.outcome, covariates=[bounds.columns[column] for column in columns])
+    # Indicators of missing values are columns of their own, if they are chosen.
+    chosen = [bounds.columns[column] for column in columns]
+    specs = [spec if spec.missing is None else replace(spec, missing=None) for spec in chosen]
+    return Bounds(outcome=bounds.outcome, covariates=specs)
 
 
 def lowest_features(spec: Range | Levels) -> Float:

@@ -3,8 +3,7 @@
 import math
 from dataclasses import dataclass
 from numbers import Real
-from threading import local
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +25,9 @@ TRUE_WORDS = ("true", "yes", "t", "y", "1", "1.0")
 FALSE_WORDS = ("false", "no", "f", "n", "0", "0.0")
 
 
+Missing: TypeAlias = Literal["indicator"]
+
+
 @dataclass(frozen=True, slots=True)
 class Range:
     """A numeric column and the interval that its values are clipped to.
@@ -36,6 +38,8 @@ class Range:
         Ends of the interval, declared from outside knowledge.
     fill : float, optional
         What a missing value counts as. Without it, missing values are refused.
+    missing : "indicator", optional
+        Put a covariate beside this one, beside its fill: whether the value is missing.
 
     Examples
     --------
@@ -49,6 +53,7 @@ class Range:
     low: float
     high: float
     fill: float | None = None
+    missing: Missing | None = None
 
     def __post_init__(self) -> None:
         low, high = finite(self.low, "a range's low end"), finite(self.high, "a range's high end")
@@ -65,6 +70,7 @@ class Range:
             if not low <= fill <= high:
                 raise InvalidInput("A range's fill must lie between low and high: choose one inside.")
             object.__setattr__(self, "fill", fill)
+        _check_missing(self)
 
     @property
     def width(self) -> float:
@@ -131,6 +137,8 @@ class Levels:
         The declared level that collects values outside the list. Without it, they are refused.
     fill : level, optional
         The declared level that a missing value counts as. Without it, missing values are refused.
+    missing : "indicator", optional
+        As for a range.
 
     Examples
     --------
@@ -144,6 +152,7 @@ class Levels:
     levels: tuple[Level, ...]
     other: Level | None = None
     fill: Level | None = None
+    missing: Missing | None = None
 
     def __post_init__(self) -> None:
         given: object = self.levels
@@ -165,6 +174,7 @@ class Levels:
                 if _level(value) not in levels:
                     raise InvalidInput(f"{role} must be one of the declared levels: add it to the list.")
                 object.__setattr__(self, role, _level(value))
+        _check_missing(self)
 
     @property
     def is_text(self) -> bool:
@@ -205,6 +215,13 @@ class Levels:
                 )
             codes[unknown] = self.levels.index(self.other)
         return codes
+
+
+def _check_missing(spec: Range | Levels) -> None:
+    if spec.missing is not None and (spec.missing != "indicator" or spec.fill is None):
+        raise InvalidInput(
+            'missing must be "indicator", beside a fill: declare what a missing value counts as, or leave it out.'
+        )
 
 
 def numbers(values: Values, name: str, out: Float | None = None) -> Float:
@@ -378,23 +395,3 @@ def _level(value: object) -> Level:
 
 def _missing(name: str) -> str:
     return f"{name} has missing values: declare its fill in the bounds, or leave those records out."
-
-
-# Larger arrays (16 MB) are made anew, lest their memory be held for good.
-_MOST_NUMBERS = 2**21
-
-
-class ScratchBuffer(local):
-    """One array, of changing shape; each thread has its own."""
-
-    def __init__(self) -> None:
-        self._memory: Float = np.empty(0)
-
-    def __call__(self, rows: int, columns: int) -> Float:
-        """An array with any numbers in it, columns one after the other; it lasts until the next call."""
-        size = rows * columns
-        if size > _MOST_NUMBERS:
-            return np.empty((columns, rows)).T
-        if size > self._memory.size:
-            self._memory = np.empty(size)
-        return self._memory[:size].reshape(columns, rows).T

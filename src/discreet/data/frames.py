@@ -33,13 +33,14 @@ def table(X: Any, bounds: Bounds) -> list[Values]:
     columns = _taken_apart(X, "X")
     names = [name for name, _ in columns if name is not None]
     if bounds.named and names:
-        match_names(names, bounds.names, "X")
-        return [dict(columns)[name] for name in bounds.names]
-    if len(columns) != bounds.p:
+        match_names(names, bounds.declared, "X")
+        columns = [(name, dict(columns)[name]) for name in bounds.declared]
+    declared = len(bounds.declared)
+    if len(columns) != declared:
         raise InvalidInput(
-            f"X has {len(columns)} columns, but the bounds declare {bounds.p}: declare a range or levels for each."
+            f"X has {len(columns)} columns, but the bounds declare {declared}: declare a range or levels for each."
         )
-    return [column for _, column in columns]
+    return [columns[k][1] for k in bounds.sources]
 
 
 def encoded(X: Any, bounds: Bounds) -> Float:

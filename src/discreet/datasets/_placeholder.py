@@ -51,5 +51,5 @@ def dummy(
         return [spec.levels[place] for place in rng.integers(0, len(spec.levels), size=n)]
 
     columns = {outcome: values(bounds.outcome_column), treatment: values(bounds.arms)}
-    columns |= {name: values(spec) for name, spec in zip(bounds.names, bounds.columns, strict=True)}
+    columns |= {name: values(spec) for name, spec in bounds.declared.items()}
     return columns | {name: values(spec) for name, spec in further.items()}

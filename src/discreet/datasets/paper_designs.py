@@ -149,6 +149,7 @@ _E_BOUNDS = Bounds(
     covariates=[(-_E_LIMIT, _E_LIMIT)] * 3 + [[0.0, 1.0]] * 3,
     propensity=(0.1, 0.9),
 )
+_PRINTED_BOUNDS = Bounds(outcome=(-90.0, 90.0), covariates=[(-_E_LIMIT, _E_LIMIT)] * 6, propensity=(0.001, 0.999))
 
 
 def _d_as_coded(x: Float) -> tuple[Float, Float, Float]:
@@ -168,10 +169,11 @@ _SETUPS = {name: DESIGNS[f"setup-{name.lower()}"] for name in "ABC"} | {
 SETUPS = (*_SETUPS, "E")
 
 
-def meta_learners(setup: str, n: int, seed: int) -> Study:
+def meta_learners(setup: str, n: int, seed: int, *, as_printed: bool = False) -> Study:
     """A study from setup "A", "B", "C", "D" or "E", as the authors' code draws it; ``effects`` are the truth.
 
     Normal covariates are clipped to public bounds (three standard deviations) before treatment and outcome are drawn.
+    As their Table 1 prints them, D and E differ from the code: D in its baseline, and E in nearly everything.
 
     Parameters
     ----------
@@ -181,6 +183,8 @@ def meta_learners(setup: str, n: int, seed: int) -> Study:
         Number of records.
     seed : int
         Seed of the draw.
+    as_printed : bool, default False
+        Whether setups are those of the text, and not of the code, which made the published numbers.
 
     Examples
     --------
@@ -191,7 +195,9 @@ def meta_learners(setup: str, n: int, seed: int) -> Study:
     """
     if setup not in SETUPS:
         raise InvalidInput(f"setup must be one of {', '.join(SETUPS)}: choose a row of Table 1.")
-    return _setup_e(n, seed) if setup == "E" else _SETUPS[setup].draw(n, seed)
+    if setup == "E":
+        return _setup_e_as_printed(n, seed) if as_printed else _setup_e(n, seed)
+    return DESIGNS["setup-d"].draw(n, seed) if setup == "D" and as_printed else _SETUPS[setup].draw(n, seed)
 
 
 def _setup_e(n: int, seed: int) -> Study:
@@ -205,3 +211,17 @@ def _setup_e(n: int, seed: int) -> Study:
     noise = (x[:, 0] + 1.0) * rng.standard_normal(n) + rng.standard_normal(n)
     y = np.clip(control + t * effects + noise, *_E_BOUNDS.outcome)
     return Study(name="setup-e", X=x, T=t, Y=y, bounds=_E_BOUNDS, effects=effects, propensity=propensity)
+
+
+def _setup_e_as_printed(n: int, seed: int) -> Study:
+    """Normal covariates, with the code's covariance: the text says that a random generator made it."""
+    rng: Rng = np.random.default_rng(seed)
+    x = np.clip(rng.standard_normal((n, _ROWS.shape[1])) @ _ROWS.T, -_E_LIMIT, _E_LIMIT)
+    propensity = 1.0 / (1.0 + np.exp(x[:, 0] + x[:, 5]))
+    t = (rng.random(n) < propensity).astype(np.float64)
+    effects = 1.0 / (1.0 + np.exp(x[:, 0])) - x[:, 1] + x[:, 2:].sum(axis=1)
+    control = x @ np.arange(1.0, 7.0) + x[:, 0] * x[:, 5] + (np.abs(x[:, 2]) < 0.5)
+    y = np.clip(control + t * effects + rng.standard_normal(n), *_PRINTED_BOUNDS.outcome)
+    return Study(
+        name="setup-e-as-printed", X=x, T=t, Y=y, bounds=_PRINTED_BOUNDS, effects=effects, propensity=propensity
+    )

@@ -91,7 +91,7 @@ class Checked(ABC):
         if self.bounds.several_arms and not self.several_arms:
             raise InvalidInput(
                 f"{type(self).__name__} compares two arms, and Bounds(treatment=[...]) declares more: declare two and "
-                "leave the others out with where=, or use ATE or DifferenceInMeans."
+                "leave the others out with where=, or use ATE, DifferenceInMeans or Uplift."
             )
         if self.bounds.several_arms:
             known_shares(self.propensity, self.bounds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from numbers import Real
-from typing import Any, ClassVar, NamedTuple, get_args
+from typing import Any, ClassVar, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from discreet.estimators._allocation import Allocation
 from discreet.estimators._base import ROWS_ALIKE, Progress, TableFits
 from discreet.estimators._effect_allocation import ARMS_APART, ARMS_IN_ONE_SUM, CLUSTERED, DECLARED, MOST_SEGMENTS
 from discreet.estimators._parameters import Parameters
+from discreet.estimators.arms.design import known_shares
+from discreet.estimators.arms.segments import PAIRS, arms_query, measure_table
 from discreet.estimators.clustering import PrivateKMeans, first_clusters, lloyd
 from discreet.exceptions import InvalidInput
 from discreet.postprocessing.segment_means import (
@@ -36,11 +38,14 @@ from discreet.privacy.guarantee import Neighbours
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import Cells, Interval
 from discreet.privacy.sensitivity.table import CellSums, Pairs
+from discreet.releases.arms.segments import ArmSegmentsRelease
 from discreet.releases.policies.policy import Policy
 from discreet.releases.segments import UpliftCurve, UpliftRelease
 
+AnySegments: TypeAlias = UpliftRelease | ArmSegmentsRelease
 
-class Uplift(TableFits[UpliftRelease], Parameters):
+
+class Uplift(TableFits[AnySegments], Parameters):
     """Effects by segment, smoothed over ordered segments and shrunk over unordered ones.
 
     After two moments of the outcome, one table goes through the gate: for every segment and arm the sums of
@@ -58,14 +63,14 @@ class Uplift(TableFits[UpliftRelease], Parameters):
         From a covariate (name or position) to "auto", a number of equal cuts (8 to 16 do well), a list of edges,
         "levels" or groups of levels; several are crossed. `PrivateKMeans` finds segments with half of the budget.
     propensity : float, array or column name, optional
-        Probability of treatment where it is known by design. Without it, treatment has to be as good as random within
-        each segment.
+        Probability of treatment where it is known by design (of several arms, a probability for each label). Without
+        it, treatment has to be as good as random within each segment.
     neighbours : {"replace-one", "add-remove"}
         Which data sets must look alike. Under add-remove the number of records is private too.
 
     Attributes
     ----------
-    release_ : UpliftRelease
+    release_ : UpliftRelease, or ArmSegmentsRelease where the bounds declare more than two arms
         The only thing that fitting leaves behind; it may be published.
 
     Notes
@@ -98,7 +103,8 @@ class Uplift(TableFits[UpliftRelease], Parameters):
     """
 
     method_id: ClassVar[str] = "discreet/uplift"
-    release_types: ClassVar = (UpliftRelease,)
+    release_types: ClassVar = (UpliftRelease, ArmSegmentsRelease)
+    several_arms: ClassVar[bool] = True
     one_gate: ClassVar[bool] = True
     unit_notes: ClassVar[tuple[str, str]] = (ROWS_ALIKE, ROWS_ALIKE)
 
@@ -121,11 +127,11 @@ class Uplift(TableFits[UpliftRelease], Parameters):
 
     def effect(self, X: Any) -> Float:
         """Effects of any records by their covariates, interpolated between ordered segments. Costs nothing."""
-        return self._released().effect(X)
+        return self._released().single().effect(X)
 
     def effect_interval(self, X: Any, alpha: float = 0.05) -> tuple[Float, Float]:
         """Intervals at level ``1 - alpha`` for the effects of any records: noise and sampling error together."""
-        return self._released().effect_interval(X, alpha)
+        return self._released().single().effect_interval(X, alpha)
 
     def table(self, alpha: float = 0.05, simultaneous: bool = False) -> list[dict[str, Any]]:
         """One row per segment: what it is, its effect with an interval, and its noisy numbers of records.
@@ -133,27 +139,27 @@ class Uplift(TableFits[UpliftRelease], Parameters):
         Each interval covers its segment's effect with probability ``1 - alpha``; if ``simultaneous``, all of them do at
         once.
         """
-        return self._released().table(alpha, simultaneous)
+        return self._released().single().table(alpha, simultaneous)
 
     def targeting(self, X: Any, fraction: float) -> Any:
         """Which rows to treat if only this share of them can be: those with the largest effects."""
-        return self._released().targeting(X, fraction)
+        return self._released().single().targeting(X, fraction)
 
     def policy(self, *, cost: float = 0.0, capacity: float | None = None) -> Policy:
         """Whom to treat: whole segments that gain more than the cost, those that gain most within the capacity."""
-        return Policy.of(self._released(), cost=cost, capacity=capacity)
+        return Policy.of(self._released().single(), cost=cost, capacity=capacity)
 
     def uplift_curve(self, alpha: float = 0.05) -> UpliftCurve:
         """What treating the best segments first is worth per record of all, with a band; from the release alone."""
-        return self._released().uplift_curve(alpha)
+        return self._released().single().uplift_curve(alpha)
 
     def ate(self) -> float:
         """The average effect over all segments."""
-        return self._released().ate()
+        return self._released().single().ate()
 
     def ate_interval(self, alpha: float = 0.05) -> tuple[float, float]:
         """Interval at level ``1 - alpha`` for the average effect."""
-        return self._released().ate_interval(alpha)
+        return self._released().single().ate_interval(alpha)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the effect of every segment with its interval (needs matplotlib)."""
@@ -161,10 +167,13 @@ class Uplift(TableFits[UpliftRelease], Parameters):
 
     def plot_curve(self, ax: Any = None) -> Any:
         """Draw what treating the best segments first is worth, with its band (needs matplotlib)."""
-        return self._released().plot_curve(ax)
+        return self._released().single().plot_curve(ax)
 
     def _fit(self, records: Records, progress: Progress | None) -> None:
         gate = self._open_gate(records, progress)
+        if gate.bounds.several_arms:
+            self.release_ = self._measure_arms(gate)
+            return
         partition: Partition | Clusters | None = None
         allocation = DECLARED
         if isinstance(self.by, PrivateKMeans):
@@ -199,6 +208,28 @@ class Uplift(TableFits[UpliftRelease], Parameters):
             bounds=self.bounds,
             settings={"segments": partition.count, "arms": "in one sum" if kind == "signed" else "apart"},
             notes=_notes(kind, self.propensity is not None, noisy),
+        )
+
+    def _measure_arms(self, gate: Gate) -> ArmSegmentsRelease:
+        """The same rounds where there are several arms: arms never share a sum."""
+        found, allocation = None, DECLARED
+        if isinstance(self.by, PrivateKMeans):
+            allocation = CLUSTERED
+            found = lloyd(gate, self.by, allocation["partition"])
+        arms, shares = len(self.bounds.arms.levels), known_shares(self.propensity, self.bounds)
+        noise = gate.noise_sd(Pairs(1), allocation["table"])
+        moments = _outcome_moments(gate, _moment_questions(allocation))
+        partition = found or Partition.of(declared(self.by, self.bounds, parts_for(moments.n, noise)), self.bounds)
+        noisy = measure_table(gate, arms_query(partition, arms, allocation[PAIRS]), partition.count, arms)
+        return ArmSegmentsRelease(
+            partition=partition,
+            noisy=noisy,
+            outcome_moments=moments,
+            shares=None if shares is None else tuple(shares.tolist()),
+            guarantee=gate.guarantee(proof="uplift.md", public=self._public(gate)),
+            bounds=self.bounds,
+            settings={"segments": partition.count, "arms": arms},
+            notes=_notes("arms", shares is not None, noisy),
         )
 
     def _check_budget(self, budget: Budget) -> None:

@@ -51,7 +51,7 @@ def _named_words(estimator: Any) -> dict[str, Any]:
 def declared_names(estimator: Any) -> tuple[str, ...]:
     """Names of the covariates in the order of an estimator's bounds; none where they have no names."""
     bounds = vars(estimator).get("bounds")
-    return bounds.names if isinstance(bounds, Bounds) and bounds.named else ()
+    return tuple(bounds.declared) if isinstance(bounds, Bounds) and bounds.named else ()
 
 
 def as_declared(release: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any] | None:

@@ -77,6 +77,7 @@ REGISTRY: dict[str, Kind] = {
     "discreet-survival": Kind(home="discreet.releases.survival.release:SurvivalRelease"),
     "discreet-local-effect": Kind(home="discreet.releases.local_effects.release:LocalEffectRelease"),
     "discreet-arms": Kind(home="discreet.releases.arms.release:ArmsRelease"),
+    "discreet-arm-segments": Kind(home="discreet.releases.arms.segments:ArmSegmentsRelease"),
     "discreet-suggested-bounds": Kind(home="discreet.releases.suggested.release:SuggestedBounds"),
     "discreet-paper-release": Kind(home="discreet.papers.propensity.release:PointRelease"),
     "discreet-paper-answers": Kind(home="discreet.papers.dp_cate.release:AnswersRelease"),

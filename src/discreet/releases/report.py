@@ -13,6 +13,8 @@ import numpy as np
 from discreet.exceptions import UnsupportedRelease
 from discreet.releases.arms.page import arm_facts, arm_figures, render_arms
 from discreet.releases.arms.release import ArmsRelease
+from discreet.releases.arms.segments import ArmSegmentsRelease
+from discreet.releases.arms.segments_page import arm_segments_facts, arm_segments_figures, render_arm_segments
 from discreet.releases.average import Release
 from discreet.releases.combined.page import combined_facts, combined_figures, render_combined
 from discreet.releases.combined.release import CombinedRelease
@@ -294,6 +296,12 @@ KINDS = (
         figures=arm_figures,
         facts=arm_facts,
         charts=charts.several_arms,
+    ),
+    Kind(
+        release=ArmSegmentsRelease,
+        page=render_arm_segments,
+        figures=arm_segments_figures,
+        facts=arm_segments_facts,
     ),
     Kind(
         release=SuggestedBounds,

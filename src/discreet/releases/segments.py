@@ -147,6 +147,10 @@ class UpliftRelease(ReleaseCard):
         excess = np.sqrt(np.maximum(self._means.own.variance / self._means.variance.sum(axis=1), 1.0))
         return np.asarray(excess[:, None] * self._posterior.covariance * excess)
 
+    def single(self) -> UpliftRelease:
+        """The effects of two arms, which are all that there are."""
+        return self
+
     @property
     def title(self) -> str:
         """What was estimated, for people."""
@@ -226,8 +230,7 @@ class UpliftRelease(ReleaseCard):
 
     def ate_interval(self, alpha: float = 0.05) -> tuple[float, float]:
         """Interval for the average effect."""
-        share = self._share
-        sd = np.sqrt(max(float(share @ self._covariance @ share), 0.0))
+        sd = np.sqrt(max(float(self._share @ self._covariance @ self._share), 0.0))
         low, high = self._around(np.array(self.ate()), np.array(sd), alpha)
         return float(low), float(high)
 
@@ -266,8 +269,8 @@ class UpliftRelease(ReleaseCard):
         ]
         low, high = self.ate_interval(alpha)
         lines.append(["all", f"{self.ate():.3g}", f"{low:.3g} to {high:.3g}", f"{self.counts.sum():,.0f}"])
-        words = f"{_level(alpha)} interval" + ", segments at once" * simultaneous
-        return ["segment", "effect", words, "records, about"], lines
+        words = ", segments at once" * simultaneous
+        return ["segment", "effect", f"{_level(alpha)} interval{words}", "records, about"], lines
 
     def display(self, alpha: float = 0.05, simultaneous: bool = False) -> Display:
         """What a terminal shows: the table, and what is promised."""
@@ -372,8 +375,7 @@ class UpliftRelease(ReleaseCard):
         _check(alpha)
         half = -float(ndtri(alpha / 2)) * _WIDER * self._unit * sd
         # No effect can exceed the outcome's range.
-        most = self.bounds.outcome_width
-        return np.maximum(centre - half, -most), np.minimum(centre + half, most)
+        return np.maximum(centre - half, -2.0 * self._unit), np.minimum(centre + half, 2.0 * self._unit)
 
 
 def _table(counts: Any, sums: Any, count_sd: Any, sum_sd: Any) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,16 +13,19 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
-from sqlalchemy.exc import DataError
+from sqlalchemy.exc import DataError, OperationalError
 from starlette.exceptions import HTTPException
 
 from discreet import __version__
-from discreet.exceptions import DiscreetError
+from discreet.exceptions import DiscreetError, LedgerUnavailable
 from discreet.serve.api import analyst as api
 from discreet.serve.api import curator as api_curator
 from discreet.serve.domain.requests import field_named, first_problem
 from discreet.serve.errors import Refusal
 from discreet.serve.middleware import AccessChecks
+from discreet.serve.operations import logs
+from discreet.serve.operations.observing import Observed
+from discreet.serve.operations.readiness import Readiness
 from discreet.serve.pages import analyst as pages
 from discreet.serve.pages import curator as pages_curator
 from discreet.serve.pages import documents as pages_documents
@@ -46,6 +50,7 @@ ROUTERS = (
     pages_curator.router,
     pages_institution.router,
 )
+_SWITCH = 0.0005
 _ABOUT = """
 Treatment effects from sensitive records, published under differential privacy.
 
@@ -87,6 +92,7 @@ def create_app(settings: Settings) -> Any:
         redirect_slashes=False,
     )
     app.state.service = service
+    app.state.readiness = Readiness(service)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
     for router in ROUTERS:
         app.include_router(router)
@@ -95,12 +101,19 @@ def create_app(settings: Settings) -> Any:
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(DataError, _unstorable)
+    app.add_exception_handler(OperationalError, _unavailable)
+    app.add_exception_handler(LedgerUnavailable, _unavailable)
     app.add_middleware(AccessChecks, service=service)
+    # The last one is the outermost.
+    app.add_middleware(Observed, service=service)
     return app
 
 
 def from_environment() -> Any:
     """The application with the settings that a parent process wrote down."""
+    logs.begin()
+    # Somebody's long computation gives way to others' short ones more often than Python's 5 ms.
+    sys.setswitchinterval(_SWITCH)
     return create_app(Settings.from_environment())
 
 
@@ -128,6 +141,12 @@ async def _malformed(request: Request, error: Any) -> Response:
 async def _unstorable(request: Request, error: Any) -> Response:
     """What a database cannot even search for: PostgreSQL knows no text with a NUL in it."""
     return _answer(request, Refusal("malformed"))
+
+
+async def _unavailable(request: Request, error: Any) -> Response:
+    """A disk that is full, or a database that does not answer."""
+    logs.failed("unavailable", error)
+    return _answer(request, Refusal("unavailable"))
 
 
 async def _http(request: Request, error: Any) -> Response:

@@ -41,6 +41,11 @@ TEXTS: dict[str, tuple[int, str]] = {
         "Curators make accounts and tokens for analysts, and tokens for themselves: whoever runs the service makes "
         "those of other curators, with discreet serve --curator.",
     ),
+    "unavailable": (
+        503,
+        "The service cannot write anything down just now, so that nothing was charged: repeat later, or see whoever "
+        "runs it.",
+    ),
     "bad-state": (
         403,
         "This sign-in is out of date, was used already, or began in another browser: sign in again.",
@@ -75,6 +80,9 @@ FAILURES = {
     "stopped-charged": "The request was stopped after its budget had been charged. It stays charged.",
     "failed-charged": "The request failed after its budget had been charged. It stays charged, so that failures tell "
     "nothing for free.",
+    "limits-charged": "The request needed more time or memory than the service allows, after its budget had been "
+    "charged. It stays charged.",
+    "limits": "The process that worked on the request ended before anything was computed. Nothing was charged.",
     "lost-charged": "The server stopped after the budget had been charged. It stays charged, because noise may have "
     "been drawn.",
 }

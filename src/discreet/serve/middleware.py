@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import logging
 import math
 import re
 import time
@@ -17,15 +16,18 @@ from typing import Any
 from urllib.parse import urlencode
 
 from anyio.to_thread import run_sync
+from sqlalchemy.exc import OperationalError
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
+from discreet.exceptions import LedgerUnavailable
 from discreet.serve.domain.users import Identity, by_session, by_token
 from discreet.serve.errors import Refusal
 from discreet.serve.institution import sign_in
+from discreet.serve.operations import logs
 from discreet.serve.pages.rendering import error_page
-from discreet.serve.rate_limits import Buckets, cost_of
+from discreet.serve.rate_limits import Buckets, Turns, cost_of
 from discreet.serve.service import Service
 
 Scope = MutableMapping[str, Any]
@@ -33,7 +35,8 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-OPEN = ("/health", "/login", "/sign-in", "/sign-in/callback")
+ALIVE = ("/health", "/ready")
+OPEN = (*ALIVE, "/login", "/sign-in", "/sign-in/callback")
 STATIC = "/static/"
 # Read by anybody, and nothing else: what a curator shows to the public, and what the package itself says.
 PUBLIC = re.compile(r"/public/[^/]+(/release\.(json|png))?|/(proofs|evidence)(/[^/]+)?")
@@ -60,7 +63,6 @@ _LONGEST = 200
 _FREE = re.compile(r"/api/v1/(releases/[^/]+/effects|datasets/[^/]+/plan)|/releases/[^/]+/(upload|explore)")
 # Brings a file.
 _UPLOAD = re.compile(r"/releases/[^/]+/upload")
-_log = logging.getLogger("discreet.serve")
 
 
 class AccessChecks:
@@ -73,6 +75,7 @@ class AccessChecks:
         self._spends = Buckets(settings.spends / 60.0, settings.spends)
         self._asks = Buckets(settings.asks, settings.asks)
         self._readers = Buckets(settings.readers, _AT_ONCE * settings.readers)
+        self._turns = Turns(settings.at_once)
         self._known: dict[tuple[str, str], tuple[Identity | None, float]] = {}
         service.forget_identities = self._known.clear
 
@@ -93,15 +96,16 @@ class AccessChecks:
             await answer(scope, receive, send)
         except Exception as error:
             # The message may quote records, so that only its kind is noted.
-            _log.error("%s %s: %s", scope["method"], _route(scope), type(error).__name__)
-            await refused(scope, Refusal("unexpected"))(scope, receive, send)
+            logs.failed(f"{scope['method']} {_route(scope)}", error)
+            down = isinstance(error, OperationalError | LedgerUnavailable)
+            await refused(scope, Refusal("unavailable" if down else "unexpected"))(scope, receive, send)
 
     async def _enter(self, scope: Scope, receive: Receive, send: Send) -> None:
         path, unsafe = scope["path"], scope["method"] not in _SAFE
         headers = Headers(scope=scope)
         if unsafe and headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
             raise Refusal("forged")
-        if path.startswith(STATIC) or path == "/health":
+        if path.startswith(STATIC) or path in ALIVE:
             await self._app(scope, receive, send)
             return
         if path in OPEN:
@@ -126,7 +130,8 @@ class AccessChecks:
         if unsafe and identity.csrf is not None:
             receive = await _unforged(scope, receive, identity.csrf)
         scope["state"]["identity"] = identity
-        await self._app(scope, receive, send)
+        async with self._turns.one(identity.person):
+            await self._app(scope, receive, send)
 
     def _affords(self, scope: Scope, headers: Headers, identity: Identity, unsafe: bool) -> bool:
         """Whether somebody may send this now; what costs more takes more."""

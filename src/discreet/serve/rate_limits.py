@@ -1,12 +1,14 @@
-"""How much somebody may ask: a bucket that fills steadily, for each person or address; what costs more takes more."""
+"""How much somebody may ask, and at once: buckets that fill steadily, turns by person; what costs more takes more."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 # Buckets that are remembered; a forgotten one is full again, and forgetting takes this many others.
 _MOST = 10_000
@@ -62,3 +64,31 @@ def cost_of(path: str, length: str) -> float:
     """What a request costs, by its address and the stated length of its body."""
     stated = int(length) if length.isdecimal() and len(length) < 12 else 0
     return next((cost for pattern, cost in _COSTS if pattern.fullmatch(path)), 1.0) + stated / _BYTES
+
+
+class Turns:
+    """So many requests of one key are worked on at once; its others wait, and those of other keys do not.
+
+    Parameters
+    ----------
+    most : int
+        How many.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._of: dict[str, tuple[asyncio.Semaphore, list[None]]] = {}
+
+    @asynccontextmanager
+    async def one(self, key: str) -> AsyncIterator[None]:
+        """Wait for a turn, and have it."""
+        turn, there = self._of.setdefault(key, (asyncio.Semaphore(self._most), []))
+        there.append(None)
+        try:
+            async with turn:
+                yield
+        finally:
+            there.pop()
+            if not there:
+                # Nobody waits: nothing is remembered of people who are not here.
+                self._of.pop(key, None)

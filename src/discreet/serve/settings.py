@@ -10,6 +10,23 @@ from typing import Any
 from discreet.exceptions import InvalidInput
 
 VARIABLE = "DISCREET_SERVE"
+# What an operator may choose.
+RANGES = {
+    "grid": (0.0, 10.0),
+    "first_tick": (0.001, 3_600.0),
+    "lease": (0.01, 3_600.0),
+    "body_limit": (1_024, 1e9),
+    "upload_limit": (1_024, 1e9),
+    "body_seconds": (0.01, 3_600.0),
+    "upload_rows": (1, 1e7),
+    "at_once": (1, 1_000),
+    "port": (0, 65_535),
+    "workers": (0, 64),
+    "processes": (0, 64),
+    "fit_memory": (0, 1e7),
+    "fit_seconds": (0.1, 1e7),
+    "least_free": (0, 1e7),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +55,10 @@ class Settings:
         Sign-ins by address a minute; requests that change something, a person a minute; all others, a person a second.
     readers : float
         Pages for the public, an address a second; twelve times as many at once.
+    at_once : int
+        Requests of one person that a server process works on at once; further ones wait, and not in the way of others.
     work : bool
-        Whether this server works on jobs, too.
+        Whether this server works on jobs itself, in a thread: for tests, and for programs that hold a service.
     address : str
         Where people reach the service, as ``https://discreet.example.org``; needed to sign in by an institution.
     proxies : tuple of str
@@ -58,6 +77,22 @@ class Settings:
         Seconds after which it is asked again whether somebody still has their role.
     data : str
         The directory below which all files of records lie.
+    host, port : str, int
+        Where `discreet serve` listens.
+    workers : int
+        Worker processes that `discreet serve` starts beside itself; 0 where `discreet worker` runs elsewhere.
+    processes : int
+        Server processes; 0 for as many as there are workers.
+    fit_memory : int
+        Megabytes that a fit may need; 0 for no limit.
+    fit_seconds : float
+        Seconds that a fit may take.
+    least_free : int
+        Megabytes that must be free beside the files of a SQLite database, or no work is begun.
+    metrics_token : str
+        What a monitoring program sends to read ``/metrics``; without one nobody reads them.
+    access_log : bool
+        Whether every answer has a line in the log.
     """
 
     database: str = "sqlite:///discreet.db"
@@ -73,6 +108,7 @@ class Settings:
     spends: float = 120.0
     asks: float = 2_000.0
     readers: float = 5.0
+    at_once: int = 2
     work: bool = True
     address: str = ""
     proxies: tuple[str, ...] = ()
@@ -85,14 +121,35 @@ class Settings:
     oidc_analysts: tuple[str, ...] = ()
     oidc_check: float = 300.0
     data: str = "."
+    host: str = "127.0.0.1"
+    port: int = 8000
+    workers: int = 1
+    processes: int = 0
+    fit_memory: int = 4_096
+    fit_seconds: float = 3_600.0
+    least_free: int = 100
+    metrics_token: str = ""
+    access_log: bool = True
 
     def __post_init__(self) -> None:
         if not self.database.startswith(("sqlite:", "postgresql")):
             raise InvalidInput("--database must begin with sqlite:/// or postgresql://; name one of these databases.")
+        for name, (low, high) in RANGES.items():
+            if not low <= getattr(self, name) <= high:
+                raise InvalidInput(f"{name} must be between {low:,g} and {high:,g}: choose a number in this range.")
+
+    @property
+    def servers(self) -> int:
+        """Server processes."""
+        return self.processes or max(1, self.workers)
 
     def to_environment(self) -> None:
         """Let processes that this one starts read the same settings."""
-        os.environ[VARIABLE] = json.dumps(asdict(self))
+        os.environ |= self.environment()
+
+    def environment(self) -> dict[str, str]:
+        """The same as variables of the environment."""
+        return {VARIABLE: json.dumps(asdict(self))}
 
     @classmethod
     def from_environment(cls) -> Settings:

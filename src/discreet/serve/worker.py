@@ -1,4 +1,4 @@
-"""Works on jobs: one at a time in each server, charged before the first record is read."""
+"""Works on jobs: one at a time in each worker, charged before the first record is read."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import math
 import threading
 import time
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from discreet.exceptions import BudgetExceeded, DiscreetError
@@ -16,10 +17,12 @@ from discreet.serve.domain import datasets as catalogue
 from discreet.serve.domain import interactive_functions as functions
 from discreet.serve.domain.requests import asked_of, columns_for, estimator_for, title_of
 from discreet.serve.domain.users import new_id
+from discreet.serve.operations import fleet, logs
 from discreet.serve.service import Service
 
-_log = logging.getLogger("discreet.serve")
 _PAUSE = 0.5
+# Works on a job that was claimed; it hears by the event that the worker is to end.
+Runner = Callable[[Service, dict[str, Any], threading.Event], None]
 
 
 class Stopped(Exception):
@@ -30,68 +33,99 @@ class Withdrawn(Exception):
     """The person who asked may not use the data set any more."""
 
 
-class Worker:
-    """A thread that takes jobs from the queue until it is asked to end."""
+class Draining(Exception):
+    """The worker is to end, and the job has not been charged: another one may have it."""
 
-    def __init__(self, service: Service) -> None:
+
+class Worker:
+    """Takes jobs from the queue until it is asked to end; in a thread, or in the process's own.
+
+    Parameters
+    ----------
+    service : Service
+        Database, clock and ledger.
+    runner : callable, optional
+        Works on a job; by default in this thread.
+    """
+
+    def __init__(self, service: Service, runner: Runner | None = None) -> None:
         self._service, self._over = service, threading.Event()
-        self._thread = threading.Thread(target=self._run, name="discreet-jobs", daemon=True)
+        self._runner: Runner = runner or work
+        self._thread = threading.Thread(target=self.run, name="discreet-jobs", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Begin, in a thread."""
         self._thread.start()
 
-    def end(self, wait: float = 5.0) -> None:
-        """Take no further job, and wait for the present one for a while."""
+    def end(self) -> None:
+        """Take no further job, and wait for the present one: until it has ended, or is back in the queue."""
+        self.drain()
+        self._thread.join()
+
+    def drain(self) -> None:
+        """Take no further job; nothing new is charged from here on."""
         self._over.set()
         self._service.wake.set()
-        self._thread.join(wait)
 
-    def _run(self) -> None:
+    def run(self) -> None:
+        """Work until asked to end."""
         swept = -math.inf
-        while not self._over.is_set():
-            try:
-                self._service.clock.remember()
-                jobs.recover(self._service)
-                if time.monotonic() - swept > self._service.settings.lease:
-                    swept = time.monotonic()
-                    jobs.give_back(self._service)
-                while not self._over.is_set() and (row := jobs.claim(self._service)) is not None:
-                    work(self._service, row)
-                    # The next one begins when this one may be seen to have ended: queues reveal no more than schedules.
-                    self._over.wait(jobs.until_seen(self._service, row["id"]))
-            except Exception as error:
-                _log.error("jobs: %s", type(error).__name__)
-                self._over.wait(_PAUSE)
-            self._service.wake.wait(_PAUSE)
-            self._service.wake.clear()
+        with fleet.Member(self._service) as member:
+            while not self._over.is_set():
+                try:
+                    self._service.clock.remember()
+                    jobs.recover(self._service)
+                    if time.monotonic() - swept > self._service.settings.lease:
+                        swept = time.monotonic()
+                        jobs.give_back(self._service)
+                    self._empty_queue(member)
+                except Exception as error:
+                    logs.failed("jobs", error)
+                    self._over.wait(_PAUSE)
+                self._service.wake.wait(_PAUSE)
+                self._service.wake.clear()
+
+    def _empty_queue(self, member: fleet.Member) -> None:
+        while not self._over.is_set() and member.may_begin() and (row := jobs.claim(self._service)) is not None:
+            self._runner(self._service, row, self._over)
+            # The next one begins when this one may be seen to have ended: queues reveal no more than schedules.
+            self._over.wait(jobs.until_seen(self._service, row["id"]))
 
 
-def work(service: Service, row: dict[str, Any]) -> None:
-    """One job, from its claim to its end."""
-    heart = _Heart(service, row["id"])
+def work(service: Service, row: dict[str, Any], draining: threading.Event | None = None) -> None:
+    """One job, from its claim to its end, or back into the queue where nothing new may be charged any more."""
+    about, started = logs.job_id.set(row["id"]), time.monotonic()
+    heart = _Heart(service, row["id"], draining or threading.Event())
     heart.start()
     try:
         _work(service, row, heart)
+        logs.note(logging.INFO, "job released", seconds=round(time.monotonic() - started, 3))
+    except Draining:
+        jobs.queue_again(service, row)
+        logs.note(logging.INFO, "job back in the queue")
     except Stopped:
-        _give_up(service, row, "stopped", "stopped-charged")
+        give_up(service, row, "stopped", "stopped-charged")
     except BudgetExceeded:
-        _give_up(service, row, "budget")
+        give_up(service, row, "budget")
     except budgets.Frozen:
-        _give_up(service, row, "frozen")
+        give_up(service, row, "frozen")
     except budgets.Cancelled:
-        _give_up(service, row, "stopped", "lost-charged")
+        give_up(service, row, "stopped", "lost-charged")
     except Withdrawn:
-        _give_up(service, row, "access")
+        give_up(service, row, "access")
+    except MemoryError as error:
+        logs.failed("job", error)
+        give_up(service, row, "limits", "limits-charged")
     except Exception as error:
         # What it says may depend on records, so that only its kind is noted.
-        _log.error("job: %s", type(error).__name__)
-        _give_up(service, row, "source")
+        logs.failed("job", error)
+        give_up(service, row, "source")
     finally:
         heart.end()
+        logs.job_id.reset(about)
 
 
-def _give_up(service: Service, row: dict[str, Any], why: str, why_charged: str = "failed-charged") -> None:
+def give_up(service: Service, row: dict[str, Any], why: str, why_charged: str = "failed-charged") -> None:
     """End without a release: whatever was charged stays charged, and is reported so."""
     if not jobs.ours(service, row):
         # Another server has taken it over: what the ledger says of it is no longer for this one to change.
@@ -100,6 +134,7 @@ def _give_up(service: Service, row: dict[str, Any], why: str, why_charged: str =
     if not charged:
         budgets.cancel(service, row["reservation"])
     jobs.fail(service, row, why_charged if charged else why)
+    logs.note(logging.WARNING, "job ended without a release", failure=why_charged if charged else why)
 
 
 def _work(service: Service, row: dict[str, Any], heart: _Heart) -> None:
@@ -111,6 +146,8 @@ def _work(service: Service, row: dict[str, Any], heart: _Heart) -> None:
     heart.listen()
     if not catalogue.may_use(service.engine, dataset.id, row["person"]):
         raise Withdrawn
+    if heart.draining.is_set():
+        raise Draining
     # From here on whatever happens may depend on records, so that it is paid for first.
     budgets.charge(service, row["reservation"])
     facts: Any = {"outcome": dataset.outcome, "treatment": dataset.treatment}
@@ -161,15 +198,16 @@ def _figures(made: Any) -> list[tuple[str, str]]:
     try:
         return releases.drawn_figures(made)
     except Exception as error:
-        _log.error("figure: %s", type(error).__name__)
+        logs.failed("figure", error)
         return []
 
 
 class _Heart:
     """Renews the lease of a job while it is worked on, and hears whether it is still wanted."""
 
-    def __init__(self, service: Service, job: str) -> None:
+    def __init__(self, service: Service, job: str, draining: threading.Event) -> None:
         self._service, self._job, self._over = service, job, threading.Event()
+        self.draining = draining
         self._wanted, self._progress = True, 0
         self._thread = threading.Thread(target=self._beat, name="discreet-lease", daemon=True)
 

@@ -239,8 +239,6 @@ def test_units_with_several_rows_are_protected_together() -> None:
 
 REFUSED = {
     "missing": ({"Z": None}, "LATE needs Z=, the instrument"),
-    "constant": ({"Z": np.ones(200, dtype=int)}, "the same in every record"),
-    "the treatment": ({"Z": study(200)["t"]}, "is the treatment itself"),
     "not binary": ({"Z": np.arange(200) % 3}, "Z has values outside its declared levels"),
     "too short": ({"Z": np.arange(150) % 2}, "Z and Y must have one entry per record"),
     "missing value": ({"Z": np.where(np.arange(200) == 7, np.nan, np.arange(200) % 2)}, "Z has missing values"),
@@ -258,6 +256,45 @@ def test_what_cannot_be_an_instrument_is_refused_before_anything_is_spent(name: 
     with pytest.raises(InvalidInput, match=why):
         estimator.fit(frame["y"], frame["t"], X=frame[["age"]], **given)
     assert not hasattr(estimator, "release_")
+
+
+@pytest.mark.parametrize("known", [None, 0.5])
+@pytest.mark.parametrize("value", [0, 1])
+def test_an_instrument_that_never_varies_is_known_by_noisy_numbers_alone(value: int, known: float | None) -> None:
+    """A refusal would be one exact bit; nothing but the gate's answers may decide what is said."""
+    frame = study(2_000)
+    release = fitted(late(propensity=known), frame.assign(z=value)).release_
+    assert release.interval() == (-math.inf, math.inf)
+    assert release.region() == ((-math.inf, math.inf),)
+    assert any("the same in nearly every record" in note for note in release.notes)
+    assert release.share_of_compliers()[1:] == (-1.0, 1.0)
+    one_more = fitted(late(propensity=known), frame.assign(z=np.where(frame["id"] == 7, 1 - value, value))).release_
+    assert [note[:60] for note in one_more.notes] == [note[:60] for note in release.notes]
+
+
+def test_an_instrument_that_is_the_treatment_is_known_by_noisy_numbers_alone() -> None:
+    frame = study(4_000)
+    frame["z"] = frame["t"]
+    release = fitted(late(propensity=0.5), frame).release_
+    assert any("may move everybody" in note for note in release.notes)
+    low, high = release.interval()
+    assert math.isfinite(low)
+    assert math.isfinite(high)
+    other = fitted(late(propensity=0.5), frame.assign(z=np.where(frame["id"] == 7, 1 - frame["z"], frame["z"])))
+    assert any("may move everybody" in note for note in other.release_.notes)
+    plain = fitted(late(propensity=0.5), study(4_000)).release_
+    assert not any(
+        "may move everybody" in note or "not certain" in note or "nearly every" in note for note in plain.notes
+    )
+
+
+def test_what_is_written_twice_is_refused_without_a_look_at_records(monkeypatch: Any) -> None:
+    from discreet.data.in_memory import ArrayRecords
+
+    monkeypatch.setattr(ArrayRecords, "of", lambda *_, **__: pytest.fail("records were read"))
+    treatment = study(200)["t"]
+    with pytest.raises(InvalidInput, match="Z is the object that was given as the treatment"):
+        late().fit(np.zeros(200), treatment, Z=treatment)
 
 
 def test_other_refusals_name_what_to_do() -> None:

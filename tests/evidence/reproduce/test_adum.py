@@ -55,7 +55,8 @@ def test_figure_1_says_who_is_ahead_and_where_not(tmp_path):
         return base * (1 + abs(2 if setting == "auto" else setting - 2)) + 1e-5 * r
 
     page = written(given, made_up(given, crossing), tmp_path)
-    assert [aim.reached for aim in page.aims] == [True, True] * len(runs.SHAPES)
+    ahead = [aim for aim in page.aims if "ahead" in aim.what]
+    assert [aim.reached for aim in ahead] == [True, True] * len(runs.SHAPES)
     assert {line[3] for line in page.lines} == {"2"}
     turned = given.page(made_up(given, lambda cell, *rest: crossing("tm" if cell.endswith("adum") else "adum", *rest)))
     assert not any(aim.reached for aim in turned.aims)
@@ -63,6 +64,23 @@ def test_figure_1_says_who_is_ahead_and_where_not(tmp_path):
     assert f"{pages.best_steps('sin(x)', 2):.5f}, and one straight line by {pages.best_line('sin(x)'):.5f}" in (
         turned.aims[0].found
     )
+
+
+def test_figure_1_says_how_settings_grow_with_the_budget():
+    given = find("adum", "fig1")
+
+    def growing(cell, epsilon, setting, r):
+        if setting == "auto":
+            return 0.1
+        best = (4 if epsilon < 1 else 12) if cell.endswith("adum") else (1 if epsilon < 2 else 3)
+        return (0.1 if epsilon < 2 else 0.01) * (1 + abs(setting - best)) + 1e-5 * r
+
+    def aims(value):
+        return [aim for aim in given.page(made_up(given, value)).aims if "ahead" not in aim.what]
+
+    assert [aim.reached for aim in aims(growing)] == [True, True] * len(runs.SHAPES)
+    assert "from ε = 2 on" in aims(growing)[1].found
+    assert not any(aim.reached for aim in aims(lambda cell, epsilon, setting, r: 0.1 if setting in (4, 1) else 0.2))
 
 
 def test_a_line_suits_the_printed_effect_and_steps_suit_the_other():

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from evidence.reproduce import find, papers
+from evidence.reproduce.dp_cate import consistency, runs
 from evidence.reproduce.dp_cate import iterative as dp_cate_iterative
 from evidence.reproduce.dp_cate import rivals as dp_cate_rivals
-from evidence.reproduce.dp_cate import runs
 from evidence.reproduce.dp_cate.pages import NAMES
 from evidence.reproduce.pages import write
 
@@ -24,7 +24,8 @@ def made_up_row(replication, sd=1.0, base=0.5, truth=True):
     epsilons = sorted({*runs.BUDGETS, *runs.FINE})
     distance = {f"{e:g}": sd / e * 0.1 for e in epsilons} | {"exact": 0.0}
     error = {key: float(np.hypot(base, far)) if truth else None for key, far in distance.items()}
-    row = {method: {"sd": sd, "error": error, "distance": distance} for method in METHODS}
+    row = {method: {"sd": sd, "printed sd": sd, "error": error, "distance": distance} for method in METHODS}
+    row[runs.KERNEL]["distance"] = {key: 0.5 * far for key, far in distance.items()}
     if not replication:
         answers = {key: [0.0, 1.0] for key in ("exact", *(f"{e:g}" for e in runs.SHOWN))}
         shown = {"axis": [0.0, 1.0], "truth": [0.0, 1.0] if truth else None}
@@ -54,13 +55,43 @@ def made_up(name):
         elif what == "anonymity":
             results[cell] = [anonymous(0.6)] * 3
         else:
-            sd = 3.0 if what == "DR" else 1.0
+            sd = 3.5 if what == "DR" else 1.0
             results[cell] = [made_up_row(r, sd, truth=cell != "rhc R") for r in range(3)]
     return results
 
 
 def test_the_paper_has_the_targets_that_it_should():
-    assert set(papers()["dp-cate"]) == {*FIGURES, "iterative"}
+    assert set(papers()["dp-cate"]) == {*FIGURES, "iterative", "consistency"}
+
+
+def test_consistency_is_judged_by_whether_errors_fall_with_n(tmp_path):
+    target = find("dp-cate", "consistency")
+
+    def rows(scale):
+        return {
+            cell: [
+                {
+                    stage: {"sd": scale(int(cell)), "exact": scale(int(cell)), "private": 2 * scale(int(cell))}
+                    for stage in consistency.STAGES
+                }
+            ]
+            * 2
+            for cell in target.cells(True)
+        }
+
+    page = target.page(rows(lambda n: 1 / n))
+    assert len(page.aims) == 8
+    assert all(aim.reached for aim in page.aims)
+    assert not any(aim.reached for aim in target.page(rows(lambda n: 1.0)).aims)
+    assert len(write(page, tmp_path, stem="c", title=target.title, command="c")) == 3
+
+
+def test_one_replication_of_consistency_has_less_noise_with_more_records(monkeypatch):
+    monkeypatch.setattr(consistency, "STAGES", {"linear": "LR"})
+    monkeypatch.setattr(consistency, "QUERIES", 20)
+    few, many = (consistency.consistency(cell, 0)["linear"] for cell in ("200", "1000"))
+    assert many["sd"] < 0.4 * few["sd"]
+    assert set(few) == {"sd", "exact", "private"}
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -88,12 +119,40 @@ def test_errors_that_rise_or_stay_high_are_not_called_reached():
     assert [reached for what, reached in aims.items() if " LR " in what] == [True]
 
 
-def test_the_noise_of_the_learners_is_compared_on_the_rows():
+def test_the_noise_of_the_learners_is_compared_as_proved_and_as_printed():
     results = made_up("fig9")
-    results["1 R"] = [made_up_row(r, 5.0) for r in range(3)]
-    aims = [aim for aim in find("dp-cate", "fig9").page(results).aims if "exceeds the R-learner's" in aim.what]
-    assert len(aims) == 3
-    assert not any(aim.reached for aim in aims)
+    for row in results["1 R"]:
+        for stage in runs.STAGES:
+            row[stage]["sd"] = 3.25
+    proved, printed = (aim for aim in find("dp-cate", "fig9").page(results).aims if "extremely enlarged" in aim.what)
+    assert (proved.reached, printed.reached) == (False, True)
+    assert "RF 1.08 times" in proved.found
+    assert "RF 3.5 times" in printed.found
+    assert "(11)" in printed.what
+
+
+def test_a_curve_without_noise_does_not_fall_and_one_that_loses_much_says_so():
+    results = made_up("fig5")
+    flat = dict.fromkeys(results["2 R"][0][runs.KERNEL]["error"], 1.79)
+    for row in results["2 R"]:
+        row[runs.KERNEL] = row[runs.KERNEL] | {"error": flat}
+    aims = {aim.what: aim for aim in find("dp-cate", "fig5").page(results).aims}
+    (kernel,) = (aim for what, aim in aims.items() if " kernel falls" in what)
+    assert not kernel.reached
+    assert "1.79 at ε = 0.1, 1.79 at 10" in kernel.found
+    results = made_up("fig7")
+    for row in results["ihdp R"]:
+        row["forest"]["error"] = row["forest"]["error"] | {"10": 0.7}
+    small = [aim for aim in find("dp-cate", "fig7").page(results).aims if "fairly small" in aim.what]
+    assert [aim.reached for aim in small] == [False, True, True]
+
+
+def test_a_function_that_is_further_from_the_non_private_one_is_not_called_nearer():
+    results = made_up("fig10")
+    for row in results["1 DR"]:
+        row[runs.KERNEL]["distance"] = row["forest"]["distance"]
+    nearer = [aim for aim in find("dp-cate", "fig10").page(results).aims if "come closer" in aim.what][-1]
+    assert (nearer.reached, nearer.found) == (False, "0 of 7 budgets")
 
 
 def test_rivals_are_compared_on_the_rows():

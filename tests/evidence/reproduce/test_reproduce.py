@@ -7,6 +7,7 @@ import os
 import shutil
 import time
 from dataclasses import replace
+from datetime import date
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
@@ -195,6 +196,7 @@ def test_a_page_says_which_aims_were_reached(tmp_path):
         aims=[Aim("first", True, "2 of 2"), Aim("second", False, "0.3")],
     )
     text = write(page, tmp_path, stem="t", title="Title", command="c")[0].read_text()
+    assert f"By the code of {date.today():%-d %B %Y}." in text
     assert "* Reached: first (2 of 2)." in text
     assert "* Not reached: second (0.3)." in text
 
@@ -209,6 +211,9 @@ def test_a_curve_falls_if_no_step_rises_beyond_its_error():
     assert falls([0.4, 0.2, 0.21], [0.0, 0.01, 0.01])
     assert not falls([0.4, 0.2, 0.3], [0.0, 0.01, 0.01])
     assert not falls([0.1, 0.1, 0.11], [0.1, 0.1, 0.1])
+    # A curve that stays where it is does not fall, nor one that falls by less than chance would.
+    assert not falls([1.79, 1.79, 1.79], [0.0, 0.0, 0.0])
+    assert not falls([1.8, 1.79, 1.78], [0.03, 0.03, 0.03])
 
 
 def test_aims_of_table_1_follow_the_rows():
@@ -242,13 +247,13 @@ def test_aims_of_table_3_compare_the_widths_of_the_rows():
 def test_what_table_2_says_of_the_supremum_follows_the_rows():
     given = find("private-ci", "table2")
     results = made_up_results(given, np.random.default_rng(0))
-    widths, reason = given.page(results).aims
+    widths, reason, *_ = given.page(results).aims
     assert (widths.reached, reason.reached, reason.found) == (False, False, "none")
     assert "none of these" in given.page(results).remarks[1]
     needed = [float(line[-1]) for line in given.page(results).lines]
     for row in results["kernel"]:
         row["cube"]["own units"] = float(np.mean(needed))
-    widths, reason = given.page(results).aims
+    widths, reason, *_ = given.page(results).aims
     assert (widths.found, reason.reached) == ("0 of 9", True)
     assert reason.found == "the unit cube, covariates in their own units"
 
@@ -268,7 +273,7 @@ def test_every_paper_has_the_targets_that_it_should():
     names = {paper: set(targets) for paper, targets in papers().items()}
     assert names["adum"] == {"fig1", "fig2", "fig3", "corollary1"}
     assert names["dp-cate"] >= {f"fig{number}" for number in (3, 4, 5, 9, 10, 11, 13, 14, 15)}
-    assert names["meta-learners"] == {"fig1", "fig2", "fig3", "boosting"}
+    assert names["meta-learners"] == {"fig1", "fig2", "fig3", "boosting", "rlearner"}
     assert names["private-ci"] == {"table1", "table2", "table3", "fig4", "fig5", "fig6", "supremum", "attack"}
     assert names["propensity"] == {"table1", "fig1", "fig2", "attack"}
 
@@ -313,6 +318,56 @@ def test_every_page_of_private_ci_can_be_written(name, tmp_path):
     assert {len(line) for line in page.lines} == {len(page.head)}
     assert page.remarks
     assert len(write(page, tmp_path, stem=name, title=given.title, command="c")) == 3
+
+
+def test_figure_5_says_who_is_ahead_and_under_which_reading():
+    given = find("private-ci", "fig5")
+    results = made_up_results(given, np.random.default_rng(0))
+    for row in results["kernel"]:
+        row["bootstrap"] = {key: [0.0, 2_000.0] for key in row["bootstrap"]}
+        for key, (tau, sigma2, _) in row["published"].items():
+            row["published"][key] = [tau, sigma2, 1.0 / float(key)]
+    naive, bootstrap, grows, reason = given.page(results).aims
+    assert (naive.reached, bootstrap.reached, grows.reached, reason.reached) == (False, True, True, True)
+    assert naive.found.endswith("of 21")
+    assert "widths as shares of the widest at the same ε: 21 of 21" in reason.found
+    for row in results["kernel"]:
+        row["bootstrap"] = {key: [0.0, 1e-3] for key in row["bootstrap"]}
+        row["published"] = {key: [tau, 1e-9, 0.0] for key, (tau, _, _) in row["published"].items()}
+    naive, bootstrap, *_ = given.page(results).aims
+    assert naive.reached
+    assert not bootstrap.reached
+
+
+def test_figures_4_and_6_and_table_2_repeat_what_the_paper_says_of_them():
+    rng = np.random.default_rng(0)
+    results = made_up_results(find("private-ci", "fig6"), rng)
+    (narrower,) = find("private-ci", "fig6").page(results).aims
+    assert narrower.found == "3 of 3"
+    assert narrower.reached
+    for row in results["nn"]:
+        row["published"]["0.5"][2] = 9.0
+    assert not find("private-ci", "fig6").page(results).aims[0].reached
+    results = made_up_results(find("private-ci", "fig4"), rng)
+    flat = find("private-ci", "fig4").page(results).aims
+    assert not any(aim.reached for aim in flat if "fall with ε" in aim.what)
+    for cell, rows in results.items():
+        for row in rows:
+            if "published" in row:
+                row["exact"] = [int(cell.split()[0]), *row["exact"][1:]]
+                row["published"] = {
+                    key: [1.0, 2.0, 30.0 / (int(cell.split()[0]) * float(key))] for key in row["published"]
+                }
+    falling = find("private-ci", "fig4").page(results).aims
+    assert all(aim.reached for aim in falling)
+    results = made_up_results(find("private-ci", "table2"), rng)
+    *_, inside, positive = find("private-ci", "table2").page(results).aims
+    assert positive.reached
+    for row in results["kernel"]:
+        row["published"]["0.1"][0] = -2.0
+        row["published"] = {key: [tau, 0.0, r] for key, (tau, _, r) in row["published"].items()}
+    *_, inside, positive = find("private-ci", "table2").page(results).aims
+    assert (inside.reached, positive.reached) == (False, False)
 
 
 def test_intervals_on_pages_are_those_of_the_equations():

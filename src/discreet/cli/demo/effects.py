@@ -64,7 +64,7 @@ def publish_function(file: Path, bounds: Bounds, epsilon: float, delta: float, o
 def publish_segments(file: Path, bounds: Bounds, epsilon: float) -> UpliftRelease:
     """Effects by segment of a trial, without any delta."""
     uplift = Uplift(epsilon=epsilon, bounds=bounds, by=BY, propensity=0.5)
-    release: UpliftRelease = uplift.fit_table(str(file), outcome=HOME, treatment=TREATMENT).release_
+    release: UpliftRelease = uplift.fit_table(str(file), outcome=HOME, treatment=TREATMENT).release_.single()
     return release
 
 

@@ -206,7 +206,7 @@ def _check_roles(columns: Columns) -> None:
     low, high = columns.bounds.propensity
     if isinstance(columns.propensity, float) and not low <= columns.propensity <= high:
         raise InvalidInput(outside_overlap("propensity"))
-    roles = [columns.outcome, columns.treatment, *columns.covariates]
+    roles = [columns.outcome, columns.treatment, *columns.covariates[: len(columns.bounds.declared)]]
     roles += [columns.propensity] if isinstance(columns.propensity, str) else []
     # Whether an outcome is there is read off the outcome's own column.
     further = [(each, name) for each, name in columns.further if each.role != PRESENT]

@@ -18,6 +18,7 @@ from discreet.data._arrays import Float
 from discreet.data.backends.dialect import Dialect, T
 from discreet.data.backends.scan import Columns
 from discreet.data.bounds import Levels, Range
+from discreet.data.declared.absent import Absent
 from discreet.data.partition import Cut, Partition
 
 
@@ -93,6 +94,10 @@ def cell_of(columns: Columns, partition: Partition | None, dialect: Dialect[T]) 
 def part_of(cut: Cut, columns: Columns, dialect: Dialect[T]) -> T:
     """Which part of a cut a row is in; NULL where that cannot be said."""
     spec, name = columns.bounds.columns[cut.column], columns.covariates[cut.column]
+    if isinstance(spec, Absent):
+        value = dialect.text(name) if spec.text else dialect.number(name)
+        there, absent = (dialect.whole(group) for group in cut.groups or ())
+        return dialect.choose([(dialect.missing(value, text=spec.text), absent)], there)
     if isinstance(spec, Levels):
         return level_of(name, spec, [dialect.whole(group) for group in cut.groups or ()], dialect)
     x, edges = dialect.number(name), thresholds(cut, spec)

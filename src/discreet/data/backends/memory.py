@@ -50,7 +50,7 @@ def open_records(table: Any, columns: Columns, options: Options) -> ArrayRecords
     records = ArrayRecords.of(
         frame[columns.outcome].to_native(),
         frame[columns.treatment].to_native(),
-        frame.select(list(columns.covariates)).to_native() if columns.covariates else None,
+        frame.select(list(dict.fromkeys(columns.covariates))).to_native() if columns.covariates else None,
         bounds=columns.bounds,
         propensity=frame[columns.propensity].to_native() if by_column else columns.propensity,
         unit=columns.unit,

@@ -81,8 +81,8 @@ class Columns:
     def specs(self) -> dict[str, Spec]:
         """What is declared of each column, where something is."""
         bounds = self.bounds
-        names = (self.outcome, self.treatment, *self.covariates)
-        found = dict(zip(names, (bounds.outcome_column, bounds.arms, *bounds.columns), strict=True))
+        found = {self.outcome: bounds.outcome_column, self.treatment: bounds.arms}
+        found |= dict(zip(self.covariates, bounds.declared.values(), strict=False))
         # A column with two parts to play, as an outcome that may be missing, holds what the first declares.
         return found | {name: each.spec for each, name in self.further if name not in found}
 
@@ -158,8 +158,8 @@ class Columns:
         where = {name: j for j, name in enumerate(self.wanted)}
         if not batch.num_rows:
             return
-        p, bounds, names = self.bounds.p, self.bounds, self.names
-        y, t, *x = (batch.column(j) for j in range(2 + p))
+        bounds, names = self.bounds, self.names
+        y, t, *x = (batch.column(where[name]) for name in (self.outcome, self.treatment, *self.covariates))
         e: Any = self.propensity
         if isinstance(e, str):
             e = batch.column(where[e])
@@ -297,18 +297,18 @@ def in_order(covariates: Sequence[str] | None, bounds: Bounds) -> tuple[str, ...
     if isinstance(covariates, str):
         raise InvalidInput("covariates takes a list of column names: put the name in a list.")
     if covariates is None and bounds.named:
-        return bounds.names
+        covariates = tuple(bounds.declared)
     if covariates is None and bounds.p:
         raise InvalidInput("covariates must list the columns, in order: the bounds give their covariates no names.")
     given = tuple(covariates or ())
     if bounds.named:
-        match_names(given, bounds.names, "covariates")
-        return bounds.names
-    if len(given) != bounds.p:
+        match_names(given, bounds.declared, "covariates")
+        given = tuple(bounds.declared)
+    if len(given) != len(bounds.declared):
         raise InvalidInput(
-            f"covariates names {len(given)} columns, but the bounds declare {bounds.p}: name each of them."
+            f"covariates names {len(given)} columns, but the bounds declare {len(bounds.declared)}: name each of them."
         )
-    return given
+    return tuple(given[k] for k in bounds.sources)
 
 
 # Shorter tables are done before a second process has started.

@@ -9,8 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from discreet.data._arrays import Float, IntArray
-from discreet.data.columns import ScratchBuffer
+from discreet.data._arrays import Float, IntArray, ScratchBuffer
 from discreet.data.records import CHUNK_ROWS, Chunk
 from discreet.postprocessing.coding import Coding
 from discreet.postprocessing.feature_selection import FeatureSelection

@@ -6,12 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from discreet.data._arrays import IntArray
 from discreet.data.bounds import Bounds
 from discreet.data.columns import Levels
-from discreet.data.records import Chunk, Records
+from discreet.data.records import Chunk
 from discreet.estimators._parameters import Role
-from discreet.exceptions import InvalidInput
 
 BEFORE = Role(
     name="before",
@@ -107,22 +105,3 @@ class Remainder:
             y = (y - moved * (chunk.t - 0.5)) / (1.0 + abs(moved) / 2.0)
             y = np.clip(y, -1.0, 1.0)
         return chunk._replace(t=chunk.more[INSTRUMENT.name], y=y)
-
-
-def check_instrument(records: Records) -> None:
-    """Refuse an instrument that cannot be one, as an empty arm is refused: before anything is spent."""
-
-    def count(chunk: Chunk) -> IntArray:
-        z = chunk.more[INSTRUMENT.name]
-        return np.array([z.sum(), np.abs(z - chunk.t).sum()]).astype(np.int64)
-
-    ones, apart = (int(each) for each in records.sum(count))
-    if ones in (0, records.n):
-        raise InvalidInput(
-            "The instrument is the same in every record, so that it moves nobody: give one that varies between them."
-        )
-    if apart == 0:
-        raise InvalidInput(
-            "The instrument is the treatment itself, in every record: name another column, or use ATE, which then asks "
-            "the same with less noise."
-        )

@@ -1,5 +1,5 @@
 """What a budget buys, before anything is spent."""
 
-from discreet.estimators.planning.plan import Estimator, Plan, plan
+from discreet.estimators.planning.plan import Plan, plan
 
-__all__ = ["Estimator", "Plan", "plan"]
+__all__ = ["Plan", "plan"]

@@ -239,6 +239,11 @@ class Expected:
         variance = self.shape.sd**2 * float(np.mean(1.0 / (e * (1.0 - e))))
         return self.bounds.outcome_width / 2.0 * sqrt(variance / self.n)
 
+    @property
+    def probabilities(self) -> Float:
+        """Probabilities of treatment that are equally common."""
+        return self._overlap()[1]
+
     def _overlap(self) -> tuple[Strata, Float]:
         """Strata, and probabilities of treatment that are equally common."""
         if self.design is not None:

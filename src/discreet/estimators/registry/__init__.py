@@ -36,7 +36,16 @@ if TYPE_CHECKING:
 
 __all__ = ["BY", "COVARIATES", "REGISTRY", "Entry", "Neighbours", "Option", "Planned", "planned"]
 
-Planned = Literal["ate", "difference-in-means", "cate", "uplift"]
+Planned = Literal[
+    "ate",
+    "difference-in-means",
+    "cate",
+    "uplift",
+    "late",
+    "difference-in-differences",
+    "survival",
+    "policy-value",
+]
 
 # Registry: what an audit gives where nothing else is given, a delta to whatever cannot do without one.
 _GAUSSIAN = MappingProxyType({"delta": 1e-6})
@@ -78,6 +87,10 @@ class Entry:
         What `discreet.plan` calls the estimator whose plan holds for this one; None where it cannot be planned.
     plan_note
         What has to be said about a plan that is another's.
+    planner, planning
+        Where a plan of its own is computed, as "module:function", and what it may be told besides what all plans take.
+    pure
+        Whether it can do without a delta.
     answers
         Whether its release can be asked for effects.
     one_gate
@@ -117,6 +130,9 @@ class Entry:
     title: str = ""
     planned_as: Planned | None = None
     plan_note: str = ""
+    planner: str = ""
+    planning: tuple[Option, ...] = ()
+    pure: bool = False
     answers: bool = False
     one_gate: bool = False
     request_kind: str = ""
@@ -209,6 +225,7 @@ _ENTRIES = (
         columns=(SAMPLE_WEIGHT,),
         asks=(given.ASKED_CAP,),
         title="Difference of means",
+        pure=True,
         planned_as="difference-in-means",
         one_gate=True,
         audited=MappingProxyType({}),
@@ -225,6 +242,7 @@ _ENTRIES = (
         command=True,
         simultaneous=True,
         title="Effects by segment",
+        pure=True,
         planned_as="uplift",
         plan_note="The width is that of one segment if all are equally large; the others narrow it a little.",
         answers=True,
@@ -240,6 +258,10 @@ _ENTRIES = (
         asks=(given.ASKED_POLICY,),
         asked_arguments=given.asked_policy,
         page_title="What a policy gains in {outcome}",
+        planned_as="policy-value",
+        planner="discreet.estimators.policies.planned:plan_policy_value",
+        planning=(given.SHARE,),
+        pure=True,
         command=True,
         title="Gain of a policy",
         one_gate=True,
@@ -253,6 +275,9 @@ _ENTRIES = (
         arguments=given.times_in_words,
         asks=(given.ASKED_HORIZON, MEASURE, given.ASKED_TIMES),
         page_title="Effect of {treatment} on the time to {outcome}",
+        planned_as="survival",
+        planner="discreet.estimators.survival.planned:plan_survival",
+        planning=(HORIZON, MEASURE, TIMES, given.EVENTS, given.LOST),
         command=True,
         title="Effect on a time to event",
         samples=True,
@@ -274,6 +299,9 @@ _ENTRIES = (
         ),
         columns=(given.INSTRUMENT,),
         page_title="Effect of {treatment} on {outcome}, on compliers",
+        planned_as="late",
+        planner="discreet.estimators.natural_experiments.planned:plan_late",
+        planning=(given.COMPLIANCE,),
         command=True,
         title="Effect on compliers",
         samples=True,
@@ -286,6 +314,9 @@ _ENTRIES = (
         help="Estimate an effect by how outcomes changed between two periods, and publish it.",
         options=(DELTA, COVARIATES, PROPENSITY, RELATION),
         columns=(given.BEFORE,),
+        planned_as="difference-in-differences",
+        planner="discreet.estimators.natural_experiments.planned:plan_difference_in_differences",
+        planning=(given.CORRELATION,),
         command=True,
         title="Effect by difference in differences",
         samples=True,

@@ -238,3 +238,23 @@ def _clusters(count: int) -> Any:
     from discreet.estimators.clustering import PrivateKMeans
 
     return PrivateKMeans(clusters=count)
+
+
+# What plans may be told of records that nobody has seen.
+COMPLIANCE = Option(
+    name="compliance",
+    type=float | None,
+    help="Expected share of people whom the instrument moves to treatment. Default: 0.5.",
+)
+CORRELATION = Option(
+    name="correlation",
+    type=float | None,
+    help="Expected correlation of the outcome in both periods. Default: 0.5.",
+)
+EVENTS = Option(
+    name="events", type=float | None, help="Expected share of people with the event up to the horizon. Default: 0.5."
+)
+LOST = Option(
+    name="lost", type=float | None, help="Expected share of people who are lost before the horizon. Default: 0.2."
+)
+SHARE = Option(name="share", type=float | None, help="Expected share of people whom the policy treats. Default: 0.5.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import hypot
 from typing import Any, ClassVar, NamedTuple, Self, get_args
 
@@ -13,7 +13,7 @@ from discreet.data._arrays import Float
 from discreet.data.bounds import Bounds
 from discreet.data.columns import Levels, numbers
 from discreet.data.frames import vector
-from discreet.data.records import Chunk, Records
+from discreet.data.records import Records
 from discreet.estimators._allocation import models_pay
 from discreet.estimators._base import ROWS_ALIKE, ROWS_JOINED, Progress, TableFits, count_first
 from discreet.estimators._parameters import NO_COLUMNS, Parameters, Role
@@ -21,12 +21,12 @@ from discreet.estimators._results import EffectResult
 from discreet.estimators.ate import ATE
 from discreet.estimators.measurements.location import budget_notes
 from discreet.estimators.survival.rules import RULE, check_times
+from discreet.estimators.survival.seen import Seen, TimeCells, curve_notes
 from discreet.estimators.survival.trial import ArmMean, compare_arms
 from discreet.exceptions import InvalidBudget, InvalidInput
 from discreet.postprocessing.survival.curves import Arm, Band
 from discreet.postprocessing.survival.pseudo_outcome import (
     Measure,
-    PseudoOutcome,
     Remainder,
     mean,
     pseudo_outcome,
@@ -49,8 +49,6 @@ EVENT = Role(
     declared=lambda _: Levels((0, 1)),
 )
 _RANDOMISED = "Treatment is taken to be randomised: no covariate is adjusted for."
-# Choice: where fewer than this part of an arm is followed up to the horizon, the release says so. By hand.
-_FOLLOWED = 0.2
 
 
 class SurvivalEffect(TableFits[SurvivalRelease], EffectResult[SurvivalRelease], Parameters):
@@ -187,7 +185,7 @@ class SurvivalEffect(TableFits[SurvivalRelease], EffectResult[SurvivalRelease], 
                 (_RANDOMISED, *budget_notes(gate.budget, gate.n)),
             )
         found = found._replace(estimate=found.estimate + number.apart)
-        self.release_ = self._release(gate, times, noisy, found, off, _notes(arms, float(noisy.sd)))
+        self.release_ = self._release(gate, times, noisy, found, off, curve_notes(arms, float(noisy.sd)))
 
     def _adjust(self, gate: Gate, arms: tuple[Arm, Arm]) -> _Found:
         """The average effect on what records count as, by models of treatment and of that."""
@@ -250,62 +248,3 @@ class _Found(NamedTuple):
     uncertainty: Uncertainty
     adjustment: dict[str, Any]
     notes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TimeCells:
-    """A record's cell: its arm, and the interval of its event or of its end of follow-up, or beyond the horizon.
-
-    Who is followed to the end of an interval and no longer is censored in the next one: events come first.
-    """
-
-    ends: Float
-    """of the intervals, as the times are encoded"""
-
-    def __call__(self, chunk: Chunk) -> Float:
-        """One cell per record."""
-        k, event = len(self.ends), chunk.more["event"] > 0.5
-        with_event, lost = (np.searchsorted(self.ends, chunk.y, side=side) for side in ("left", "right"))
-        cell = np.where(event, np.where(with_event < k, with_event, 2 * k), np.where(lost < k, k + lost, 2 * k))
-        return np.asarray(cell + chunk.t * (2 * k + 1), dtype=np.float64)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Seen:
-    """Records whose outcome is what their time and event count as."""
-
-    number: PseudoOutcome
-    horizon: float
-    """as the times are encoded"""
-
-    @property
-    def keeps_arms(self) -> bool:
-        """Every record stays in its arm."""
-        return True
-
-    def bounds(self, declared: Bounds) -> Bounds:
-        """The range of these numbers is public: it follows from the released table."""
-        return replace(declared, outcome=(self.number.low, self.number.high), outcome_fill=None)
-
-    def __call__(self, chunk: Chunk) -> Chunk:
-        """The records of a chunk as they are seen."""
-        number = self.number
-        # Exactly one at the horizon, below before it and above beyond.
-        time = (chunk.y + 1.0) / (self.horizon + 1.0)
-        counts_as = number(time, chunk.more["event"], chunk.t)
-        y = 2.0 * ((counts_as - number.low) / (number.high - number.low)) - 1.0
-        return chunk._replace(y=np.fmin(np.fmax(y, -1.0), 1.0))
-
-
-def _notes(arms: tuple[Arm, Arm], sd: float) -> tuple[str, ...]:
-    notes = ["Censoring is taken to be independent of the time to the event within each arm."]
-    for name, arm in zip(("control", "treated"), arms, strict=True):
-        if arm.followed[-1] < _FOLLOWED:
-            notes.append(
-                f"Few of the {name} arm are followed up to the horizon: the interval rests on them. Choose a nearer "
-                "one."
-            )
-        events = float(np.sum(arm.at_risk * (1.0 - np.exp(-arm.events))))
-        if events < 2.0 * sd * len(arm.times) ** 0.5:
-            notes.append(f"Events of the {name} arm do not stand out from the noise of the table: its curve is rough.")
-    return tuple(notes)

@@ -74,7 +74,7 @@ def compare_arms(gate: Gate, propensity: Any, control: ArmMean, treated: ArmMean
         known = float(propensity)
     if known is not None:
         least = most = known
-    low, high = _ends(control, treated, least, most)
+    low, high = score_ends(control, treated, least, most)
     of_units, alike = gate.joins_rows, gate.most_rows
     # Counted from the middle, unless the number of records is private, whose noise would then count from there too.
     middle = 0.0 if gate.counts_rows else (low + high) / 2.0
@@ -107,7 +107,7 @@ def _is_treated(chunk: Chunk) -> Float:
     return chunk.t
 
 
-def _ends(control: ArmMean, treated: ArmMean, least: float, most: float) -> tuple[float, float]:
+def score_ends(control: ArmMean, treated: ArmMean, least: float, most: float) -> tuple[float, float]:
     """Least and largest score: both arms, at the smallest probability of being in each."""
     effect = treated.mean - control.mean
     of_treated = ((treated.low - treated.mean) / least, (treated.high - treated.mean) / least)

@@ -31,6 +31,7 @@ from discreet.exceptions import InvalidInput
 from discreet.papers.adum.release import SegmentRelease
 from discreet.papers.common.arrays import gather, in_own_unit
 from discreet.papers.common.claims import Calibration, by_calibration, claimed_guarantee, warn_of_claim
+from discreet.papers.plots import WithoutAverage
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Neighbours
@@ -54,7 +55,7 @@ _FAINT = 3.0
 _NO_INTERVAL = "The paper gives no interval: noise_sd is the privacy noise alone, to first order."
 
 
-class ADUM(TableFits[SegmentRelease], Parameters):
+class ADUM(WithoutAverage, TableFits[SegmentRelease], Parameters):
     """Effects by cell of a partition, from noisy sums and counts.
 
     Parameters

@@ -34,6 +34,7 @@ from discreet.papers.adum.functional_mechanism import (
 from discreet.papers.adum.two_model_release import TwoModelRelease, unit_features
 from discreet.papers.common.arrays import MOST_FEATURES, OneVector, dimension, gather, in_own_unit
 from discreet.papers.common.claims import Calibration, by_calibration, claimed_guarantee, warn_of_claim
+from discreet.papers.plots import AlongCovariates
 from discreet.papers.propensity.logistic import minimise, sensitivity
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
@@ -59,7 +60,7 @@ _MEASURED = (
 _NO_INTERVAL = "The paper gives no interval: noise and regularisation bias the estimates."
 
 
-class TwoModel(TableFits[TwoModelRelease], Parameters):
+class TwoModel(AlongCovariates, TableFits[TwoModelRelease], Parameters):
     """Effects as the difference of two private regressions, one for each arm.
 
     Parameters

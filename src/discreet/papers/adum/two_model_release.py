@@ -17,6 +17,7 @@ from discreet.data.frames import encoded, feature_rows
 from discreet.exceptions import InvalidInput
 from discreet.papers.adum.functional_mechanism import monomials
 from discreet.papers.common.arrays import into_unit_ball
+from discreet.papers.plots import plot_along
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
 from discreet.releases.notebooks.card import ReleaseCard
@@ -83,6 +84,10 @@ class TwoModelRelease(ReleaseCard):
             control, treated = (monomials(x, self.bounds, self.degree) @ w for w in self.weights)
             return np.asarray(self.bounds.outcome_width / 2 * (treated - control))
         return np.asarray(np.subtract(*(expit(unit_features(x, self.bounds) @ w) for w in self.weights[::-1])))
+
+    def plot(self, feature: str | int = 0, ax: Any = None) -> Any:
+        """Draw effects along one covariate, the others in the middle of their ranges (needs matplotlib)."""
+        return plot_along(self.effect, self.bounds, feature, ax)
 
     def summary(self) -> str:
         """A table in plain text."""

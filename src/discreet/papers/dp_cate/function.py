@@ -46,6 +46,7 @@ from discreet.papers.dp_cate.kernel_stage import noise_scale, published_slope, s
 from discreet.papers.dp_cate.pointwise import check_common, known_propensity, rng_of
 from discreet.papers.dp_cate.presets import first_stage
 from discreet.papers.dp_cate.release import AnswersRelease, FunctionRelease
+from discreet.papers.plots import AlongCovariates
 from discreet.privacy.budget import Budget
 from discreet.privacy.gate import Gate
 from discreet.privacy.guarantee import Guarantee, Neighbours, parallel
@@ -69,7 +70,7 @@ _SECRET = (
 _PULLED = "The penalty pulls effects towards an average that came with the models, and there is no interval."
 
 
-class DPCATEFunction(FromTables, Checked, Parameters):
+class DPCATEFunction(AlongCovariates, FromTables, Checked, Parameters):
     """Effects as a function of covariates, by kernel regression of pseudo-outcomes, with Gaussian process noise.
 
     Parameters

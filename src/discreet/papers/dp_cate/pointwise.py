@@ -56,6 +56,7 @@ from discreet.papers.dp_cate.equations import (
 )
 from discreet.papers.dp_cate.presets import check_second_stage, first_stage, predictor, second_stage
 from discreet.papers.dp_cate.release import AnswersRelease
+from discreet.papers.plots import WithoutAverage
 from discreet.privacy.budget import Budget
 from discreet.privacy.guarantee import Neighbours
 from discreet.privacy.noise import published_gaussian
@@ -74,7 +75,7 @@ _PUBLIC = ("the declared bounds", "the number of records", "the queries")
 _TITLE = "Conditional effects at finitely many queries (DP-CATE)"
 
 
-class DPCATE(Checked, Fitted[AnswersRelease], Parameters):
+class DPCATE(WithoutAverage, Checked, Fitted[AnswersRelease], Parameters):
     """Effects at given covariates by a doubly robust learner, with noise scaled to a gross-error sensitivity.
 
     Parameters
@@ -197,6 +198,10 @@ class DPCATE(Checked, Fitted[AnswersRelease], Parameters):
     def effect(self) -> Float:
         """The released effects, in the order of the queries."""
         return self._released().effect()
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the answers in the order of the queries (needs matplotlib)."""
+        return self._released().plot(ax)
 
     def _check_budget(self, budget: Budget) -> None:
         if budget.pure:

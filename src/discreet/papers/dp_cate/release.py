@@ -17,6 +17,7 @@ from discreet.papers.common import release_io as written
 from discreet.papers.common.nuisances import design
 from discreet.papers.common.queries import encode_queries
 from discreet.papers.dp_cate.kernel_regression import Function
+from discreet.papers.plots import plot_along, plot_answers
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
 from discreet.releases.notebooks.card import ReleaseCard
@@ -78,6 +79,10 @@ class AnswersRelease(ReleaseCard):
     def effect(self) -> Float:
         """The answers as an array."""
         return np.array(self.effects)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the answers in the order of the queries (needs matplotlib)."""
+        return plot_answers(self.effect(), ax)
 
     def summary(self) -> str:
         """A table in plain text."""
@@ -150,6 +155,10 @@ class FunctionRelease(ReleaseCard):
         """Effects at rows of covariates inside the bounds. Costs nothing."""
         asked = encode_queries(X, self.bounds, "X")
         return Function.from_dict(self.function)(design(asked, self.bounds))
+
+    def plot(self, feature: str | int = 0, ax: Any = None) -> Any:
+        """Draw effects along one covariate, the others in the middle of their ranges (needs matplotlib)."""
+        return plot_along(self.effect, self.bounds, feature, ax)
 
     def summary(self) -> str:
         """A table in plain text."""

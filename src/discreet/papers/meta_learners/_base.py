@@ -29,6 +29,7 @@ from discreet.papers.meta_learners.ebm import require as require_ebm
 from discreet.papers.meta_learners.own import Base, base_of, check_bases, check_budgets
 from discreet.papers.meta_learners.release import Contrast, LearnerRelease
 from discreet.papers.meta_learners.stages import BASES, Plan, Stages, check_ratios, overlap_of, partition
+from discreet.papers.plots import WithoutAverage
 from discreet.privacy.budget import Budget
 from discreet.privacy.guarantee import Neighbours
 
@@ -39,7 +40,7 @@ _NO_INTERVAL = "The paper gives no interval: noise and shrinkage in the models b
 _CONSTANT = "Treatment and covariates add up in one model, so that the effect is the same for everyone (section 4.2)."
 
 
-class Learner(FromTables, Fitted[LearnerRelease]):
+class Learner(WithoutAverage, FromTables, Fitted[LearnerRelease]):
     """A learner that splits the sample: ``_learn`` names its stages."""
 
     release_types: ClassVar = (LearnerRelease,)

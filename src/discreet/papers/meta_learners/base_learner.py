@@ -7,6 +7,7 @@ position) and leaves a released model and a guarantee behind, nothing else.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,6 +27,7 @@ PUBLIC = ("the declared bounds", "the number of records of each part", "which re
 ARM = Levels((0, 1))
 # Numbers this large have lost their meaning, and squares of them could overflow.
 _LARGEST = 1e100
+_LEAST = 1e-100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +48,10 @@ class Task:
         What may be spent.
     weight_bound
         The largest sample weight; weights without it are refused.
+    product_bound
+        The largest size of weight times centred target, where that is less than what follows from both ranges.
+    usual_weight
+        About what weights are on average, guessed without looking; for learners whose steps they set.
 
     Examples
     --------
@@ -62,6 +68,8 @@ class Task:
     bounds: Bounds
     budget: Budget
     weight_bound: float | None = None
+    product_bound: float | None = None
+    usual_weight: float | None = None
 
     def __post_init__(self) -> None:
         low, high = (finite(end, "each end of target") for end in self.target)
@@ -69,6 +77,10 @@ class Task:
             raise InvalidInput("target must be (low, high) with low < high, declared and not computed from the data.")
         if self.weight_bound is not None and not 0 < finite(self.weight_bound, "weight_bound") <= _LARGEST:
             raise InvalidInput("weight_bound must be positive: declare the largest weight there can be.")
+        for name in ("product_bound", "usual_weight"):
+            value = getattr(self, name)
+            if value is not None and (self.weight_bound is None or not 0 < finite(value, name) <= _LARGEST):
+                raise InvalidInput(f"{name} must be positive, and goes with weight_bound: declare both, or neither.")
 
     def claim(self, what: str) -> Guarantee:
         """The guarantee of a learner that spends the whole budget of the task, on its author's word: claimed."""
@@ -83,6 +95,10 @@ class Task:
     def half(self) -> float:
         """Half of the target's range."""
         return (self.target[1] - self.target[0]) / 2.0
+
+    def largest_product(self, heaviest: float) -> float:
+        """How large weight times centred target can be. Proof: docs/proofs/learners.md, lemma 3."""
+        return min(heaviest * self.half, inf if self.product_bound is None else self.product_bound)
 
 
 class BaseLearner(Protocol):
@@ -127,6 +143,10 @@ def checked(task: Task, X: Float, y: Float, sample_weight: Float | None) -> Part
     else:
         weight = _inside(sample_weight, 0.0, task.weight_bound)
     target = _inside(y, *task.target) - task.middle
+    if sample_weight is not None:
+        # Where a weight is zero, so is the product, whatever the target is.
+        most = task.largest_product(task.weight_bound or 1.0) / np.maximum(weight, _LEAST)
+        target = np.clip(target, -most, most)
     return Part(Chunk(y=target, t=np.zeros(n), x=X, e=weight), task.bounds)
 
 

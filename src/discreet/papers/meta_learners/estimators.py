@@ -11,9 +11,11 @@ Deviations.
   clip propensities only (to [0.05, 0.95] in their code, ``trim``; the text does not mention it).
 * The partition is drawn without looking at the records. The authors' code stratifies it by treatment, which would let a
   replaced record change which part others are in.
-* R-learner: the empirical risk is a weighted regression of (y - eta) / (t - e) with weights (t - e)^2, as in the
-  authors' code; here the weights have a declared bound. With ``base="ebm"``, whose noise grows with the largest weight
-  and whose bins depend on the total one, weights are folded into the outcome (t - e)(y - eta) / (e (1 - e)) instead.
+* R-learner: the empirical risk is learnt as written, as a weighted regression of (y - eta) / (t - e) with weights
+  (t - e)^2, as in the authors' code; here the weights and their products with the outcomes, which are (t - e)(y - eta),
+  have declared bounds. With ``base="ebm"`` steps are a quarter of interpret's: the release that the authors ran divided
+  steps by records and not by their weights. ``risk="folded"`` regresses (t - e)(y - eta) / (e (1 - e)) instead, without
+  weights: another risk with the same target, better where records are many and overlap is good.
 * T-learner: not among the paper's. Each arm's model is learnt from a part of its own, with weights that are 1 for
   records of the arm and 0 for others: parts by arm would not be chosen independently of the records.
 * Base learners with a proof (``base="additive"``, "linear", "logistic") are not in the paper.
@@ -22,19 +24,30 @@ Deviations.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from discreet.data.bounds import Bounds
 from discreet.data.records import Chunk
 from discreet.estimators._parameters import Parameters
+from discreet.exceptions import InvalidInput
 from discreet.papers.meta_learners._base import TRIM, Learner
-from discreet.papers.meta_learners.own import Base
+from discreet.papers.meta_learners.own import Base, base_of
 from discreet.papers.meta_learners.release import Contrast
-from discreet.papers.meta_learners.stages import Stages, dr_outcome, folded_outcome, r_outcome
+from discreet.papers.meta_learners.stages import (
+    Stages,
+    dr_outcome,
+    folded_outcome,
+    least_residual,
+    overlap_of,
+    r_outcome,
+    r_weights,
+)
 from discreet.privacy.budget import Budget
 
 # Section 5.1.1: (lambda_1,1, lambda_1,2, lambda_2).
 RATIOS = {"propensity": 0.25, "outcome": 0.25, "effect": 0.5}
+Risk: TypeAlias = Literal["weighted", "folded"]
+RISKS = ("weighted", "folded")
 
 
 class SLearner(Learner, Parameters):
@@ -264,9 +277,14 @@ class RLearner(Learner, Parameters):
 
     Parameters
     ----------
-    epsilon, delta, bounds, base, ratios, clip, trim, shuffle, random_state, budgets, propensity
-        As for `DRLearner`; the transformed outcome is (y - eta) / (t - e), with a weight of (t - e)^2 (both in one
-        number with ``base="ebm"``).
+    epsilon, delta, bounds, base, ratios, trim, shuffle, random_state, budgets, propensity
+        As for `DRLearner`; the transformed outcome is (y - eta) / (t - e), with a weight of (t - e)^2.
+    clip : float, optional
+        Where transformed outcomes are clipped. By default, with weights, only where none can be; with ``base="ebm"``,
+        whose noise grows with their range, and with ``risk="folded"``, as for `DRLearner`.
+    risk : {"weighted", "folded"}, default "weighted"
+        The sum of [(y - eta) - (t - e) tau]^2 as the paper writes it, through weights; or the squared distance to
+        (t - e)(y - eta) / (e (1 - e)), which has the effect for its mean and needs no weights.
 
     Attributes
     ----------
@@ -308,6 +326,7 @@ class RLearner(Learner, Parameters):
         random_state: Any = None,
         budgets: Mapping[str, Budget] | None = None,
         propensity: float | None = None,
+        risk: Risk = "weighted",
     ) -> None:
         self.epsilon = epsilon
         self.bounds = bounds
@@ -320,15 +339,24 @@ class RLearner(Learner, Parameters):
         self.random_state = random_state
         self.budgets = budgets
         self.propensity = propensity
+        self.risk = risk
+
+    def _checked(self) -> Budget:
+        if self.risk not in RISKS:
+            raise InvalidInput(f"risk must be one of {', '.join(RISKS)}: choose how residuals are regressed.")
+        return super()._checked()
+
+    def _clip(self) -> float:
+        if self.clip is not None or self.risk == "folded" or base_of(self.base, "effect") == "ebm":
+            return super()._clip()
+        return self.bounds.outcome_width / least_residual(overlap_of(self.bounds, self.trim))
 
     def _learn(self, parts: Mapping[str, Chunk], stages: Stages) -> None:
         e, eta = stages.propensity(parts.get("propensity")), stages.mean_outcome(parts["outcome"])
         second, clip = parts["effect"], self._clip()
         residuals = stages.outcome(second), second.t, e(second.x), eta(second.x)
-        if stages.folds:
+        if self.risk == "folded":
             stages.regression("effect", second.x, folded_outcome(*residuals), (-clip, clip))
             return
         quotient, weight = r_outcome(*residuals)
-        # Propensities are inside the overlap: no residual of the treatment exceeds this.
-        most = max(stages.overlap[1], 1.0 - stages.overlap[0]) ** 2
-        stages.regression("effect", second.x, quotient, (-clip, clip), weight=weight, weight_bound=most)
+        stages.regression("effect", second.x, quotient, (-clip, clip), weight=r_weights(self.bounds, self.trim, weight))

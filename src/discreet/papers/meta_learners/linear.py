@@ -98,7 +98,7 @@ def linear_rounds(gate: Gate, share: Shares, task: Task, heaviest: float, column
     columns : callable
         From a chunk to its encoded columns.
     """
-    q, radius, bound = dimension(task), feature_norm(task), heaviest * task.half
+    q, radius, bound = dimension(task), feature_norm(task), task.largest_product(heaviest)
 
     def rooted(chunk: Chunk) -> Float:
         return np.asarray(np.sqrt(weight_of(chunk))[:, None] * features(columns(chunk), task))

@@ -32,8 +32,8 @@ BASES: dict[str, tuple[Maker, Maker]] = {
     "logistic": (LinearLearner, LogisticLearner),
     "ebm": (EBMLearner, lambda task: EBMLearner(task, classify=True)),
 }
-# Bases whose noise grows with the largest weight while small weights carry the information: weights are folded in.
-FOLDS = ("ebm",)
+# (t - e)^2 has the mean e (1 - e) given x, which is at most this.
+_USUAL_R_WEIGHT = 0.25
 _TOLERANCE = 1e-9
 
 
@@ -95,13 +95,21 @@ class Plan(NamedTuple):
     modules: int
 
 
+class Weights(NamedTuple):
+    """Weights of records, with what is public about them: `Task` says what each is."""
+
+    values: Float
+    weight_bound: float = 1.0
+    product_bound: float | None = None
+    usual_weight: float | None = None
+
+
 class Stages:
     """Fits one base learner a part, and keeps what they released."""
 
     def __init__(self, plan: Plan, progress: Progress | None) -> None:
         self.bounds, self._plan = plan.bounds, plan
         self.overlap = overlap_of(plan.bounds, plan.trim)
-        self.folds = base_of(plan.base, "effect") in FOLDS
         self.models: dict[str, ReleasedModel | OwnModel] = {}
         self._guarantees: list[Guarantee] = []
         self._public: list[str] = [] if plan.known is None else ["the probability of treatment"]
@@ -131,7 +139,7 @@ class Stages:
     def arm(self, name: str, arm: float, part: Chunk) -> Callable[[Float], Float]:
         """mu_t(x) of one arm, clipped to the outcome's range: records of the other arm have a weight of zero."""
         weight, outcome = (part.t == arm) * 1.0, self.outcome(part)
-        model = self.regression(name, part.x, outcome, self.bounds.outcome, weight=weight, weight_bound=1.0)
+        model = self.regression(name, part.x, outcome, self.bounds.outcome, weight=Weights(weight))
         return lambda x: np.clip(model.predict(x), *self.bounds.outcome)
 
     def mean_outcome(self, part: Chunk) -> Callable[[Float], Float]:
@@ -147,11 +155,10 @@ class Stages:
         target: tuple[float, float],
         *,
         columns: tuple[Range | Levels, ...] | None = None,
-        weight: Float | None = None,
-        weight_bound: float | None = None,
+        weight: Weights | None = None,
     ) -> ReleasedModel | OwnModel:
         """L(y ~ x), with weights that have a declared bound."""
-        return self._fit(self._task(name, target, columns, weight_bound), x, y, weight)
+        return self._fit(self._task(name, target, columns, weight), x, y, None if weight is None else weight.values)
 
     def guarantee(self) -> Guarantee:
         """Theorem 6: all models together, on disjoint parts. Proof: docs/proofs/learners.md, theorem."""
@@ -165,7 +172,7 @@ class Stages:
         name: str,
         target: tuple[float, float],
         columns: tuple[Range | Levels, ...] | None = None,
-        weight_bound: float | None = None,
+        weight: Weights | None = None,
     ) -> Task:
         return Task(
             name=name,
@@ -173,7 +180,9 @@ class Stages:
             target=target,
             bounds=self.bounds,
             budget=self._plan.budgets.get(name, self._plan.budget),
-            weight_bound=weight_bound,
+            weight_bound=None if weight is None else weight.weight_bound,
+            product_bound=None if weight is None else weight.product_bound,
+            usual_weight=None if weight is None else weight.usual_weight,
         )
 
     def _fit(
@@ -207,6 +216,20 @@ def dr_outcome(y: Float, t: Float, e: Float, mu1: Float, mu0: Float) -> Float:
 def r_outcome(y: Float, t: Float, e: Float, eta: Float) -> tuple[Float, Float]:
     """Residual quotient (y - eta) / (t - e) and its weight (t - e)^2: the R-learner's risk as a regression."""
     return np.asarray((y - eta) / (t - e)), np.asarray((t - e) ** 2)
+
+
+def r_weights(bounds: Bounds, trim: float, weight: Float) -> Weights:
+    """The R-learner's weights (t - e)^2 and what bounds them and (t - e)(y - eta). Proof: docs/proofs/learners.md."""
+    low, high = overlap_of(bounds, trim)
+    # Propensities are inside the overlap: no residual of the treatment exceeds this.
+    most = max(high, 1.0 - low)
+    return Weights(weight, most**2, most * bounds.outcome_width, _USUAL_R_WEIGHT)
+
+
+def least_residual(overlap: tuple[float, float]) -> float:
+    """The smallest |t - e| where propensities are inside the overlap."""
+    low, high = overlap
+    return min(low, 1.0 - high)
 
 
 def folded_outcome(y: Float, t: Float, e: Float, eta: Float) -> Float:

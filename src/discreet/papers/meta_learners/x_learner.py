@@ -20,7 +20,7 @@ from discreet.estimators._parameters import Parameters
 from discreet.papers.meta_learners._base import TRIM, Learner
 from discreet.papers.meta_learners.own import Base
 from discreet.papers.meta_learners.release import Contrast
-from discreet.papers.meta_learners.stages import Stages
+from discreet.papers.meta_learners.stages import Stages, Weights
 from discreet.privacy.budget import Budget
 
 
@@ -94,7 +94,7 @@ class XLearner(Learner, Parameters):
         low, high = stages.overlap
         # Propensities are inside the overlap: no weight exceeds this.
         most = max((1.0 - low) / low, high / (1.0 - high))
-        stages.regression("effect", x, imputed, (-clip, clip), weight=weight, weight_bound=most)
+        stages.regression("effect", x, imputed, (-clip, clip), weight=Weights(weight, most))
 
 
 def x_outcome(y: Float, t: Float, e: Float, mu1: Float, mu0: Float) -> tuple[Float, Float]:

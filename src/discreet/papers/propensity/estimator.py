@@ -40,6 +40,7 @@ from discreet.papers.common.arrays import (
 )
 from discreet.papers.common.claims import Calibration, by_calibration, claimed_guarantee, warn_of_claim
 from discreet.papers.common.tables import FromTables
+from discreet.papers.plots import WithoutAverage
 from discreet.papers.propensity.iptw import iptw, iptw_bound, iptw_scores
 from discreet.papers.propensity.logistic import (
     least_penalty,
@@ -76,7 +77,7 @@ _DATA_NORM_NOTE = (
 _NO_INTERVAL = "The paper gives no interval: the penalty and the noise in the weights bias the estimate."
 
 
-class PropensityIPTW(FromTables, Parameters):
+class PropensityIPTW(WithoutAverage, FromTables, Parameters):
     """Average treatment effect by inverse weights from a private propensity score.
 
     Parameters
@@ -132,6 +133,7 @@ class PropensityIPTW(FromTables, Parameters):
     2.0
     """
 
+    _why_no_interval = "its paper gives no interval: noise on the weights makes the estimate's law a sum of log-normals"
     method_id: ClassVar[str] = "discreet/papers/propensity-iptw"
     release_types: ClassVar = (PointRelease,)
     neighbours: ClassVar[Neighbours] = "replace-one"
@@ -230,6 +232,10 @@ class PropensityIPTW(FromTables, Parameters):
         release = self._released()
         x = into_unit_ball(features(X, release.bounds), release.settings["norm bound"])
         return propensity(np.array(release.weights), x)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the estimate and the noise that was added to it (needs matplotlib)."""
+        return self._released().plot(ax)
 
     def summary(self) -> str:
         """The release as a readable table."""

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from discreet.data.bounds import Bounds
 from discreet.exceptions import InvalidInput
 from discreet.papers.common import release_io as written
+from discreet.papers.plots import plot_point
 from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
 from discreet.releases.notebooks.card import ReleaseCard
@@ -69,6 +70,10 @@ class PointRelease(ReleaseCard):
         for value in (self.estimate, self.noise_sd, *self.weights):
             if not math.isfinite(value):
                 raise InvalidInput("a released number is not finite: the noise made the weights explode, so set xi.")
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the estimate and the noise that was added to it (needs matplotlib)."""
+        return plot_point(self.estimate, self.noise_sd, ax)
 
     def summary(self) -> str:
         """A table in plain text."""

@@ -15,8 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from discreet.data._arrays import Float, IntArray
-from discreet.data.columns import ScratchBuffer
+from discreet.data._arrays import Float, IntArray, ScratchBuffer
 from discreet.privacy.compiled.library import library
 
 SmallCodes = npt.NDArray[np.uint16]

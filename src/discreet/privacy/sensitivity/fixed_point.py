@@ -13,8 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from discreet.data._arrays import Float, IntArray
-from discreet.data.columns import ScratchBuffer
+from discreet.data._arrays import Float, IntArray, ScratchBuffer
 from discreet.data.expressions import Formula
 from discreet.data.records import Unit
 from discreet.exceptions import InvalidBudget, InvalidInput

@@ -183,9 +183,7 @@ def _common(bounds: Sequence[Bounds]) -> Bounds:
     if all(each.columns == first.columns and each.names == first.names for each in others):
         return replace(first, propensity=(low, high))
     shared: dict[str, Any] = {
-        name: spec
-        for name, spec in zip(first.names, first.columns, strict=True)
-        if all(dict(zip(each.names, each.columns, strict=True)).get(name) == spec for each in others)
+        name: spec for name, spec in first.declared.items() if all(each.declared.get(name) == spec for each in others)
     }
     return replace(first.declaring(shared if first.named else None), propensity=(low, high))
 

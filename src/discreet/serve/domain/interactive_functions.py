@@ -34,7 +34,7 @@ def fitted(
 ) -> tuple[Any, dict[str, Any] | None]:
     """A release, and what has to be kept secret for further answers: nothing where the whole function is released."""
     table = sources.in_memory(source, outcome, treatment, estimator.bounds)
-    X = table.select(list(estimator.bounds.names))
+    X = table.select(list(estimator.bounds.declared))
     estimator.fit(table[outcome], table[treatment], X=X)
     if estimator.calibration == "proved":
         return estimator.release_, None

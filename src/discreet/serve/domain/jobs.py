@@ -23,6 +23,10 @@ from discreet.serve.storage.paging import Page, select_page
 from discreet.serve.storage.schema import jobs, reading
 
 OPEN = ("queued", "running")
+# What the row of a job asks of whoever works on it: raise it with a change that workers of today would get wrong.
+WORK = 1
+# Records that a data set is taken to have in the queue, where nobody may know about how many.
+_UNKNOWN = 10_000
 # Requests of one person and day that wait or ended uncharged: each leaves two lines in a log that is kept for ever, and
 # those of others wait behind them.
 MOST_IN_VAIN = 200
@@ -58,6 +62,8 @@ def submit(
         "progress": 0,
         "created": service.clock.now(),
         "stop": False,
+        "needs": WORK,
+        "size": _size(dataset, asked),
     }
     # Noted before anything is reserved, so that no reservation is ever forgotten.
     with service.engine.begin() as connection:
@@ -79,6 +85,12 @@ def submit(
         raise Refusal("too-many")
     service.wake.set()
     return {"release": None, "job": name, "charged": True}
+
+
+def _size(dataset: Dataset, asked: Asked) -> int:
+    """About how much work a request is, from public facts alone: the queue must reveal nothing else."""
+    columns = dataset.bounds.names if asked.covariates is None else asked.covariates
+    return (dataset.public_n or _UNKNOWN) * (2 + len(columns))
 
 
 def _in_vain(service: Service, identity: Identity) -> int:
@@ -176,18 +188,41 @@ def stop(service: Service, identity: Identity, name: str) -> dict[str, Any]:
 
 
 def claim(service: Service) -> dict[str, Any] | None:
-    """The oldest queued job, taken so that no other server takes it."""
-    oldest = sa.select(jobs.c.id).where(jobs.c.state == "queued").order_by(jobs.c.created).limit(1)
+    """The queued job whose turn it is, taken so that no other worker takes it.
+
+    Whose last job began longest ago is next; of one person's jobs the smallest, and of equally small ones the oldest.
+    """
+    others = jobs.alias()
+    last = sa.select(sa.func.max(others.c.started)).where(others.c.person == jobs.c.person).scalar_subquery()
+    waits = (jobs.c.state == "queued") & _workable()
+    order = (sa.func.coalesce(last, 0.0), jobs.c.size, jobs.c.created, jobs.c.id)
+    chosen = sa.select(jobs.c.id).where(waits).order_by(*order).limit(1)
+    with reading(service.engine).begin() as connection:
+        # Most questions find nothing, and need not wait for whoever writes.
+        if connection.scalar(sa.select(jobs.c.id).where(waits).limit(1)) is None:
+            return None
     now = service.clock.now()
     taken = {"state": "running", "worker": service.name, "started": now, "lease": now + service.settings.lease}
     with service.engine.begin() as connection:
-        name = connection.scalar(oldest.with_for_update(skip_locked=True))
+        name = connection.scalar(chosen.with_for_update(skip_locked=True, of=jobs))
         if name is None:
             return None
         mine = (jobs.c.id == name) & (jobs.c.state == "queued")
         if not connection.execute(sa.update(jobs).where(mine).values(taken)).rowcount:
             return None
         return dict(connection.execute(sa.select(jobs).where(jobs.c.id == name)).mappings().one())
+
+
+def _workable() -> sa.ColumnElement[bool]:
+    """Jobs that this version can work on."""
+    return (jobs.c.needs <= WORK) & jobs.c.kind.in_(list(TITLES))
+
+
+def beyond(service: Service) -> int:
+    """How many queued jobs need a newer version than this one."""
+    waits = (jobs.c.state == "queued") & ~_workable()
+    with reading(service.engine).begin() as connection:
+        return connection.scalar(sa.select(sa.func.count()).select_from(jobs).where(waits)) or 0
 
 
 def ours(service: Service, row: dict[str, Any]) -> bool:
@@ -267,11 +302,16 @@ def _taken_over(service: Service, row: dict[str, Any]) -> bool:
     if budgets.abandon(service, row["reservation"]):
         fail(service, row, "lost-charged")
         return True
+    queue_again(service, row)
+    return True
+
+
+def queue_again(service: Service, row: dict[str, Any]) -> bool:
+    """Put a job that is ours, and was not charged, back into the queue, where it was; whether it was ours."""
     again: dict[str, Any] = {"state": "queued", "worker": None, "started": None, "lease": None, "progress": 0}
     held = (jobs.c.id == row["id"]) & (jobs.c.worker == service.name) & (jobs.c.state == "running")
     with service.engine.begin() as connection:
-        connection.execute(sa.update(jobs).where(held).values(again))
-    return True
+        return bool(connection.execute(sa.update(jobs).where(held).values(again)).rowcount)
 
 
 def _forget_new(service: Service) -> None:

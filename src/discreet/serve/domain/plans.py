@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError, m
 
 from discreet.data.bounds import Bounds
 from discreet.estimators.planning import Plan, plan
+from discreet.estimators.registry import REGISTRY
 from discreet.estimators.registry import Planned as Method
 from discreet.exceptions import InvalidInput
 from discreet.serve.domain.datasets import Dataset
@@ -81,8 +83,9 @@ class Answer:
             "delta": made.delta,
             "n": made.n,
             "alpha": made.alpha,
-            "width": made.width,
-            "plus_minus": made.width / 2,
+            # JSON has no infinity: an interval that is expected to be unbounded has no width.
+            "width": made.width if math.isfinite(made.width) else None,
+            "plus_minus": made.width / 2 if math.isfinite(made.width) else None,
             "noise_sd": made.noise_sd,
             "detectable_effect": made.detectable_effect,
             "width_without_privacy": made.without_privacy,
@@ -99,7 +102,8 @@ def answer(dataset: Dataset, asked: Planned) -> Answer:
         raise InvalidInput("plan takes either epsilon, or a width to find it for: give one of the two.")
     made = _plan(*facts, asked.epsilon, asked.width)
     _, note = _planned_as(asked.kind)
-    return Answer(made, (note,) if note else ())
+    unbounded = "The interval is expected to have no end: take more records, or a larger budget."
+    return Answer(made, (*((note,) if note else ()), *(() if math.isfinite(made.width) else (unbounded,))))
 
 
 def curve(dataset: Dataset, asked: Planned) -> list[tuple[float, float]]:
@@ -152,7 +156,12 @@ def _facts(dataset: Dataset, asked: Planned) -> tuple[Any, ...]:
         "prevalence": asked.prevalence,
         "neighbours": dataset.neighbours,
     }
-    by = json.dumps(options_of(asked).get("by", {})) if method == "uplift" else None
+    asked_of, own = options_of(asked), {option.name for option in REGISTRY[method].planning}
+    by = json.dumps(asked_of.get("by", {})) if method == "uplift" else None
+    # What a request of this kind chooses, as far as its plan asks for it; lists are kept as tuples.
+    options |= {
+        name: tuple(value) if isinstance(value, list) else value for name, value in asked_of.items() if name in own
+    }
     return method, bounds, by, tuple(options.items())
 
 

@@ -61,8 +61,8 @@ def rows_in(body: bytes, bounds: Bounds, most: int) -> list[dict[str, Any]]:
     try:
         reader = csv.reader(io.StringIO(body.decode("utf-8-sig"), newline=""), strict=True)
         head = [name.strip() for name in next(reader, [])]
-        if sorted(head) != sorted(bounds.names):
-            raise InvalidInput(f"the file's first line must name exactly {', '.join(bounds.names)}: check it.")
+        if sorted(head) != sorted(bounds.declared):
+            raise InvalidInput(f"the file's first line must name exactly {', '.join(bounds.declared)}: check it.")
         rows = []
         for line in reader:
             if not line:
@@ -81,7 +81,7 @@ def rows_in(body: bytes, bounds: Bounds, most: int) -> list[dict[str, Any]]:
 
 def _typed(row: dict[str, str], bounds: Bounds) -> dict[str, Any]:
     out: dict[str, Any] = {}
-    for name, spec in zip(bounds.names, bounds.columns, strict=True):
+    for name, spec in bounds.declared.items():
         text = row[name].strip()
         if isinstance(spec, Levels) and spec.is_text:
             out[name] = text
@@ -95,7 +95,7 @@ def _typed(row: dict[str, str], bounds: Bounds) -> dict[str, Any]:
 
 def middle(made: Any) -> dict[str, Any]:
     """Somebody in the middle of everything, for the form to begin with."""
-    columns = zip(made.bounds.names, made.bounds.columns, strict=True)
+    columns = made.bounds.declared.items()
     return {name: 0 if isinstance(spec, Levels) else spec.middle for name, spec in columns}
 
 

@@ -177,7 +177,7 @@ def rows_of(given: list[dict[str, Any]], bounds: Any) -> Any:
     """People as an Arrow table with exactly the declared covariates."""
     import pyarrow as pa
 
-    names = bounds.names
+    names = tuple(bounds.declared)
     for row in given:
         if row.keys() != set(names):
             raise InvalidInput(f"every row must name exactly the covariates {', '.join(names)}: check the rows.")

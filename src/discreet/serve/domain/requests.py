@@ -159,9 +159,9 @@ def chosen(bounds: Bounds, covariates: list[str] | None) -> Bounds:
     if covariates is None:
         return bounds
     for name in covariates:
-        if name not in bounds.names:
+        if name not in bounds.declared:
             raise InvalidInput("covariates must name columns of the public schema: choose from those.")
-    declared: Any = dict(zip(bounds.names, bounds.columns, strict=True))
+    declared = bounds.declared
     return bounds.declaring({name: spec for name, spec in declared.items() if name in set(covariates)})
 
 

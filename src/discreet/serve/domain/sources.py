@@ -163,7 +163,7 @@ def in_memory(source: str, outcome: str, treatment: str, bounds: Bounds) -> Any:
     if is_database(source):
         return table_of(source, _wanted(outcome, treatment, bounds, None))
     specs = {outcome: bounds.outcome_column, treatment: bounds.arms}
-    specs |= dict(zip(bounds.names, bounds.columns, strict=True))
+    specs |= bounds.declared
     if not source.lower().endswith(".parquet"):
         form = TextFormat().of_files(files_of(source), list(specs))
         return pa.Table.from_batches(csv_batches(files_of(source), source, fields_for(specs), form))
@@ -212,4 +212,4 @@ def _read_only(path: str) -> sqlite3.Connection:
 
 def _wanted(outcome: str, treatment: str, bounds: Bounds, propensity: float | str | None) -> list[str]:
     named = [propensity] if isinstance(propensity, str) else []
-    return list(dict.fromkeys([outcome, treatment, *bounds.names, *named]))
+    return list(dict.fromkeys([outcome, treatment, *bounds.declared, *named]))

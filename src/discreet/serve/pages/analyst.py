@@ -24,6 +24,7 @@ from discreet.serve.domain import users as people
 from discreet.serve.domain.requests import OFFERED, TITLES, kinds_for
 from discreet.serve.institution import sign_in
 from discreet.serve.middleware import COOKIE, SECURE_COOKIE
+from discreet.serve.operations import readiness
 from discreet.serve.pages import forms
 from discreet.serve.pages.asks import fields_for
 from discreet.serve.pages.figures import plan_view
@@ -43,6 +44,13 @@ def health(request: Request) -> Response:
     with reading(service_of(request).engine).begin() as connection:
         connection.execute(sa.select(1))
     return JSONResponse({"status": "ok"})
+
+
+@router.get("/ready")
+def ready(request: Request) -> Response:
+    """Whether requests can be taken and worked on, by name of what that needs."""
+    found = request.app.state.readiness.found()
+    return JSONResponse({"ready": readiness.ready(found), **found}, 200 if readiness.ready(found) else 503)
 
 
 @router.get("/login")

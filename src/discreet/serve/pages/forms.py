@@ -38,10 +38,10 @@ def fields(given: Mapping[str, Any], bounds: Bounds) -> dict[str, Any]:
         text = str(given.get(name) or "").strip()
         if text:
             out[name] = text
-    names = [name for j, name in enumerate(bounds.names) if given.get(f"use-{j}")]
-    if names and len(names) < bounds.p:
+    names = [name for j, name in enumerate(bounds.declared) if given.get(f"use-{j}")]
+    if names and len(names) < len(bounds.declared):
         out["covariates"] = names
-    cuts = {name: _cut(str(given.get(f"by-{j}") or "")) for j, name in enumerate(bounds.names)}
+    cuts = {name: _cut(str(given.get(f"by-{j}") or "")) for j, name in enumerate(bounds.declared)}
     if out["kind"] == "uplift":
         out["by"] = {name: cut for name, cut in cuts.items() if cut is not None}
         if "clusters" in (found := asks.read("uplift", given)) and not out["by"]:
@@ -87,7 +87,7 @@ def unit_of(bounds: Bounds) -> tuple[float, str]:
 def person(given: Mapping[str, Any], bounds: Bounds) -> dict[str, Any]:
     """One person's covariates from a form, by position: names of columns are nobody's field names."""
     out: dict[str, Any] = {}
-    for j, (name, spec) in enumerate(zip(bounds.names, bounds.columns, strict=True)):
+    for j, (name, spec) in enumerate(bounds.declared.items()):
         text = str(given.get(f"x-{j}") or "").strip()
         if isinstance(spec, Range):
             try:

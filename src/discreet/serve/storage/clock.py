@@ -11,8 +11,9 @@ import sqlalchemy as sa
 
 from discreet.serve.storage.schema import facts, reading
 
-# The latest time seen is written down this often; a restart can fall back by no more.
-_WRITE = 60.0
+# The latest time seen is written down this often; a restart can fall back by no more. While the system's clock is
+# behind, whoever starts anew must fall back by much less than a lease.
+_WRITE, _WRITE_BEHIND = 60.0, 1.0
 
 
 class Clock:
@@ -23,7 +24,7 @@ class Clock:
     engine : Engine
         Where the latest time is remembered.
     wall : callable, optional
-        The system's clock.
+        The system's clock; by default that of PostgreSQL's server, so that machines agree, and else this machine's.
     steady : callable, optional
         What goes on by itself when the system's clock is set back.
     """
@@ -31,14 +32,28 @@ class Clock:
     def __init__(
         self,
         engine: sa.Engine,
-        wall: Callable[[], float] = time.time,
+        wall: Callable[[], float] | None = None,
         steady: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._engine, self._wall, self._steady, self._lock = engine, wall, steady, threading.Lock()
+        self._engine, self._steady, self._lock = engine, steady, threading.Lock()
+        self._shared = wall is None and engine.dialect.name == "postgresql"
+        self._wall = wall or (self._servers if self._shared else time.time)
+        self._agree()
         with reading(engine).begin() as connection:
             seen = connection.scalar(sa.select(facts.c.value).where(facts.c.name == "clock"))
         self._latest = self._written = float(seen or 0.0)
         self._asked = steady()
+
+    def _agree(self) -> None:
+        """Read the clock of the database's server, from which time goes on by itself."""
+        if self._shared:
+            with reading(self._engine).begin() as connection:
+                asked = sa.select(sa.func.extract("epoch", sa.func.clock_timestamp()))
+                self._agreed = float(connection.scalar(asked) or 0.0), self._steady()
+
+    def _servers(self) -> float:
+        at, then = self._agreed
+        return at + self._steady() - then
 
     def now(self) -> float:
         """The time. It writes nothing, so that it can be asked inside a transaction."""
@@ -53,9 +68,11 @@ class Clock:
         """Write the latest time down, if that is due; never inside a transaction, which it would wait for."""
         latest = self.now()
         with self._lock:
-            if not at_once and latest - self._written < _WRITE:
+            often = _WRITE if latest - self._wall() < _WRITE_BEHIND else _WRITE_BEHIND
+            if not at_once and latest - self._written < often:
                 return
             self._written = latest
+        self._agree()
         with self._engine.begin() as connection:
             seen = connection.scalar(sa.select(facts.c.value).where(facts.c.name == "clock").with_for_update())
             if float(seen or 0.0) < latest:

@@ -37,8 +37,7 @@ def migrate(engine: sa.Engine) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if connection.dialect.name == "postgresql":
             # One server at a time makes or changes tables.
             connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
-        config = Config()
-        config.set_main_option("script_location", "discreet.serve.storage:migrations")
+        config = _config()
         config.attributes["connection"] = connection
         before, version = _heads(connection), _version(connection)
         if version not in (None, _FIRST, _KEPT_BY_ALEMBIC) or (version == _KEPT_BY_ALEMBIC and not before):
@@ -54,6 +53,18 @@ def migrate(engine: sa.Engine) -> tuple[tuple[str, ...], tuple[str, ...]]:
             raise InvalidInput(_NEWER) from None
         _mark(connection)
         return before, _heads(connection)
+
+
+def steps(engine: sa.Engine) -> tuple[set[str], set[str]]:
+    """The steps at which the tables are, and those that belong to this version; nothing is changed."""
+    with engine.connect() as connection:
+        return set(_heads(connection)), set(ScriptDirectory.from_config(_config()).get_heads())
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", "discreet.serve.storage:migrations")
+    return config
 
 
 def _mark(connection: sa.Connection) -> None:

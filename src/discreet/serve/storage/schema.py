@@ -126,6 +126,20 @@ jobs = sa.Table(
     sa.Column("reservation", _text),
     sa.Column("failure", _text),
     sa.Column("release", _text),
+    # What it asks of a worker's version, and about how much work it is.
+    _column("needs", sa.Integer, server_default="1"),
+    _column("size", sa.BigInteger, server_default="0"),
+    sa.Index("ix_serve_jobs_turns", "person", "started"),
+)
+# Processes that fit, as they say of themselves.
+workers = sa.Table(
+    "serve_workers",
+    metadata,
+    sa.Column("id", _text, primary_key=True),
+    _column("version", _text),
+    _column("work", sa.Integer),
+    _column("started", _time),
+    _column("seen", _time),
 )
 # Requests that may spend, by the keys that people gave them, and the first answer to each.
 keys = sa.Table(
@@ -188,6 +202,18 @@ def connect(url: str) -> sa.Engine:
 
 def opened(url: str) -> tuple[sa.Engine, tuple[str, ...], tuple[str, ...]]:
     """The same with the steps of migration at which the tables were found, and are now."""
+    engine = engine_of(url)
+    if engine.dialect.name == "sqlite" and engine.url.database and engine.url.database != ":memory:":
+        make_private(engine.url)
+    try:
+        before, after = migrate(engine)
+    except sa.exc.OperationalError:
+        raise InvalidInput("--database cannot be opened: check the address, and that its server is running.") from None
+    return engine, before, after
+
+
+def engine_of(url: str) -> sa.Engine:
+    """An engine that has not touched the database yet."""
     # The driver that the extra brings.
     url = url.replace("postgresql://", "postgresql+psycopg://", 1)
     try:
@@ -195,18 +221,13 @@ def opened(url: str) -> tuple[sa.Engine, tuple[str, ...], tuple[str, ...]]:
         more: Any = {"isolation_level": "READ COMMITTED"} if url.startswith("postgresql") else {}
         engine = sa.create_engine(url, pool_pre_ping=True, **more)
     except ModuleNotFoundError:
-        raise MissingExtra("PostgreSQL needs psycopg: install it with pip install 'discreet[serve]'.") from None
+        advice = "install it with pip install 'discreet[serve,postgresql]'."
+        raise MissingExtra(f"--database is PostgreSQL's, which needs psycopg: {advice}") from None
     except sa.exc.ArgumentError:
         raise InvalidInput("--database is no address of a database: write it as sqlite:///file.db.") from None
     if engine.dialect.name == "sqlite":
-        if engine.url.database and engine.url.database != ":memory:":
-            make_private(engine.url)
         _prepare_sqlite(engine)
-    try:
-        before, after = migrate(engine)
-    except sa.exc.OperationalError:
-        raise InvalidInput("--database cannot be opened: check the address, and that its server is running.") from None
-    return engine, before, after
+    return engine
 
 
 def _prepare_sqlite(engine: sa.Engine) -> None:

@@ -49,10 +49,10 @@ class People:
 
     def batches(self) -> Iterator[tuple[Any, Any]]:
         """Pairs of covariates, named and ordered like the bounds, and of the kept columns."""
-        names = in_order(self.covariates, self.bounds)
+        names = in_order(self.covariates, self.bounds)[: len(self.bounds.declared)]
         if not names:
             raise InvalidInput("covariates must name the columns, in order: the bounds give theirs no names.")
-        fields = fields_for(dict(zip(names, self.bounds.columns, strict=True)))
+        fields = fields_for(dict(zip(names, self.bounds.declared.values(), strict=True)))
         kind, files = kind_of(self.path), files_of(self.path)
         form = self.form.of_files(files, names) if kind == "CSV" else self.form
         types = self._types(kind, files, fields, form)
@@ -60,7 +60,7 @@ class People:
         kept = list(types) if self.kept is None else list(self.kept)
         p = len(names)
         for batch in self._batches(kind, files, fields, kept, form):
-            covariates = pa.RecordBatch.from_arrays(batch.columns[:p], names=list(self.bounds.names))
+            covariates = pa.RecordBatch.from_arrays(batch.columns[:p], names=list(self.bounds.declared))
             yield covariates, pa.RecordBatch.from_arrays(batch.columns[p:], names=kept)
 
     def table(self) -> Any:
@@ -102,8 +102,12 @@ class People:
         except duckdb.Error:
             raise InvalidInput(broken(self.path)) from None
         check_names(types, fields, self.path, kind)
-        specs = zip(fields, self.bounds.columns, strict=True)
+        specs = zip(fields, self.bounds.declared.values(), strict=True)
         wanted = {name: isinstance(spec, Levels) and spec.is_text for name, spec in specs}
-        dates = {name for name, spec in zip(fields, self.bounds.columns, strict=True) if isinstance(spec, DateRange)}
+        dates = {
+            name
+            for name, spec in zip(fields, self.bounds.declared.values(), strict=True)
+            if isinstance(spec, DateRange)
+        }
         check_kinds(types, wanted, dates)
         return types

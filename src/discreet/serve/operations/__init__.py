@@ -1,0 +1,1 @@
+"""What whoever runs the service needs around it: configuration, checks, logs, metrics, and processes that fit."""
