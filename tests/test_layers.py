@@ -31,7 +31,7 @@ ORDER = (
 PUBLIC_FACTS = {"exceptions", "data._arrays", "data.bounds", "data.columns", "data.expressions"}
 DOORS = {"", "__main__"}
 # Files and packages that may draw at random.
-RANDOM = ("privacy/noise.py", "testing/", "datasets/")
+RANDOM = ("privacy/noise.py", "privacy/public_draws.py", "testing/", "datasets/")
 
 
 def module_of(path):

@@ -4,7 +4,7 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Public names are imported on first use, so that `import discreet` and `discreet --help` start at once.
 _HOME = {

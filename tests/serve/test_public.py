@@ -138,5 +138,7 @@ def test_what_is_not_ours_is_there_byte_for_byte_with_its_licence():
 
 def test_a_wheel_has_the_proofs_and_every_page_of_evidence():
     built = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
-    pages = {f"docs/evidence/{path.name}" for path in (ROOT / "docs" / "evidence").glob("*.md")}
-    assert set(built["force-include"]) == pages | {"docs/proofs"}
+    for kind in ("proofs", "evidence"):
+        assert f"/docs/{kind}/*.md" in built["include"]
+        assert built["sources"][f"docs/{kind}"] == f"discreet/serve/documents/{kind}"
+        assert list((ROOT / "docs" / kind).glob("*.md"))

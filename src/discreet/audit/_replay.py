@@ -27,6 +27,7 @@ from discreet.data._arrays import IntArray
 from discreet.exceptions import DiscreetError, InvalidInput
 from discreet.privacy.accountant import gdp_epsilon, profile_of
 from discreet.privacy.budget import Budget, Event, GaussianEvent, LaplaceEvent, ParallelEvent
+from discreet.privacy.public_draws import public_draws
 from discreet.privacy.query import Round
 from discreet.releases.wording import leaves
 
@@ -378,6 +379,4 @@ def _result(estimator: Any, claimed: Budget, relation: Any, studies: list[Study]
 
 
 def _rng(seed: int) -> Any:
-    from sklearn.utils import check_random_state
-
-    return check_random_state(seed)
+    return public_draws(seed)

@@ -180,8 +180,6 @@ def _wanted(estimator: Any) -> list[Any]:
 
 def fresh(estimator: Any, **given: Any) -> Any:
     """An estimator of the same parameters that has not been fitted."""
-    from sklearn.base import clone
-
     if isinstance(estimator, LastColumns):
         return LastColumns(fresh(estimator.estimator, **given))
     if not hasattr(estimator, "get_params"):
@@ -189,8 +187,15 @@ def fresh(estimator: Any, **given: Any) -> Any:
         for name, value in given.items():
             setattr(made, name, value)
         return made
-    made = clone(estimator)
+    made = _unfitted(estimator)
     return made.set_params(**given) if given else made
+
+
+def _unfitted(value: Any) -> Any:
+    """What scikit-learn's ``clone`` makes of an estimator or of a parameter, without scikit-learn."""
+    if isinstance(value, type) or not hasattr(value, "get_params"):
+        return copy.deepcopy(value)
+    return type(value)(**{name: _unfitted(own) for name, own in value.get_params(deep=False).items()})
 
 
 def fitted(estimator: Any, table: Table, **extra: Any) -> Any:

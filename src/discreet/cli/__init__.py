@@ -24,7 +24,7 @@ app = typer.Typer(
     name="discreet",
     help="Treatment effects from sensitive records, published under differential privacy.",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     # Typer's own tracebacks print local variables, and those are records.
     pretty_exceptions_enable=False,
 )

@@ -157,12 +157,18 @@ def ihdp_file(realisation: int) -> Path:
     return Path("ihdp") / f"ihdp_npci_{realisation}.csv.gz"
 
 
-def data_file(name: Path, path: str | Path | None = None) -> Path:
-    """Where a data file is: below the folder ``path``, or the one that the environment names; or ``path`` itself."""
+def data_folder(path: str | Path | None = None) -> Path:
+    """Where data are: ``path``, or the folder that the environment names."""
     folder = os.environ.get("DISCREET_DATA") if path is None else path
     if folder is None:
         raise InvalidInput("path is missing: give the data folder, or name it in the environment as DISCREET_DATA.")
-    file = Path(folder) / name if Path(folder).is_dir() else Path(folder)
+    return Path(folder)
+
+
+def data_file(name: Path, path: str | Path | None = None) -> Path:
+    """Where a data file is: below the folder ``path``, or the one that the environment names; or ``path`` itself."""
+    folder = data_folder(path)
+    file = folder / name if folder.is_dir() else folder
     if not file.is_file():
         raise InvalidInput(f"There is no file {str(file)!r}: check path or DISCREET_DATA.")
     return file

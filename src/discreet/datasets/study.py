@@ -31,6 +31,10 @@ class Study:
         Average effect in the population that the design describes, of the clipped outcome.
     effects, propensity : arrays of shape (n,) or None
         Each record's expected effect and its probability of treatment.
+    Z : array of shape (n,) or None
+        An instrument (0 or 1), where the study has one.
+    source : str
+        A sentence on where the records are from.
 
     Examples
     --------
@@ -48,6 +52,8 @@ class Study:
     ate: float | None = None
     effects: Float | None = None
     propensity: Float | None = None
+    Z: Float | None = None
+    source: str = ""
 
     @property
     def n(self) -> int:

@@ -24,6 +24,7 @@ from discreet.data.records import Chunk
 from discreet.estimators._effect_allocation import lloyd_shares
 from discreet.exceptions import InvalidInput
 from discreet.privacy.gate import Gate
+from discreet.privacy.public_draws import public_draws
 from discreet.privacy.query import Query
 from discreet.privacy.sensitivity.sets import Cells
 from discreet.privacy.sensitivity.table import CellSums
@@ -127,9 +128,7 @@ def first_clusters(wanted: PrivateKMeans, bounds: Bounds) -> Clusters:
 @lru_cache(maxsize=64)
 def _packed(clusters: int, lows: tuple[float, ...], random_state: int) -> Float:
     """Sphere packing: as many points at random as wanted, with as large a distance as a few trials allow."""
-    from sklearn.utils import check_random_state
-
-    rng, radius, low = check_random_state(random_state), 1.0, np.array(lows)
+    rng, radius, low = public_draws(random_state), 1.0, np.array(lows)
     while True:
         centres, failures = np.empty((0, len(low))), 0
         # Indicators span half of what ranges do, so that their walls come closer.

@@ -5,7 +5,10 @@ own, its guarantee names the file.
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
+
+from discreet.exceptions import MissingExtra
 
 _HOME = {
     "ADUM": "adum.estimator",
@@ -53,6 +56,9 @@ _MODULES = {
     "k_anonymity": "dp_cate.k_anonymity",
     "logistic": "propensity.logistic",
 }
+
+# What trains scikit-learn's models; the other methods and all releases do without it.
+_TRAINING = {"DPCATE", "DPCATEFunction", "PrivATE", "SecretFunction", "anonymised_effects", "baselines", "k_anonymity"}
 
 __all__ = [
     "ADUM",
@@ -129,7 +135,15 @@ if TYPE_CHECKING:
     from discreet.papers.propensity.release import PointRelease
 
 
+def require_learners(what: str) -> None:
+    """Refuse, in one sentence, what trains scikit-learn's models where it is not installed."""
+    if find_spec("sklearn") is None:
+        raise MissingExtra(f"{what} needs scikit-learn: install it with pip install 'discreet[papers]'.")
+
+
 def __getattr__(name: str) -> object:
+    if name in _TRAINING:
+        require_learners(f"papers.{name}")
     if name in _MODULES:
         return import_module(f"{__name__}.{_MODULES[name]}")
     if name not in _HOME:

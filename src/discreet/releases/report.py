@@ -302,6 +302,7 @@ KINDS = (
         page=render_arm_segments,
         figures=arm_segments_figures,
         facts=arm_segments_facts,
+        charts=charts.arm_segments,
     ),
     Kind(
         release=SuggestedBounds,

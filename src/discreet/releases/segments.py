@@ -388,8 +388,7 @@ def _check(alpha: float) -> None:
 
 
 def _level(alpha: float) -> str:
-    # Unit: a percentage.
-    return f"{100 * (1 - alpha):g} %"
+    return f"{100 * (1 - alpha):g} %"  # Unit: a percentage.
 
 
 def _stored() -> tuple[str, ...]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from discreet.data.columns import Levels, Range
 from discreet.datasets._placeholder import dummy
 from discreet.exceptions import DiscreetError
+from discreet.papers import require_learners
 from discreet.releases.io import load
 from discreet.testing._noise import frozen_noise, seeded_noise
 
@@ -47,6 +48,7 @@ def check_estimator(estimator: Any, **given: Any) -> None:
     >>> bounds = dc.Bounds(outcome=(0, 1), covariates={"age": (18, 90)}, propensity=(0.1, 0.9))
     >>> check_estimator(dc.ATE(epsilon=1.0, delta=1e-6, bounds=bounds))
     """
+    require_learners("check_estimator")
     from sklearn.base import clone
 
     made = dummy(estimator.bounds, _RECORDS, seed=1)

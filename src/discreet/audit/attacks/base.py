@@ -16,6 +16,7 @@ from discreet.data._arrays import Float
 from discreet.exceptions import InvalidInput
 from discreet.privacy.budget import Budget
 from discreet.privacy.guarantee import Neighbours, Status
+from discreet.privacy.public_draws import public_draws
 from discreet.testing import seeded_noise
 
 Progress = Callable[[str, int, int], None]
@@ -252,6 +253,4 @@ def with_parts(first: AuditResult, *others: AuditResult) -> AuditResult:
 
 def rng_of(seed: int) -> Any:
     """A generator for data, secrets and seeds of models, never for noise."""
-    from sklearn.utils import check_random_state
-
-    return check_random_state(seed)
+    return public_draws(seed)

@@ -31,6 +31,7 @@ from discreet.audit.result import AuditResult
 from discreet.data._arrays import Float
 from discreet.data.in_memory import ArrayRecords
 from discreet.datasets import Study, dp_cate
+from discreet.papers import require_learners
 from discreet.papers.common.arrays import gather
 from discreet.papers.common.influence import noise_factor
 from discreet.papers.common.queries import encode_queries
@@ -192,6 +193,7 @@ def _make_forest(budget: Budget) -> DPCATE:
 
 
 def _make_linear(budget: Budget) -> DPCATE:
+    require_learners("this attack")
     from sklearn.linear_model import LinearRegression, LogisticRegression
 
     return DPCATE(

@@ -27,6 +27,7 @@ from discreet.audit.attacks.base import (
 from discreet.audit.mechanism import claimed_budget, fitted
 from discreet.audit.result import AuditResult
 from discreet.datasets import dp_cate
+from discreet.papers import require_learners
 from discreet.papers.dp_cate.function import DPCATEFunction
 from discreet.privacy.budget import Budget
 
@@ -73,6 +74,7 @@ def bandwidth(estimator: Any, run: Run) -> AuditResult:
 
 
 def _make(budget: Budget) -> DPCATEFunction:
+    require_learners("this attack")
     from sklearn.linear_model import LinearRegression, LogisticRegression
 
     return DPCATEFunction(

@@ -30,6 +30,7 @@ from discreet.audit.result import AuditResult
 from discreet.data._arrays import Float
 from discreet.data.in_memory import ArrayRecords
 from discreet.datasets import Study, private_ci
+from discreet.papers import require_learners
 from discreet.papers.common.arrays import gather
 from discreet.papers.private_ate.equations import Exact, Parts
 from discreet.papers.private_ate.estimator import PrivATE
@@ -186,6 +187,7 @@ def _make_width(budget: Budget) -> PrivATE:
 
 
 def _make_few(budget: Budget) -> PrivATE:
+    require_learners("this attack")
     from sklearn.linear_model import LogisticRegression, Ridge
 
     return PrivATE(

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli._console import check_extra, command, console, progress
+from discreet.papers import require_learners
 
 
 def demo(
@@ -13,6 +14,7 @@ def demo(
 ) -> None:
     """Publish the effects of two generated studies in three ways, and write pages about them."""
     check_extra()
+    require_learners("demo")
     with progress("getting ready") as show_progress:
         from discreet.cli.demo import tour
 

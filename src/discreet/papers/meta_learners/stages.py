@@ -23,6 +23,7 @@ from discreet.papers.meta_learners.own import Base, base_of, learnt
 from discreet.papers.meta_learners.release import OwnModel, ReleasedModel
 from discreet.privacy.budget import Budget
 from discreet.privacy.guarantee import Guarantee, parallel
+from discreet.privacy.public_draws import public_draws
 
 Maker = Callable[[Task], Any]
 # Regression and classifier of each base.
@@ -72,9 +73,7 @@ def partition(rows: Chunk, ratios: Mapping[str, float], *, shuffle: bool, random
     places = np.arange(n)
     counts = sizes(n, ratios)
     if shuffle:
-        from sklearn.utils import check_random_state
-
-        places = check_random_state(random_state).permutation(n)
+        places = public_draws(random_state).permutation(n)
     parts, start = {}, 0
     for name, count in counts.items():
         own = places[start : start + count]

@@ -12,6 +12,7 @@ from discreet.releases.parts.labels import capital, effect_axis
 
 if TYPE_CHECKING:
     from discreet.releases.arms.release import ArmsRelease
+    from discreet.releases.arms.segments import ArmSegmentsRelease, SegmentContrast
     from discreet.releases.combined.release import CombinedRelease
     from discreet.releases.diagnostics.diagnosed import Diagnosed
     from discreet.releases.function import EffectRelease
@@ -239,6 +240,36 @@ def several_arms(release: ArmsRelease) -> Charts:
         "one that holds for all at once."
     )
     return Charts(forests=(Forest(caption=caption, axis=effect_axis(release.bounds), rows=rows),))
+
+
+def arm_segments(release: ArmSegmentsRelease) -> Charts:
+    """The effects of each arm against the first, by segment and on average."""
+    control = release.arms[0]
+    each, at_once = (release.contrasts(simultaneous=joint, against=control) for joint in (False, True))
+    forests = []
+    for average in release.averages(against=control):
+        rows = [
+            _contrast_row(one.segment, one, joint)
+            for one, joint in zip(each, at_once, strict=True)
+            if one.arm == average.arm
+        ]
+        mark = Mark(at=average.effect, low=average.low, high=average.high)
+        total = Row(label="average", text=_contrast_words(average), marks=(mark,), total=True)
+        caption = (
+            f"{average.arm} against {control}, by segment. Thick: a 95 % interval for each by itself, as in words; "
+            "thin: one that holds for all arms and segments at once."
+        )
+        forests.append(Forest(caption=caption, axis=effect_axis(release.bounds), rows=(*rows, total)))
+    return Charts(forests=tuple(forests))
+
+
+def _contrast_row(label: str, one: SegmentContrast, joint: SegmentContrast) -> Row:
+    mark = Mark(at=one.effect, low=joint.low, high=joint.high, inner=(one.low, one.high))
+    return Row(label=label, text=_contrast_words(one), marks=(mark,))
+
+
+def _contrast_words(one: SegmentContrast) -> str:
+    return f"{one.effect:.3g} ({one.low:.3g} to {one.high:.3g})"
 
 
 def sites(release: CombinedRelease) -> Charts:

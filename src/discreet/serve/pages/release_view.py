@@ -24,7 +24,7 @@ def release_facts(made: Any) -> dict[str, Any]:
         "numbers": [],
         "methods": None,
         "diagnostics": made.arms_in_words() if isinstance(made, Diagnosed) else [],
-        "title": getattr(made, "title", None),
+        "title": None,
     }
     shared |= charts_of(made)
     kind = kind_of(made)
@@ -32,4 +32,4 @@ def release_facts(made: Any) -> dict[str, Any]:
         settings = [(name, str(value)) for name, value in made.settings.items()]
         return shared | {"finding": f"{made.method}.", "numbers": settings}
     facts = kind.facts(made)
-    return shared | facts | {name: with_minus(facts[name]) for name in ("estimate", "interval")}
+    return shared | {"title": made.title} | facts | {name: with_minus(facts[name]) for name in ("estimate", "interval")}
