@@ -115,11 +115,11 @@ def _survival(made: RandomStudy, rng: Any) -> Case:
     study = survival_trial(
         made.facts.n, made.facts.number, effect=effect, confounding=confounding, censoring=float(rng.uniform(0.05, 0.6))
     )
-    given = {"epsilon": made.facts.epsilon, "delta": made.facts.delta, "bounds": study.bounds}
+    given: dict[str, Any] = {"epsilon": made.facts.epsilon, "delta": made.facts.delta, "bounds": study.bounds}
     given |= {"horizon": study.horizon, "measure": ("rmst", "risk")[int(rng.integers(2))]}
     known = None if observed else 0.5
     within = study.time <= study.horizon
-    known_of = {
+    known_of: dict[str, Any] = {
         "events": min(max(float(np.mean(within & (study.event > 0.5))), 0.01), 0.98),
         "lost": min(max(float(np.mean(within & (study.event < 0.5))), 0.01), 0.98),
     }

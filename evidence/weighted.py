@@ -114,7 +114,8 @@ def catheter(seeds: int, until: float) -> tuple[pd.DataFrame, tuple[float, float
     if not path.exists():
         return "Not estimated: the file of the study is not in the folder that $DISCREET_DATA names."
     study = rhc(path, outcome="dth30")
-    bounds = replace(study.bounds, outcome=[0, 1])
+    labels: Any = [0, 1]
+    bounds = replace(study.bounds, outcome=labels)
     lines = []
     for seed in range(seeds):
         if time.monotonic() > until:

@@ -14,8 +14,7 @@ import pytest
 import discreet
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("discreet", "discreet.papers", "discreet.datasets", "discreet.testing", "discreet.audit")
-PACKAGES += ("discreet.client",)
+PACKAGES = ["discreet", "discreet.papers", "discreet.datasets", "discreet.testing", "discreet.audit", "discreet.client"]
 # Exceptions are compared by their names: sentences may be improved, and modules may move.
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
 

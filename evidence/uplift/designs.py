@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from discreet import Bounds, Uplift
+from discreet import Bounds, Uplift, UpliftRelease
 from discreet.testing import seeded_noise
 from evidence.reproduce.private_ate.noise_runs import noise_seed
 
@@ -79,6 +79,7 @@ def drawn(name: str, replication: int) -> Drawn:
             .fit(y, t, X=pa.table(x))
             .release_
         )
+    assert isinstance(release, UpliftRelease)
     (low, high), (lowest, highest) = release.interval(LEVEL), release.interval(LEVEL, simultaneous=True)
     first, last = release.ate_interval(LEVEL)
     both = chances + truth

@@ -147,7 +147,9 @@ def random_trial(number: int) -> RandomTrial:
 def fitted(trial: RandomTrial) -> UpliftRelease:
     """The release of one fit, its noise drawn from the trial's own seed."""
     with seeded_noise(noise_seed(NOISE_SEED, "uplift population", trial.facts.number)):
-        return Uplift(**trial.given).fit(trial.y, trial.t, X=trial.x).release_
+        release = Uplift(**trial.given).fit(trial.y, trial.t, X=trial.x).release_
+    assert isinstance(release, UpliftRelease)
+    return release
 
 
 def measured(release: UpliftRelease, truth: Float, open_sd: Float) -> Measured:

@@ -267,6 +267,7 @@ def test_an_audit_brings_records_with_labels() -> None:
 
 def test_a_service_reads_labels_as_text_and_plans_in_points(tmp_path: Path) -> None:
     pytest.importorskip("fastapi")
+    from discreet.data.backends import TableSpec
     from discreet.serve.domain.sources import in_memory, records_in
     from discreet.serve.pages.forms import unit_of
 
@@ -274,5 +275,5 @@ def test_a_service_reads_labels_as_text_and_plans_in_points(tmp_path: Path) -> N
     (tmp_path / "it.csv").write_text("answer,t\n" + "no,0\nyes,1\nyes,0\nno,1\n" * 4)
     source = str(tmp_path / "it.csv")
     assert in_memory(source, "answer", "t", bounds)["answer"].to_pylist() == ["no", "yes", "yes", "no"] * 4
-    assert records_in(source, outcome="answer", treatment="t", bounds=bounds, propensity=None) == 16
+    assert records_in(source, TableSpec(outcome="answer", treatment="t", bounds=bounds)) == 16
     assert unit_of(bounds) == unit_of(Bounds(outcome=(0, 1))) == (0.01, "points")

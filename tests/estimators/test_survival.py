@@ -12,8 +12,9 @@ import pytest
 import discreet as dc
 from discreet.data.in_memory import ArrayRecords
 from discreet.datasets import survival_trial
-from discreet.estimators.survival.effect import EVENT, TimeCells
+from discreet.estimators.survival.effect import EVENT
 from discreet.estimators.survival.rules import RULE, TREATED_SHARE
+from discreet.estimators.survival.seen import TimeCells
 from discreet.exceptions import InvalidBudget, InvalidInput
 from discreet.ledger import Ledger
 from discreet.privacy import gate as gate_module

@@ -23,7 +23,7 @@ from discreet.estimators.arms import scores as arm_scores
 from discreet.estimators.measurements import coded_features, effect_function, level, score
 from discreet.estimators.measurements.estimand import EVERYONE
 from discreet.estimators.natural_experiments import views
-from discreet.estimators.survival import effect as survival
+from discreet.estimators.survival import seen as survival
 from discreet.ledger import charging as fits
 from discreet.ledger import composition as costs
 from discreet.ledger import state as book

@@ -9,7 +9,7 @@ from discreet import Bounds, SurvivalEffect
 from discreet.audit._tape import Tape
 from discreet.data.records import Chunk
 from discreet.datasets import survival_trial
-from discreet.estimators.survival.effect import Seen, TimeCells
+from discreet.estimators.survival.seen import Seen, TimeCells
 from discreet.postprocessing.survival.curves import Arm
 from discreet.postprocessing.survival.pseudo_outcome import pseudo_outcome
 from discreet.testing import frozen_noise

@@ -16,6 +16,7 @@ from discreet.serve.domain import administration as curating
 from discreet.serve.domain import users as people
 from discreet.serve.domain.datasets import NewDataset
 from discreet.serve.domain.users import Identity
+from discreet.serve.governance import approvals
 from discreet.serve.service import Service
 from discreet.serve.settings import Settings
 
@@ -44,6 +45,14 @@ class Site:
     def put(self, path, json, person="curator"):
         return self.client.put(path, json=json, headers=self.headers(person))
 
+    def agreed(self, answer, **more):
+        """What was proposed, when the second curator has approved it."""
+        assert answer.status_code < 300, answer.text
+        number = answer.json()["proposal"]
+        approved = self.post(f"/api/v1/curator/approvals/{number}", person="second", params=more)
+        assert approved.status_code == 200, approved.text
+        return approved
+
     def ask(self, dataset="clinic", person="analyst", **asked):
         return self.post(
             f"/api/v1/datasets/{dataset}/requests", {"kind": "difference-in-means", "delta": 1e-7} | asked, person
@@ -62,7 +71,8 @@ class Site:
     def approve_all(self):
         """Have the second curator approve whatever waits."""
         for proposal in self.get("/api/v1/curator/approvals", "second").json():
-            self.post(f"/api/v1/curator/approvals/{proposal['id']}", person="second")
+            done = self.post(f"/api/v1/curator/approvals/{proposal['id']}", person="second", params={"again": True})
+            assert done.status_code == 200, done.text
 
     def released(self, person="analyst", **asked):
         """The release of a request."""
@@ -90,6 +100,12 @@ def curator(person="curator"):
     )
 
 
+def agree(service, number, **more):
+    """The second curator approves what the first has proposed."""
+    assert number is not None
+    approvals.approve(service, curator("second"), number, **more)
+
+
 def populate(settings, folder):
     """Two data sets, of which the colleague may use one only; returns tokens."""
     service = Service.of(settings)
@@ -104,9 +120,9 @@ def populate(settings, folder):
         pq.write_table(table(study.X, study.T, study.Y, outcome), folder / f"{name}.parquet")
         facts = {"id": name, "title": f"The {name}", "source": f"{name}.parquet", "outcome": outcome}
         facts |= {"treatment": "treated", "bounds": BOUNDS.to_dict(), "epsilon": 60.0, "delta": 1e-4}
-        curating.register(service, curator(), NewDataset(**facts, **more))
-        curating.allow(service, curator(), name, "analyst", Budget(epsilon=50.0, delta=1e-4))
-    curating.allow(service, curator(), "clinic", "colleague", Budget(epsilon=1.0, delta=1e-5))
+        agree(service, curating.register(service, curator(), NewDataset(**facts, **more)))
+        agree(service, curating.allow(service, curator(), name, "analyst", Budget(epsilon=50.0, delta=1e-4)))
+    agree(service, curating.allow(service, curator(), "clinic", "colleague", Budget(epsilon=1.0, delta=1e-5)))
     tokens = {person: people.add_token(service.engine, service.clock, person=person) for person in names}
     service.close()
     return tokens

@@ -151,6 +151,8 @@ def approve(w):
     """Whatever waits is approved, if anything does."""
     w.go("/curator")
     while w.page.get_by_role("button", name="Approve", exact=True).count():
+        for known in w.page.get_by_label("I know that these records are registered already").all():
+            known.check()
         w.click("Approve", exact=True)
         w.page.wait_for_load_state()
 
@@ -277,7 +279,11 @@ def test_two_curators_register_decide_freeze_and_verify(walk, running):
     first.go("/curator/datasets/second-study")
     first.page.get_by_label("Analyst", exact=True).select_option("analyst")
     first.page.get_by_label("Up to ε").fill("1")
-    first.click("Give access")
+    first.click("Propose access")
+    second.go("/curator")
+    second.click("Approve")
+    second.page.get_by_text("Nothing waits").wait_for()
+    first.page.reload()
     first.page.get_by_text("Take access away").wait_for()
     first.page.get_by_label("New cap ε").fill("9")
     first.click("Change the cap")
@@ -285,12 +291,12 @@ def test_two_curators_register_decide_freeze_and_verify(walk, running):
     first.check("manage")
     second.go("/curator")
     second.check("approval")
-    second.click("Approve", exact=True)
+    second.click("Approve")
     second.page.get_by_text("Nothing waits").wait_for()
     first.page.reload()
     first.page.get_by_label("Reason, for the log").fill("a question came up")
     first.click("Freeze: nothing new is released")
-    first.page.get_by_role("button", name="Lift the freeze").wait_for()
+    first.page.get_by_role("button", name="Propose to lift the freeze").wait_for()
     first.check("frozen")
     first.go("/curator/people")
     first.page.get_by_label("Short name").fill("guest")

@@ -17,7 +17,7 @@ from discreet.serve.domain import datasets as catalogue
 from discreet.serve.domain.datasets import NewDataset
 from discreet.serve.domain.requests import OFFERED, asked_of, key_of, kinds_for
 from discreet.serve.service import Service
-from tests.serve.conftest import Site, curator, populate, quick
+from tests.serve.conftest import Site, agree, curator, populate, quick
 
 N = 2_000
 BOUNDS = dc.Bounds(outcome=(0, 10), covariates={"age": (0, 1)}, weight=None)
@@ -52,8 +52,8 @@ def site(tmp_path_factory):
     service = Service.of(settings)
     facts = {"title": "Offers", "source": "offers.parquet", "outcome": "days", "treatment": "treated"}
     facts |= {"bounds": BOUNDS.to_dict(), "epsilon": 900.0, "delta": 1e-4}
-    curating.register(service, curator(), NewDataset(id="offers", columns=COLUMNS, **facts))
-    curating.allow(service, curator(), "offers", "analyst", Budget(epsilon=900.0, delta=1e-4))
+    agree(service, curating.register(service, curator(), NewDataset(id="offers", columns=COLUMNS, **facts)))
+    agree(service, curating.allow(service, curator(), "offers", "analyst", Budget(epsilon=900.0, delta=1e-4)))
     service.close()
     app = create_app(settings)
     with TestClient(app) as client:

@@ -19,7 +19,7 @@ from discreet.serve.domain import datasets as catalogue
 from discreet.serve.domain import jobs
 from discreet.serve.domain import users as people
 from discreet.serve.domain.administration import verified
-from discreet.serve.domain.requests import Asked
+from discreet.serve.domain.requests import asked_of
 from discreet.serve.domain.users import Identity
 from discreet.serve.service import Service
 from discreet.serve.settings import Settings
@@ -104,7 +104,7 @@ def test_nothing_that_was_paid_for_before_a_migration_is_asked_for_again(old):
     dataset = catalogue.find(service.engine, analyst, "clinic")
     assert len(paid) == 2
     for row in paid:
-        answer = jobs.submit(service, analyst, dataset, Asked(**json.loads(row["request"])))
+        answer = jobs.submit(service, analyst, dataset, asked_of(json.loads(row["request"])))
         assert answer == {"release": row["release"], "job": None, "charged": False}
     after = service.ledger.account("clinic")
     assert (after.spent, after.requests) == (before.spent, before.requests)

@@ -183,7 +183,7 @@ def test_levels_that_look_like_formulas_are_none_in_dummy_data(site):
     pq.write_table(pa.table(rows), Path(site.settings.data) / "risky.parquet")
     new = {"id": "risky", "title": "x", "source": "risky.parquet", "outcome": "days", "treatment": "treated"}
     new |= {"bounds": Bounds(outcome=(-30, 40), covariates={"=ward": levels}).to_dict(), "epsilon": 1.0}
-    assert site.post("/api/v1/curator/datasets", new, "curator").status_code == 201
+    site.agreed(site.post("/api/v1/curator/datasets", new, "curator"))
     head, *lines = csv.reader(io.StringIO(site.get("/datasets/risky/dummy.csv", "curator").text))
     assert head == ["days", "treated", "'=ward"]
     assert {line[2] for line in lines} == {f"'{level}" for level in levels[:-1]} | {"fine"}
@@ -238,7 +238,18 @@ def test_a_curator_registers_gives_access_freezes_and_reads_the_log(site):
         "treatment": "treated",
     }
     form |= {"bounds": BOUNDS.to_toml(), "epsilon": "3", "delta": "1e-5", "n_public": "1"}
-    assert post(client, csrf, "/curator/datasets/new", **form).headers["location"] == "/curator/datasets/wards"
+    second, other_csrf = site.sign_in("second")
+
+    def agree(**more):
+        number = site.service.ledger.proposals()[-1].id
+        return post(second, other_csrf, f"/curator/approvals/{number}", **more)
+
+    assert post(client, csrf, "/curator/datasets/new", **form).headers["location"] == "/curator"
+    assert site.get("/curator/datasets/wards", "curator").status_code == 404
+    # The same records as those of another data set: whoever approves has to say that this is known.
+    assert "registered as clinic already" in second.get("/curator").text
+    assert agree().status_code == 409
+    assert agree(again="1").status_code == 303
     assert "&lt;b&gt;Wards" in client.get("/curator/datasets/wards").text
     here = "/curator/datasets/wards"
     # Two caps on the same records: any curator can see that.
@@ -246,10 +257,15 @@ def test_a_curator_registers_gives_access_freezes_and_reads_the_log(site):
         assert f'registered as <a href="/curator/datasets/{other}">' in client.get(page).text
     assert "registered as" not in client.get("/curator/datasets/trial").text
     assert post(client, csrf, f"{here}/allow", person="colleague", epsilon="1", delta="1e-6").status_code == 303
+    assert site.get("/datasets/wards", "colleague").status_code == 404
+    assert agree().status_code == 303
     assert "Wards" in site.get("/datasets", "colleague").text
     assert post(client, csrf, f"{here}/freeze", frozen="1", reason="until Monday").status_code == 303
     assert "frozen" in site.get("/datasets", "colleague").text.lower()
     assert post(client, csrf, f"{here}/freeze", frozen="0").status_code == 303
+    assert site.service.ledger.account("wards").frozen
+    assert agree().status_code == 303
+    assert not site.service.ledger.account("wards").frozen
     assert post(client, csrf, f"{here}/deny", person="colleague").status_code == 303
     assert site.get("/datasets/wards", "colleague").status_code == 404
     for person in ("nobody", "second"):
@@ -293,11 +309,12 @@ def test_raising_a_cap_takes_two_curators(site):
         ({"source": "/etc/passwd"}, "leaves"),
         ({"source": "../../../../../../../etc/passwd"}, "leaves"),
         ({"source": "postgresql://nowhere/base"}, "table"),
+        ({"source": "postgresql://nowhere/base#people"}, "may not read"),
         ({"source": "x" * 900}, "matches no file"),
         ({"source": "[{*.parquet"}, "matches no file"),
         ({"source": f"sqlite:///{'x' * 900}#people"}, "matches no file"),
         ({"source": "sqlite:///missing.db#people"}, "matches no file"),
-        ({"source": "sqlite:///service.db#nothing"}, "cannot be read"),
+        ({"source": "sqlite:///service.db#nothing"}, "own database"),
         ({"source": "sqlite:///../outside.db#people"}, "leaves"),
         ({"source": "sqlite:///service.db?mode=rwc#people"}, "matches no file"),
         ({"source": "sqlite://#people"}, "sqlite:///file"),
@@ -362,8 +379,9 @@ def test_a_table_of_a_database_can_be_registered_and_asked(site):
     engine.dispose()
     new = {"id": "table", "title": "A table", "source": f"{address}#people", "outcome": "days", "treatment": "treated"}
     new |= {"bounds": BOUNDS.to_dict(), "epsilon": 5.0, "delta": 1e-5}
-    assert site.post("/api/v1/curator/datasets", new, "curator").json()["records"] == len(rows)
-    site.put("/api/v1/curator/datasets/table/analysts/analyst", {"epsilon": 5.0, "delta": 1e-5})
+    site.agreed(site.post("/api/v1/curator/datasets", new, "curator"))
+    assert site.get("/api/v1/datasets/table", "curator").json()["records"] == len(rows)
+    site.agreed(site.put("/api/v1/curator/datasets/table/analysts/analyst", {"epsilon": 5.0, "delta": 1e-5}))
     assert site.released(dataset="table", epsilon=1.0)
     # It is read, and cannot be written.
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
@@ -462,6 +480,8 @@ def test_no_curator_makes_another_or_acts_for_one(site):
 
 def test_a_changed_line_of_the_log_shows(site):
     path = "/api/v1/curator/log/verification"
+    # The first use of a token is a line of its own.
+    site.get(path, "curator")
     head = str(site.service.ledger.head)
     assert site.get(f"{path}?anchor={head}", "curator").json() == {
         "intact": True,
@@ -478,7 +498,7 @@ def test_a_changed_line_of_the_log_shows(site):
     assert found["intact"] is False
     assert "Not intact." in site.get("/curator/log?anchor=", "curator").text
     with site.service.engine.begin() as connection:
-        connection.execute(sa.text("UPDATE ledger_log SET actor = 'curator' WHERE seq = 1"))
+        connection.execute(sa.text("UPDATE ledger_log SET actor = 'operator' WHERE seq = 1"))
     assert site.get(path, "curator").json()["intact"] is True
 
 

@@ -18,10 +18,12 @@ import sqlalchemy as sa
 from fastapi.testclient import TestClient
 
 from discreet.datasets._demo import PUBLIC as BOUNDS
+from discreet.exceptions import InvalidInput
 from discreet.ledger import Ledger
 from discreet.serve.app import create_app
 from discreet.serve.domain import interactive_functions as functions
 from discreet.serve.domain import jobs, sources
+from discreet.serve.governance import whereabouts
 from discreet.serve.service import Service
 from discreet.serve.storage.clock import Clock
 from discreet.serve.storage.schema import metadata
@@ -83,11 +85,30 @@ def test_what_postgresql_cannot_store_is_refused_and_answers_outlive_a_power_cut
     assert durable == ["on"]
 
 
-def test_a_table_of_postgresql_is_registered_and_asked_where_it_is(database, tmp_path, monkeypatch):
-    settings = quick(database, tmp_path)
+@pytest.fixture
+def records(postgres):
+    """Another database of the same server, for records."""
+    import psycopg
+
+    made = sa.engine.make_url(postgres).set(database=f"discreet_records_{os.getpid()}")
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {made.database}")
+    yield made.render_as_string(hide_password=False)
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE {made.database} WITH (FORCE)")
+
+
+def host_of(address):
+    """The server of an address, as a configuration lists it."""
+    url = sa.engine.make_url(address)
+    return url.query.get("host", url.host)
+
+
+def test_a_table_of_postgresql_is_registered_and_asked_where_it_is(database, records, tmp_path, monkeypatch):
+    settings = quick(database, tmp_path, hosts=(host_of(records),))
     tokens = populate(settings, tmp_path)
     rows = pq.read_table(tmp_path / "clinic.parquet").to_pandas()
-    engine = sa.create_engine(database.replace("postgresql://", "postgresql+psycopg://", 1))
+    engine = sa.create_engine(records.replace("postgresql://", "postgresql+psycopg://", 1))
     with engine.begin() as connection:
         connection.execute(sa.text("CREATE SCHEMA IF NOT EXISTS study"))
         connection.execute(sa.text('DROP TABLE IF EXISTS study."People"'))
@@ -106,23 +127,51 @@ def test_a_table_of_postgresql_is_registered_and_asked_where_it_is(database, tmp
             # Rows stay in the database: nothing holds them all.
             patch.delattr(sources, "table_of")
             for head in ("postgresql://", "postgresql+psycopg://"):
-                address = database.replace("postgresql://", head, 1)
-                made = site.post(
-                    "/api/v1/curator/datasets",
-                    new | {"id": f"table-{len(head)}", "source": f"{address}#study.People"},
-                    "curator",
-                )
-                assert made.json()["records"] == len(rows)
+                address = records.replace("postgresql://", head, 1)
+                facts = new | {"id": f"table-{len(head)}", "source": f"{address}#study.People"}
+                # By either address they are the same records.
+                site.agreed(site.post("/api/v1/curator/datasets", facts, "curator"), again=len(head) > 13)
+                assert site.get(f"/api/v1/datasets/table-{len(head)}", "curator").json()["records"] == len(rows)
             path = f"/api/v1/curator/datasets/table-{len(head)}/analysts/analyst"
-            site.put(path, {"epsilon": 9.0, "delta": 1e-5})
+            site.agreed(site.put(path, {"epsilon": 9.0, "delta": 1e-5}))
             dataset = f"table-{len(head)}"
             assert site.released(dataset=dataset, kind="ate", epsilon=1.0)
             assert site.released(dataset=dataset, kind="uplift", epsilon=1.0, by={"severity": 4})
         assert site.released(dataset=dataset, kind="dp-cate", epsilon=1.0)
         for bad in ("#study.Nobody", "#study.People.x", "#"):
-            answer = site.post("/api/v1/curator/datasets", new | {"source": database + bad}, "curator")
+            answer = site.post("/api/v1/curator/datasets", new | {"source": records + bad}, "curator")
             assert answer.status_code == 422
-            assert database not in answer.text
+            assert records not in answer.text
+
+
+def test_views_are_looked_through_and_catalogues_and_the_own_database_refused(database, records, tmp_path):
+    settings = quick(database, tmp_path, hosts=(host_of(records),), work=False)
+    Service.of(settings).close()
+    engine = sa.create_engine(records.replace("postgresql://", "postgresql+psycopg://", 1))
+    with engine.begin() as connection:
+        for statement in (
+            "CREATE TABLE people (days float8)",
+            "CREATE VIEW seen AS SELECT days FROM people",
+            "CREATE VIEW again AS SELECT days + 0 AS days FROM seen",
+            "CREATE TABLE others (days float8)",
+            "CREATE VIEW peeking AS SELECT usename FROM pg_user",
+        ):
+            connection.execute(sa.text(statement))
+    engine.dispose()
+
+    def at(table):
+        return whereabouts.places(whereabouts.located(f"{records}#{table}", settings), lambda parts: "")
+
+    assert whereabouts.in_common(at("again"), at("people"))
+    assert whereabouts.in_common(at("seen"), at("again"))
+    assert not whereabouts.in_common(at("others"), at("people"))
+    for table in ("pg_authid", "pg_catalog.pg_user", "information_schema.tables", "peeking"):
+        with pytest.raises(InvalidInput, match="catalogue"):
+            at(table)
+    with pytest.raises(InvalidInput, match="own database"):
+        whereabouts.located(f"{database}#serve_tokens", settings)
+    with pytest.raises(InvalidInput, match="may not read"):
+        whereabouts.located(f"{records}#people", quick(database, tmp_path))
 
 
 class Server:

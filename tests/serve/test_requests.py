@@ -14,6 +14,7 @@ from discreet.exceptions import InvalidInput
 from discreet.privacy.budget import Budget
 from discreet.releases.average import Release
 from discreet.serve import worker
+from discreet.serve.domain import administration as curating
 from discreet.serve.domain import budgets, jobs, releases
 from discreet.serve.domain import datasets as catalogue
 from discreet.serve.domain import interactive_functions as functions
@@ -23,7 +24,7 @@ from discreet.serve.service import Service
 from discreet.serve.storage.clock import Clock
 from discreet.serve.storage.schema import answers
 from discreet.serve.storage.schema import jobs as table
-from tests.serve.conftest import ROW, populate, quick
+from tests.serve.conftest import ROW, agree, populate, quick
 from tests.serve.conftest import curator as curator_
 
 
@@ -83,7 +84,7 @@ def test_an_identical_request_is_answered_for_free(site):
     again = site.ask(epsilon=0.51).json()
     assert again == {"release": first, "job": None, "charged": False}
     assert spent(site) == before
-    last = site.get("/api/v1/curator/log", "curator").json()[-1]
+    last = [line for line in site.get("/api/v1/curator/log", "curator").json() if line["action"] != "note"][-1]
     assert (last["action"], last["actor"]) == ("answer", "analyst")
 
 
@@ -184,13 +185,20 @@ def test_more_than_is_left_is_refused_in_fixed_words(site):
     assert site.ask("missing", epsilon=0.1).json() == Refusal("no-dataset").plain()
 
 
+def thaw(service):
+    """Lift a freeze, as two curators do."""
+    agree(service, curating.freeze(service, curator_(), "clinic", frozen=False))
+
+
 def test_a_frozen_data_set_releases_nothing_until_it_is_thawed(site):
     stored = site.released(epsilon=0.15)
     switch = "/api/v1/curator/datasets/clinic/freeze"
-    assert site.post(switch, {"frozen": True, "reason": "a question"}, "curator").json() == {"frozen": True}
+    assert site.post(switch, {"frozen": True, "reason": "a question"}, "curator").json()["frozen"] is True
     assert site.ask(epsilon=0.16).json()["error"] == "frozen"
     assert site.get(f"/api/v1/releases/{stored}").status_code == 200
-    assert site.post(switch, {"frozen": False}, "curator").json() == {"frozen": False}
+    thawing = site.post(switch, {"frozen": False}, "curator")
+    assert thawing.json()["frozen"] is True
+    site.agreed(thawing)
     assert site.wait(site.ask(epsilon=0.16).json()["job"])["state"] == "done"
 
 
@@ -203,7 +211,7 @@ def test_a_data_set_that_freezes_while_a_request_waits_charges_nothing(site, mon
     try:
         found = site.wait(job)
     finally:
-        site.service.ledger.unfreeze("clinic", curator="curator")
+        thaw(site.service)
     assert (found["state"], found["failure"], found["charged"]) == ("failed", "frozen", False)
     assert spent(site) == before
 
@@ -211,7 +219,7 @@ def test_a_data_set_that_freezes_while_a_request_waits_charges_nothing(site, mon
 def test_a_lowered_cap_stops_a_request_that_waits(still):
     service, ahead = still
     job = asked_for(service, 40.0)
-    budgets.set_cap(service, curator_(), "clinic", Budget(epsilon=3.0, delta=1e-4))
+    curating.set_cap(service, curator_(), "clinic", Budget(epsilon=3.0, delta=1e-4))
     worker.work(service, jobs.claim(service))
     ahead[0] = 1e4
     found = jobs.find(service, somebody(), job)
@@ -532,7 +540,7 @@ def test_the_iterative_function_says_nothing_new_of_a_data_set_that_is_frozen_or
         assert len(site.get(f"/api/v1/releases/{name}").json()["release"]["effects"]) == before
     finally:
         if how == "frozen":
-            site.service.ledger.unfreeze("clinic", curator="curator")
+            thaw(site.service)
         else:
             catalogue.grant(site.service.engine, "clinic", "analyst")
     assert site.post(path, {"rows": [new]}).status_code == 200

@@ -92,10 +92,17 @@ def export(
 def verify(
     head: Annotated[str | None, typer.Option(help="A head that was kept elsewhere: NUMBER:HASH.")] = None,
     file: Annotated[Path | None, typer.Option(help="An exported log, instead of the ledger itself.")] = None,
+    against: Annotated[
+        str | None, typer.Option(help="The anchor that followed the log: file:PATH or a database's address.")
+    ] = None,
     ledger: Where = HERE,
 ) -> None:
     """Find out whether anybody has changed the log."""
     from discreet.ledger import Head, verify_lines
+
+    if against is not None:
+        _verify_against(ledger, against)
+        return
 
     anchor = None if head is None else Head.parse(head)
     if file is not None:
@@ -110,6 +117,46 @@ def verify(
     typer.echo(f"{found.seq} lines verify. Head: {found}")
     if anchor is None:
         typer.echo("Whether lines are missing at the end shows only with --head, a head that was kept elsewhere.")
+
+
+@command(ledgers, "backup")
+def backup(
+    file: Annotated[Path, typer.Argument(help="New file for the copy, which is as secret as the database.")],
+    ledger: Where = HERE,
+) -> None:
+    """Copy the ledger, with a service's tables beside it, as of one moment, and verify the copy."""
+    from discreet.ledger.governance.backups import back_up
+
+    head = back_up(ledger, file)
+    typer.echo(f"Backup: {file}, {head.seq} lines, verified. Head: {head}")
+
+
+@command(ledgers, "restore")
+def restore(
+    file: Annotated[Path, typer.Argument(help="A backup.")],
+    curator: Curator,
+    against: Annotated[
+        str | None, typer.Option(help="The anchor that followed the log: file:PATH or a database's address.")
+    ] = None,
+    ledger: Where = HERE,
+) -> None:
+    """Make a ledger of a backup, in an empty database; it is halted until two curators say so."""
+    from discreet.ledger.governance.anchors import anchor_at
+    from discreet.ledger.governance.backups import restore as restored
+
+    head, known = restored(file, ledger, anchor=anchor_at(against) if against else None, curator=curator)
+    typer.echo(f"Restored: {head.seq} lines, of which {known} came from the anchor. Head: {head}")
+    typer.echo("It is halted. One curator proposes to go on (discreet ledger resume), and another one approves.")
+    if against is None:
+        typer.echo("What was spent since the backup is not known here: an anchor would know (--against).")
+
+
+@command(ledgers, "resume")
+def resume(curator: Curator, ledger: Where = HERE) -> None:
+    """Propose to lift the halt of a restored ledger, which another curator has to approve."""
+    with _ledger(ledger) as made:
+        number = made.propose_deed("resume", curator=curator)
+        typer.echo(f"Proposal {number}. Another curator approves it: discreet ledger approve {number} --curator NAME")
 
 
 @command(ledgers, "freeze")
@@ -195,6 +242,20 @@ def cancel(
 def _ledger(address: str, *, new: bool = False) -> Iterator["Ledger"]:
     with ledger_file(address, new=new) as made:
         yield made
+
+
+def _verify_against(address: str, against: str) -> None:
+    from discreet.ledger.governance.anchors import anchor_at, compare
+
+    with _ledger(address) as made:
+        head, kept = made.verify(), anchor_at(against).entries()
+        missing = compare(made.log(), kept)
+    if missing:
+        raise InvalidInput(
+            f"this ledger is an older copy: it ends at line {head.seq}, and the anchor knows {len(missing)} more. "
+            "Restore it with them: discreet ledger backup, then discreet ledger restore --against."
+        )
+    typer.echo(f"{head.seq} lines verify, and agree with the {len(kept)} that the anchor holds. Head: {head}")
 
 
 def _show(account: "Account") -> None:

@@ -193,6 +193,7 @@ def _only_given(**given: Any) -> dict[str, Any]:
 
 def _first_token(settings: Settings, person: str) -> str:
     from discreet.serve.domain import users as people
+    from discreet.serve.governance import notes
     from discreet.serve.service import Service
 
     service = Service.of(settings)
@@ -201,7 +202,10 @@ def _first_token(settings: Settings, person: str) -> str:
         raise InvalidInput("--curator names an analyst: choose another short name.")
     if person not in known:
         people.add_person(service.engine, service.clock, person=person, name=person, role="curator")
-    return people.add_token(service.engine, service.clock, person=person, label="from the command line")
+        notes.note(service, "person added", None, whom=person, role="curator", name=person)
+    token = people.add_token(service.engine, service.clock, person=person, label="from the command line")
+    notes.note(service, "token made", None, whom=person, token=people.public_id(token))
+    return token
 
 
 def _check() -> None:

@@ -31,6 +31,7 @@ EXCEPTIONS: Mapping[str, type[DiscreetError]] = {
     "claimed": LedgerRefused,
     "other-curator": LedgerRefused,
     "twice": LedgerRefused,
+    "anchor": LedgerUnavailable,
     "provider-away": LedgerUnavailable,
     "too-many": LedgerUnavailable,
     "too-slow": LedgerUnavailable,

@@ -3,9 +3,10 @@
 from discreet.ledger.account import Account, Quota
 from discreet.ledger.charging import Wanted, wanted_by
 from discreet.ledger.composition import Cost, Total
+from discreet.ledger.governance.rules import Proposal
 from discreet.ledger.hash_chain import Entry, Head, verify_lines
 from discreet.ledger.ledger import Ledger
-from discreet.ledger.state import Proposal, Request
+from discreet.ledger.state import Request
 
 __all__ = [
     "Account",

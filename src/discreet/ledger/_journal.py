@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from discreet.exceptions import LedgerCorrupt
 from discreet.ledger import _validation as checks
+from discreet.ledger.governance.search import LogFilter
 from discreet.ledger.hash_chain import Entry, Head, follow, sha256, verify_entries
 from discreet.ledger.state import Book
 
@@ -54,6 +55,18 @@ class Journal:
         self._after_fork()
         with self._store.reading() as connection:
             return list(self._store.entries(connection, after))
+
+    def search(self, wanted: LogFilter, *, after: int = 0, limit: int = 100, newest: bool = True) -> list[Entry]:
+        """Lines that match a filter, the newest first or in order, at most so many."""
+        self._after_fork()
+        with self._store.reading() as connection:
+            return self._store.found(connection, wanted, after=after, limit=limit, newest=newest)
+
+    def count(self, wanted: LogFilter) -> int:
+        """How many lines match a filter."""
+        self._after_fork()
+        with self._store.reading() as connection:
+            return self._store.count(connection, wanted)
 
     def export(self, path: str | Path) -> Head:
         """Write the log to a file, one line of canonical JSON each, and return its head."""

@@ -22,14 +22,17 @@ from sqlalchemy import (
     Text,
     create_engine,
     event,
+    func,
     insert,
     inspect,
+    or_,
     select,
 )
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from discreet.exceptions import InvalidInput, LedgerCorrupt, LedgerUnavailable, MissingExtra
+from discreet.ledger.governance.search import LogFilter
 from discreet.ledger.hash_chain import Entry, canonical, sha256
 
 # How long a writer waits for its turn, in seconds.
@@ -69,9 +72,14 @@ def _first_schema(connection: Connection) -> None:
     """Log, releases and the secret, which refuse to be changed."""
     _tables.create_all(connection, tables=[_log, _release, _secret])
     connection.execute(insert(_secret).values(secret=os.urandom(32).hex()))
+    for statement in protected(connection.dialect.name):
+        connection.exec_driver_sql(statement)
+
+
+def protected(dialect: str) -> Iterator[str]:
+    """Statements after which log, releases and secret refuse to be changed."""
     for table in (_log.name, _release.name, _secret.name):
-        for statement in _append_only(table, connection.dialect.name):
-            connection.exec_driver_sql(statement)
+        yield from _append_only(table, dialect)
 
 
 # In order; a database has the version of the last one that it went through. Never edit one that was published: add one.
@@ -106,7 +114,7 @@ class Store:
     """
 
     def __init__(self, url: str) -> None:
-        self._engine = _engine(url)
+        self._engine = engine_for(url)
         try:
             with self.writing() as connection:
                 _migrate(connection)
@@ -155,7 +163,10 @@ class Store:
         """Lines after a number, in order."""
         lines = select(_log).order_by(_log.c.seq)
         # From the start everything is read, numbers that no line should have included.
-        for row in connection.execute(lines.where(_log.c.seq > after) if after else lines).mappings():
+        yield from self._rows(connection, lines.where(_log.c.seq > after) if after else lines)
+
+    def _rows(self, connection: Connection, lines: Any) -> Iterator[Entry]:
+        for row in connection.execute(lines).mappings():
             try:
                 body = json.loads(row["body"])
             except ValueError:
@@ -163,6 +174,20 @@ class Store:
             if not isinstance(body, dict) or canonical(body) != row["body"]:
                 raise LedgerCorrupt(f"line {row['seq']} of the log was changed: restore the ledger from a copy.")
             yield Entry(**(dict(row) | {"body": body}))
+
+    def found(self, connection: Connection, wanted: LogFilter, *, after: int, limit: int, newest: bool) -> list[Entry]:
+        """Some of the lines that match, in order or the newest first."""
+        lines = select(_log.c.seq).where(*_conditions(wanted), _log.c.seq > after)
+        order = _log.c.seq.desc() if newest else _log.c.seq
+        numbers = connection.execute(lines.order_by(order).offset(wanted.skip).limit(limit)).scalars().all()
+        # Read as all lines are, so that one that was changed is refused.
+        rows = {each.seq: each for each in self._rows(connection, select(_log).where(_log.c.seq.in_(numbers)))}
+        return [rows[number] for number in numbers]
+
+    def count(self, connection: Connection, wanted: LogFilter) -> int:
+        """How many lines match."""
+        found = select(func.count()).select_from(_log).where(*_conditions(wanted))
+        return int(connection.execute(found).scalar_one())
 
     def put_release(self, connection: Connection, request: int, text: str) -> str:
         """Keep a release, and return its digest."""
@@ -184,8 +209,30 @@ class Store:
         return bytes.fromhex(connection.execute(select(_secret.c.secret)).scalar_one())
 
 
-def _engine(url: str) -> Engine:
-    made = _url(url)
+def _conditions(wanted: LogFilter) -> list[Any]:
+    """What lines have to meet; a body is canonical JSON, so that a field with its value is a piece of its text."""
+
+    def says(field: str, value: str) -> Any:
+        return _log.c.body.contains(f'"{field}":{canonical(value)}', autoescape=True)
+
+    found: list[Any] = []
+    if wanted.who:
+        found.append(or_(_log.c.actor == wanted.who, says("whom", wanted.who), says("analyst", wanted.who)))
+    if wanted.what:
+        found.append(or_(_log.c.action == wanted.what, says("event", wanted.what), says("deed", wanted.what)))
+    if wanted.dataset:
+        found.append(_log.c.dataset == wanted.dataset)
+    if wanted.since:
+        found.append(_log.c.time >= wanted.since)
+    if wanted.until:
+        # A day is meant with all of its hours.
+        found.append(_log.c.time < wanted.until + "~")
+    return found
+
+
+def engine_for(url: str) -> Engine:
+    """Connections to the database of a ledger, with whatever makes its writes durable."""
+    made = address_of(url)
     try:
         if made.get_backend_name() == _SQLITE:
             make_private(made)
@@ -210,7 +257,8 @@ def make_private(url: URL) -> None:
         os.close(os.open(str(url.database), os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
-def _url(url: str) -> URL:
+def address_of(url: str) -> URL:
+    """The address of a database as SQLAlchemy takes it; refused where a ledger could not be kept."""
     advice = "give 'sqlite:///budget.db' or 'postgresql://user@host/database'."
     try:
         made = make_url(url)

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from discreet.data.notebooks.card import Carded
 from discreet.exceptions import MissingExtra
-from discreet.ledger.composition import Composition, Cost, Total, admits, gaussian_limit, plain_limit, within_quota
-from discreet.ledger.state import DataSet, Proposal, Request
+from discreet.ledger.composition import (
+    Composition,
+    Cost,
+    Total,
+    admits,
+    gaussian_limit,
+    over,
+    plain_limit,
+    within_quota,
+)
+from discreet.ledger.governance.rules import Proposal
+from discreet.ledger.state import DataSet, Request
 from discreet.privacy.accountant import profile_of
 from discreet.privacy.budget import Budget, ClaimedEvent, Event, GaussianEvent, event_from_dict
 from discreet.privacy.guarantee import Neighbours
@@ -21,6 +31,9 @@ _HALVINGS = 40
 _BAR = 32
 # Colours of Okabe and Ito, which everyone can distinguish.
 _COLOURS = {"spent": "#0072b2", "reserved": "#e69f00", "left": "#d5dade"}
+
+
+_NOTHING = (Total(), Total())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,9 +105,10 @@ class Account(Carded):
     _charges: tuple[tuple[Event, ...], ...]
     _totals: tuple[tuple[Cost, ...], ...]
     _compositions: tuple[Composition, ...]
+    _by_analyst: dict[str, tuple[Total, Total]]
 
     @classmethod
-    def of(cls, data: DataSet, proposals: Iterable[Proposal] = ()) -> Account:
+    def of(cls, data: DataSet, proposals: Iterable[Proposal] = (), halted: str | None = None) -> Account:
         """The account of a data set."""
         parts = data.strata or (None,)
         totals = {part: Total.of(data.costs(part)) for part in parts}
@@ -105,7 +119,7 @@ class Account(Carded):
             version=data.version,
             neighbours=data.neighbours,
             unit=data.unit,
-            frozen=data.frozen,
+            frozen=data.frozen or halted is not None,
             cap=data.cap,
             composition=data.composition,
             spent=max(totals.values(), key=lambda total: total.epsilon),
@@ -124,6 +138,13 @@ class Account(Carded):
             ),
             _totals=tuple(tuple(data.costs(part)) for part in parts),
             _compositions=data.compositions,
+            _by_analyst={
+                name: (
+                    data.quota_total(name),
+                    Total.of(r.cost for r in counted if r.analyst == name and r.state == "reserved"),
+                )
+                for name in data.quotas
+            },
         )
 
     @property
@@ -153,14 +174,18 @@ class Account(Carded):
         tight = max((profile_of(part).epsilon_at(delta) if part else 0.0) for part in events)
         return min(tight, plain) if self.spent.delta <= delta else tight
 
-    def fits(self, cost: Cost, *, analyst: str | None = None, stratum: str | None = None) -> bool:
-        """Whether a request would be admitted now, freezing apart."""
-        if self.quotas:
+    def fits(
+        self, cost: Cost, *, analyst: str | None = None, stratum: str | None = None, anybody: bool = False
+    ) -> bool:
+        """Whether a request would be admitted now, freezing apart; caps of analysts apart as well for ``anybody``."""
+        if self.quotas and not anybody:
             if analyst not in self.quotas:
                 return False
             quota = self.quotas[analyst]
-            if not within_quota(quota.cap, _plus(quota.spent, cost)):
+            if over(quota.cap, cost) or not within_quota(quota.cap, _plus(quota.spent, cost)):
                 return False
+        if over(self.cap, cost):
+            return False
         parts: Iterable[str | None] = self.strata or (None,)
         totals = [
             Total.of([*costs, cost] if stratum in (None, part) else costs)
@@ -175,6 +200,7 @@ class Account(Carded):
         one_gate: bool = True,
         analyst: str | None = None,
         stratum: str | None = None,
+        anybody: bool = False,
     ) -> float:
         """Largest epsilon, rounded down, that a request with this delta may still have; 0 where none fits.
 
@@ -186,11 +212,13 @@ class Account(Carded):
             Whether the estimator is one of discreet's own, which spend their budget in one gate.
         analyst, stratum
             Who asks, and about which part.
+        anybody
+            Leave caps of analysts out: what is left for all of them together.
         """
 
         def fits(epsilon: float) -> bool:
             cost = Cost.of(Budget(epsilon=epsilon, delta=delta), one_gate=one_gate)
-            return self.fits(cost, analyst=analyst, stratum=stratum)
+            return self.fits(cost, analyst=analyst, stratum=stratum, anybody=anybody)
 
         if fits(self.cap.epsilon):
             return self.cap.epsilon
@@ -199,6 +227,35 @@ class Account(Carded):
             middle = (low + high) / 2
             low, high = (middle, high) if middle > 0 and fits(middle) else (low, middle)
         return low if low > 1e-9 * self.cap.epsilon else 0.0
+
+    def after(self, cost: Cost, *, analyst: str | None = None, stratum: str | None = None) -> Account:
+        """The account as a request would leave it, if it were admitted: what fits and `largest` are as of then."""
+        parts: Iterable[str | None] = self.strata or (None,)
+        totals = tuple(
+            (*costs, cost) if stratum in (None, part) else costs
+            for part, costs in zip(parts, self._totals, strict=True)
+        )
+        # As in `Book.plan`: the first filter that admits it is that of all that follows.
+        ways = [way for way in self._compositions if all(admits(self.cap, way, Total.of(each)) for each in totals)]
+        known = {name: Total.of(costs) for name, costs in zip(self.strata, totals, strict=bool(self.strata))}
+        quotas = dict(self.quotas)
+        if analyst in quotas:
+            quotas[analyst] = replace(quotas[analyst], spent=_plus(quotas[analyst].spent, cost))
+        return replace(
+            self,
+            composition=(ways or self._compositions)[0],
+            spent=max(map(Total.of, totals), key=lambda total: total.epsilon),
+            strata=known if self.strata else {},
+            quotas=quotas,
+            _totals=totals,
+            _compositions=tuple((ways or self._compositions)[:1]),
+        )
+
+    def reserved_part(self, analyst: str | None = None) -> float:
+        """Which part of what counts is reserved and not charged yet: a split of bars, which no cap depends on."""
+        spent, held = (self.spent, self.reserved) if analyst is None else self._by_analyst.get(analyst, _NOTHING)
+        squares = (spent.mu**2, held.mu**2) if spent.mu < math.inf else (spent.epsilon, held.epsilon)
+        return min(1.0, squares[1] / squares[0]) if squares[0] else 0.0
 
     @property
     def shares(self) -> tuple[float, float, float]:
@@ -259,7 +316,9 @@ class Account(Carded):
         if self.claimed:
             lines += [f"  {self.claimed} of them rest on published claims: the cap holds as far as these do."]
         lines += [
-            f"  proposal {p.id} by {p.curator}: cap {p.cap} for {p.analyst or 'the data set'}" for p in self.proposals
+            f"  proposal {p.id} by {p.curator}: "
+            + (f"cap {p.cap} for {p.analyst or 'the data set'}" if p.cap else p.deed)
+            for p in self.proposals
         ]
         return "\n".join(lines)
 

@@ -174,6 +174,11 @@ def admits(cap: Budget, composition: Composition, total: Total) -> bool:
     return total.requests <= MOST_REQUESTS and total.mu <= gaussian_limit(cap, composition)
 
 
+def over(cap: Budget, cost: Cost) -> bool:
+    """Whether a single request states a larger epsilon than its cap: with a small delta squares would admit it."""
+    return cost.epsilon > cap.epsilon * _DIGITS
+
+
 def within_quota(cap: Budget, total: Total) -> bool:
     """Whether an analyst's costs fit under the analyst's cap, added up in whichever way is kinder.
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args
 from discreet.data.notebooks.card import Carded
 from discreet.exceptions import InvalidInput, LedgerCorrupt
 from discreet.ledger import _validation as checks
-from discreet.ledger._journal import Journal
 from discreet.ledger.account import Account, plot_accounts
 from discreet.ledger.composition import Cost, check_composition
+from discreet.ledger.governance.curators import Curated
 from discreet.ledger.hash_chain import in_order, sha256
-from discreet.ledger.state import Book, Proposal, Request, State
+from discreet.ledger.state import Book, Request, State
 from discreet.privacy.budget import Budget
 from discreet.privacy.guarantee import Guarantee, Neighbours
 
@@ -36,7 +36,7 @@ class Terms(TypedDict, total=False):
     analysts: Mapping[str, Budget] | None
 
 
-class Ledger(Journal, Carded):
+class Ledger(Curated, Carded):
     """Durable budgets of data sets, which no sequence of requests, crash or race can overspend.
 
     Parameters
@@ -106,7 +106,7 @@ class Ledger(Journal, Carded):
                 f"{', '.join(Terms.__annotations__)}."
             )
         cap = Budget(epsilon=epsilon, delta=delta)
-        body = _opening(cap, terms)
+        body = opening(cap, terms)
         found = self._read(lambda book: book.datasets.get(dataset))
         if found is None or found.opening != body:
             self._write("open", dataset, curator, body)
@@ -119,27 +119,6 @@ class Ledger(Journal, Carded):
     ) -> None:
         """Give an analyst a cap, or lower one; the data set's own where ``analyst`` is None. `propose` raises one."""
         self._write("allow", dataset, curator, checks.cap(analyst, epsilon, delta))
-
-    def propose(
-        self, dataset: str, *, epsilon: float, delta: float | None = None, analyst: str | None = None, curator: str
-    ) -> int:
-        """Propose another cap, of the data set or of an analyst; the number is what another curator approves."""
-        return self._write("propose", dataset, curator, checks.cap(analyst, epsilon, delta)).seq
-
-    def approve(self, proposal: int, *, curator: str) -> None:
-        """Approve what another curator has proposed."""
-        found = self._read(lambda book: book.proposals.get(proposal))
-        if found is None:
-            raise InvalidInput(f"there is no proposal {proposal} in this ledger: check its number.")
-        self._write("approve", found.dataset, curator, {"proposal": proposal})
-
-    def freeze(self, dataset: str, *, curator: str, reason: str | None = None) -> None:
-        """Stop everything new on a data set, requests that were reserved and not yet charged included."""
-        self._write("freeze", dataset, curator, {"reason": checks.optional(reason, "reason")})
-
-    def unfreeze(self, dataset: str, *, curator: str, reason: str | None = None) -> None:
-        """Let requests go on."""
-        self._write("unfreeze", dataset, curator, {"reason": checks.optional(reason, "reason")})
 
     def renew(self, dataset: str, version: str, *, curator: str) -> None:
         """Say that the records have changed: no stored release answers a request about another version.
@@ -283,7 +262,7 @@ class Ledger(Journal, Carded):
 
     def account(self, dataset: str) -> Account:
         """A data set's cap, what is spent and what is left."""
-        return self._read(lambda book: Account.of(book.dataset(dataset), book.proposals.values()))
+        return self._read(lambda book: Account.of(book.dataset(dataset), book.proposals.values(), book.halted))
 
     def request(self, number: int) -> Request:
         """A request by its number."""
@@ -304,10 +283,6 @@ class Ledger(Journal, Carded):
             )
 
         return self._read(find)
-
-    def proposals(self) -> tuple[Proposal, ...]:
-        """Caps that wait for a second curator."""
-        return self._read(lambda book: tuple(replace(each) for each in book.proposals.values() if each.open))
 
     def release(self, request: int) -> dict[str, Any]:
         """A stored release, as plain JSON."""
@@ -334,7 +309,7 @@ class Ledger(Journal, Carded):
         return f"<Ledger with {len(self.datasets())} data sets>"
 
 
-def _opening(cap: Budget, terms: Terms) -> dict[str, Any]:
+def opening(cap: Budget, terms: Terms) -> dict[str, Any]:
     """The line that opens a data set."""
     neighbours, strata = terms.get("neighbours", "replace-one"), terms.get("strata", ())
     if neighbours not in get_args(Neighbours):

@@ -4,12 +4,13 @@ The log is the ledger: there is no balance beside it that could disagree with it
 refuses one that does not follow from those before. The same checks hold before a line is written and after it is read.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from discreet.exceptions import BudgetExceeded, InvalidInput, LedgerCorrupt, LedgerRefused
-from discreet.ledger.composition import Composition, Cost, Total, admits, within_quota
+from discreet.ledger.composition import Composition, Cost, Total, admits, over, within_quota
+from discreet.ledger.governance.rules import Governed
 from discreet.ledger.hash_chain import START, Entry, Head, canonical, check, sha256
 from discreet.privacy.budget import Budget
 from discreet.privacy.guarantee import Neighbours
@@ -73,31 +74,6 @@ class Request:
 
 
 @dataclass(slots=True, kw_only=True)
-class Proposal:
-    """A higher cap that one curator has proposed, and another has yet to approve.
-
-    Examples
-    --------
-    >>> import discreet as dc
-    >>> ledger = dc.Ledger("sqlite:///budget.db")
-    >>> ledger.open("clinic", epsilon=2)
-    >>> number = ledger.propose("clinic", epsilon=3, curator="Ada")
-    >>> [(each.curator, each.cap.epsilon) for each in ledger.proposals()]
-    [('Ada', 3.0)]
-    >>> ledger.approve(number, curator="Grace")
-    >>> ledger.account("clinic").cap.epsilon
-    3.0
-    """
-
-    id: int
-    dataset: str
-    analyst: str | None
-    cap: Budget
-    curator: str
-    open: bool = True
-
-
-@dataclass(slots=True, kw_only=True)
 class DataSet:
     """A data set with its cap and everything that was ever asked of it."""
 
@@ -153,24 +129,27 @@ class DataSet:
         return next(alike, None)
 
 
-class Book:
+class Book(Governed):
     """All data sets of a ledger, as of one line of its log."""
 
+    datasets: dict[str, DataSet]
+
     def __init__(self) -> None:
+        super().__init__()
         self.head: Head = START
-        self.datasets: dict[str, DataSet] = {}
+        self.datasets = {}
         self.requests: dict[int, Request] = {}
-        self.proposals: dict[int, Proposal] = {}
 
     def enter(self, entry: Entry, *, written: bool = False) -> None:
         """Follow one line of the log; one that is ``written`` fitted under its cap when it was."""
         head = check(entry, self.head)
         if entry.action not in ACTIONS:
             raise LedgerCorrupt(f"line {entry.seq} of the log holds an action that this version does not know: update.")
-        if not written and entry.action in ("reserve", "charge"):
-            # Both are measured against the caps of their own time, and may not fit under those of a later one.
+        if not written and entry.action in ("reserve", "charge", "approve"):
+            # They are measured against caps and clocks of their own time, and may not fit under those of a later one.
             getattr(self, f"_check_{entry.action}")(entry)
         getattr(self, f"_{entry.action}")(entry)
+        self.pass_time(entry)
         self.head = head
 
     def dataset(self, name: str) -> DataSet:
@@ -201,28 +180,32 @@ class Book:
         What it answers depends on caps, costs and names alone: all of these are public.
         """
         data = self.dataset(name)
-        _thawed(data)
+        self._thawed(data)
         if stratum is not None and stratum not in data.strata:
             raise InvalidInput(f"data set {name!r} has no stratum {stratum!r}: strata are declared when it is opened.")
         if data.quotas:
             if analyst not in data.quotas:
                 raise LedgerRefused(f"data set {name!r} has no budget for this analyst: ask a curator to allow one.")
             total = Total.of([*(r.cost for r in data.counted() if r.analyst == analyst), cost])
-            if not within_quota(data.quotas[analyst], total):
+            if over(data.quotas[analyst], cost) or not within_quota(data.quotas[analyst], total):
                 raise BudgetExceeded(_exceeded(f"the analyst's part of {name!r}", cost, data.quotas[analyst], total))
         totals = list(data.worst((stratum, cost)))
-        for composition in data.compositions:
+        for composition in () if over(data.cap, cost) else data.compositions:
             if all(admits(data.cap, composition, total) for total in totals):
                 return composition != data.declared
         worst = max(totals, key=lambda total: total.epsilon)
         raise BudgetExceeded(_exceeded(f"data set {name!r}", cost, data.cap, worst))
 
     def _open(self, entry: Entry) -> None:
-        body = entry.body
         if entry.dataset in self.datasets:
             raise InvalidInput(f"data set {entry.dataset!r} is open already: propose another cap, or choose a name.")
-        self.datasets[entry.dataset] = DataSet(
-            name=entry.dataset,
+        self.takes_two("open")
+        self.open_from(entry.dataset, entry.body)
+
+    def open_from(self, name: str, body: Mapping[str, Any]) -> None:
+        """Enter a data set as its opening line has it."""
+        self.datasets[name] = DataSet(
+            name=name,
             opening=dict(body),
             cap=_budget(body),
             neighbours=body["neighbours"],
@@ -239,41 +222,23 @@ class Book:
                 raise LedgerRefused("a cap is raised by two curators: propose it, and have another curator approve.")
             data.cap = cap
             return
-        if analyst in data.quotas and not data.quotas[analyst].covers(cap):
+        if analyst not in data.quotas:
+            self.takes_two("allow")
+        elif not data.quotas[analyst].covers(cap):
             raise LedgerRefused("a cap is raised by two curators: propose it, and have another curator approve.")
         data.quotas[analyst] = cap
 
-    def _propose(self, entry: Entry) -> None:
-        data, analyst, cap = self.dataset(entry.dataset), entry.body["analyst"], _budget(entry.body)
-        if analyst is not None and analyst not in data.quotas:
-            raise InvalidInput("this analyst has no cap yet, so that there is none to raise: allow one.")
-        if analyst is None and data.cap.pure != cap.pure:
-            raise InvalidInput("a cap keeps its kind, with or without a delta: open another data set for the other.")
-        _check_raise(data, analyst, cap)
-        self.proposals[entry.seq] = Proposal(
-            id=entry.seq, dataset=data.name, analyst=analyst, cap=cap, curator=entry.actor
-        )
-
-    def _approve(self, entry: Entry) -> None:
-        proposal = self.proposals.get(entry.body["proposal"])
-        if proposal is None or not proposal.open or proposal.dataset != entry.dataset:
-            raise InvalidInput(
-                "there is no open proposal with this number on this data set: see 'discreet ledger show'."
-            )
-        if proposal.curator == entry.actor:
-            raise LedgerRefused("a cap is raised by two different curators: have another one approve.")
-        data = self.dataset(proposal.dataset)
-        _check_raise(data, proposal.analyst, proposal.cap)
-        if proposal.analyst is None:
-            data.cap = proposal.cap
-        else:
-            data.quotas[proposal.analyst] = proposal.cap
-        proposal.open = False
+    def _halt(self, entry: Entry) -> None:
+        super()._halt(entry)
+        for number in entry.body.get("lost", ()):
+            # Its release was in no copy: what it was charged stays, and it answers nothing.
+            self.request(number).release = None
 
     def _freeze(self, entry: Entry) -> None:
         self.dataset(entry.dataset).frozen = True
 
     def _unfreeze(self, entry: Entry) -> None:
+        self.takes_two("unfreeze")
         self.dataset(entry.dataset).frozen = False
 
     def _renew(self, entry: Entry) -> None:
@@ -315,7 +280,7 @@ class Book:
 
     def _charge(self, entry: Entry) -> None:
         request = self._found(entry, "reserved")
-        _thawed(self.dataset(entry.dataset))
+        self._thawed(self.dataset(entry.dataset))
         request.state = "charged"
 
     def _settle(self, entry: Entry) -> None:
@@ -332,6 +297,14 @@ class Book:
     def _answer(self, entry: Entry) -> None:
         self.answered(entry.body["request"], entry.body["analyst"])
         self._found(entry, "settled").answered.add(entry.body["analyst"])
+
+    def _thawed(self, data: DataSet) -> None:
+        if self.halted is not None:
+            raise LedgerRefused(f"everything is halted until two curators resume: {self.halted}")
+        if data.frozen:
+            raise LedgerRefused(
+                f"data set {data.name!r} is frozen: stored releases can be read, nothing new is released."
+            )
 
     def _found(self, entry: Entry, state: State) -> Request:
         request = self.request(entry.body["request"])
@@ -356,17 +329,11 @@ ACTIONS = (
     "fail",
     "cancel",
     "answer",
+    "govern",
+    "reject",
+    "note",
+    "halt",
 )
-
-
-def _thawed(data: DataSet) -> None:
-    if data.frozen:
-        raise LedgerRefused(f"data set {data.name!r} is frozen: stored releases can be read, nothing new is released.")
-
-
-def _check_raise(data: DataSet, analyst: str | None, cap: Budget) -> None:
-    if not cap.covers(data.cap if analyst is None else data.quotas[analyst]):
-        raise InvalidInput("a proposal raises a cap, in epsilon, in delta or in both: one curator alone can lower it.")
 
 
 def _budget(body: Any) -> Budget:

@@ -14,6 +14,7 @@ from discreet.serve.domain import administration as curating
 from discreet.serve.domain import datasets as catalogue
 from discreet.serve.domain import users as people
 from discreet.serve.domain.users import Identity
+from discreet.serve.governance import approvals
 from discreet.serve.service import Service
 from discreet.serve.settings import Settings
 
@@ -42,14 +43,23 @@ def prepare(settings: Settings, *, n: int = 20_000) -> dict[str, str]:
     for person, (name, role) in PEOPLE.items():
         if person not in known:
             people.add_person(service.engine, service.clock, person=person, name=name, role=role)
-    curator = Identity(
-        person="curator",
-        name="A curator",
-        role="curator",
-        scopes=people.ALLOWED["curator"],
-        token="",
-        expires=float("inf"),
+    curator, second = (
+        Identity(
+            person=person,
+            name=PEOPLE[person][0],
+            role="curator",
+            scopes=people.ALLOWED["curator"],
+            token="",
+            expires=float("inf"),
+        )
+        for person in ("curator", "second")
     )
+
+    def agreed(number: int | None) -> None:
+        """What takes two curators, by two."""
+        if number is not None:
+            approvals.approve(service, second, number)
+
     there = {dataset.id for dataset in catalogue.listed(service.engine, curator)}
     for facts, design, file, outcome, seed in (
         (_CLINIC, "clinic", DATA, OUTCOME, 1),
@@ -65,10 +75,10 @@ def prepare(settings: Settings, *, n: int = 20_000) -> dict[str, str]:
             "treatment": TREATMENT,
             "bounds": PUBLIC.to_dict() | _words(outcome),
         }
-        curating.register(service, curator, catalogue.NewDataset(**facts, **shared))
-        curating.allow(service, curator, facts["id"], "analyst", Budget(epsilon=4.0, delta=1e-5))
+        agreed(curating.register(service, curator, catalogue.NewDataset(**facts, **shared)))
+        agreed(curating.allow(service, curator, facts["id"], "analyst", Budget(epsilon=4.0, delta=1e-5)))
     if "clinic-stays" not in there:
-        curating.allow(service, curator, "clinic-stays", "colleague", Budget(epsilon=2.0, delta=1e-5))
+        agreed(curating.allow(service, curator, "clinic-stays", "colleague", Budget(epsilon=2.0, delta=1e-5)))
     made = {person: people.add_token(service.engine, service.clock, person=person, label="demo") for person in PEOPLE}
     service.close()
     return made

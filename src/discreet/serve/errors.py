@@ -27,6 +27,11 @@ TEXTS: dict[str, tuple[int, str]] = {
     "malformed": (422, "The request cannot be read: send what the description of the interface asks for."),
     "budget": (409, "This would spend more than is left for you or for the data set: ask for less, or see a curator."),
     "frozen": (409, "This data set is frozen: nothing is released from it until a curator lifts that."),
+    "anchor": (
+        503,
+        "Nothing can be charged now, because the place that follows the log cannot be reached or contradicts it: "
+        "curators see why.",
+    ),
     "finished": (409, "This request has ended already: there is nothing left to stop."),
     "no-function": (409, "This release is no function of covariates: only such releases can be asked about people."),
     "other-request": (
@@ -35,7 +40,18 @@ TEXTS: dict[str, tuple[int, str]] = {
     ),
     "under-way": (409, "A request with this Idempotency-Key is under way: wait a moment and repeat it."),
     "claimed": (409, "This method's privacy is claimed and not proved, and this data set does not admit such methods."),
-    "twice": (409, "Raising a cap takes two curators: the one who asked for it cannot approve it."),
+    "twice": (409, "This takes two curators: the one who proposed it cannot approve it."),
+    "not-now": (409, "This cannot be approved now."),
+    "again": (
+        409,
+        "These records are registered already, and a second registration has a cap of its own: approve it as that, or "
+        "reject it.",
+    ),
+    "again-since": (
+        409,
+        "These records were registered by another proposal in the meantime, which this one does not say: reject it.",
+    ),
+    "changed-proposal": (409, "This proposal is not what was proposed any more: reject it, and verify the log."),
     "other-curator": (
         403,
         "Curators make accounts and tokens for analysts, and tokens for themselves: whoever runs the service makes "

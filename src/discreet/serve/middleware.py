@@ -22,8 +22,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from discreet.exceptions import LedgerUnavailable
-from discreet.serve.domain.users import Identity, by_session, by_token
+from discreet.serve.domain.users import Identity, by_session, by_token, touch
 from discreet.serve.errors import Refusal
+from discreet.serve.governance import notes
 from discreet.serve.institution import sign_in
 from discreet.serve.operations import logs
 from discreet.serve.pages.rendering import error_page
@@ -156,10 +157,18 @@ class AccessChecks:
             return known
         find = self._of_token if key[0] == "token" else self._of_session
         found = await run_sync(find, key[1])
+        if found is not None:
+            await run_sync(self._noted, found, key[0] == "token")
         if len(self._known) > _MOST:
             self._known.clear()
         self._known[key] = (found, time.monotonic() + _REMEMBER)
         return found
+
+    def _noted(self, identity: Identity, program: bool) -> None:
+        """Let people see when a token was last used; what a program does with one begins with a line of the log."""
+        touch(self._service.engine, self._service.clock, identity.token)
+        if program:
+            notes.note(self._service, "signed in", identity, daily=True, token=identity.token, by="a program")
 
     def _of_token(self, given: str) -> Identity | None:
         return by_token(self._service.engine, self._service.clock, given)

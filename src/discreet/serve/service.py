@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from discreet.ledger import Ledger
 from discreet.serve.domain.releases import Shelf
+from discreet.serve.governance.anchoring import Anchoring
 from discreet.serve.institution.provider import Provider, check_settings
 from discreet.serve.proxies import Proxies
 from discreet.serve.settings import Settings
@@ -33,6 +34,7 @@ class Service:
     proxies: Proxies
     provider: Provider | None = None
     forget_identities: Callable[[], None] = lambda: None
+    anchoring: Anchoring = field(default_factory=lambda: Anchoring("", freeze=False))
 
     @classmethod
     def of(cls, settings: Settings) -> Service:
@@ -43,7 +45,7 @@ class Service:
             provider = Provider(settings)
         proxies = Proxies(settings.proxies)
         engine = connect(settings.database)
-        return cls(
+        made = cls(
             settings=settings,
             engine=engine,
             clock=Clock(engine),
@@ -51,6 +53,12 @@ class Service:
             proxies=proxies,
             provider=provider,
         )
+        # First of all: a line that is written to an older copy would contradict the anchor.
+        made.anchoring = Anchoring(settings.anchor, freeze=settings.anchor_fails == "freeze")
+        made.anchoring.begin(made.ledger, engine)
+        # A line of the log, whenever the configuration says something else than before.
+        made.ledger.govern(settings.curators, curator="operator")
+        return made
 
     def close(self) -> None:
         """Let go of the database."""

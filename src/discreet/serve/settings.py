@@ -76,7 +76,17 @@ class Settings:
     oidc_check : float
         Seconds after which it is asked again whether somebody still has their role.
     data : str
-        The directory below which all files of records lie.
+        The directory below which all files of records lie, unless ``directories`` names others.
+    directories, hosts : tuple of str
+        Further directories of files, and servers of PostgreSQL that records may be on, as ``host``, ``host:port`` or
+        ``host:port/database``: none, unless they are listed.
+    curators : int
+        How many curators it takes to loosen something: 2, or 1 in a house that has no second.
+    anchor : str
+        Where the ledger's log is followed from outside of it: ``file:PATH``, the address of a database, or
+        ``command:PROGRAM``, which gets new lines on its standard input; nowhere, if empty.
+    anchor_fails : str
+        What happens while the anchor cannot be reached: "freeze", so that nothing is charged, or "warn".
     host, port : str, int
         Where `discreet serve` listens.
     workers : int
@@ -121,6 +131,11 @@ class Settings:
     oidc_analysts: tuple[str, ...] = ()
     oidc_check: float = 300.0
     data: str = "."
+    directories: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    curators: int = 2
+    anchor: str = ""
+    anchor_fails: str = "freeze"
     host: str = "127.0.0.1"
     port: int = 8000
     workers: int = 1
@@ -134,6 +149,10 @@ class Settings:
     def __post_init__(self) -> None:
         if not self.database.startswith(("sqlite:", "postgresql")):
             raise InvalidInput("--database must begin with sqlite:/// or postgresql://; name one of these databases.")
+        if self.curators not in (1, 2):
+            raise InvalidInput("curators must be 2, or 1 in a house that has no second curator: choose one of them.")
+        if self.anchor_fails not in ("freeze", "warn"):
+            raise InvalidInput("anchor_fails must be 'freeze' or 'warn': say what happens without the anchor.")
         for name, (low, high) in RANGES.items():
             if not low <= getattr(self, name) <= high:
                 raise InvalidInput(f"{name} must be between {low:,g} and {high:,g}: choose a number in this range.")

@@ -17,6 +17,7 @@ from discreet.serve.domain import datasets as catalogue
 from discreet.serve.domain import interactive_functions as functions
 from discreet.serve.domain.requests import asked_of, columns_for, estimator_for, title_of
 from discreet.serve.domain.users import new_id
+from discreet.serve.governance import approvals
 from discreet.serve.operations import fleet, logs
 from discreet.serve.service import Service
 
@@ -78,6 +79,8 @@ class Worker:
                     if time.monotonic() - swept > self._service.settings.lease:
                         swept = time.monotonic()
                         jobs.give_back(self._service)
+                        approvals.finish(self._service)
+                        self._service.anchoring.follow(self._service.ledger)
                     self._empty_queue(member)
                 except Exception as error:
                     logs.failed("jobs", error)

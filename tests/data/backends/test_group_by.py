@@ -237,7 +237,7 @@ def test_registration_reads_by_both_ways_in_which_fits_read(tmp_path: Any, monke
     path, bounds = tmp_path / "v.parquet", bounds_of((-1.0, 1.0))
     pl.DataFrame(columns_of(VALUES)).write_parquet(path)
     facts: Any = {"outcome": "y", "treatment": "t", "bounds": bounds, "propensity": "e"}
-    assert records_in(str(path), **facts) == N
+    assert records_in(str(path), TableSpec(**facts)) == N
     for way in ("group", "run"):
 
         def refuses(*_: Any) -> None:
@@ -246,4 +246,4 @@ def test_registration_reads_by_both_ways_in_which_fits_read(tmp_path: Any, monke
         with monkeypatch.context() as patch:
             patch.setattr(ParquetSource, way, refuses)
             with pytest.raises(InvalidInput, match="not in this way"):
-                records_in(str(path), **facts)
+                records_in(str(path), TableSpec(**facts))

@@ -34,9 +34,10 @@ from discreet.serve.domain import queries as explore
 from discreet.serve.domain.combinations import Combination, combined
 from discreet.serve.domain.datasets import Dataset
 from discreet.serve.domain.plans import Question
-from discreet.serve.domain.requests import AnyAsked, kinds_for
+from discreet.serve.domain.requests import AnyAsked, estimator_for, kinds_for
 from discreet.serve.domain.users import Identity
 from discreet.serve.errors import Refusal
+from discreet.serve.governance import notes
 from discreet.serve.pages.rendering import may_read, may_request, service_of
 from discreet.serve.service import Service
 from discreet.serve.storage import idempotency
@@ -130,6 +131,15 @@ def dataset(request: Request, identity: Reader, dataset: Name) -> dict[str, Any]
     return public(found) | {"budget": plain_bars(budgets.bars(service, found, identity))}
 
 
+@router.post("/datasets/{dataset}/what-if", tags=["data sets"], responses=refusals("no-dataset"))
+def what_if(request: Request, identity: Reader, dataset: Name, asked: AnyAsked) -> dict[str, Any]:
+    """Whether a request would be admitted, and what it would leave: free, and nothing is reserved."""
+    service = service_of(request)
+    found = catalogue.find(service.engine, identity, dataset)
+    estimator_for(found, asked)
+    return budgets.what_if(service, found, identity, asked)
+
+
 @router.get("/datasets/{dataset}/dummy", tags=["data sets"], responses=refusals("no-dataset"))
 def dummy_rows(
     request: Request, identity: Reader, dataset: Name, n: Annotated[int, Query(ge=1, le=10_000)] = 100
@@ -212,6 +222,7 @@ def show_release(request: Request, identity: Reader, release: Name, match: Match
     """A release, with its guarantee: what `discreet` reads back from a file."""
     service = service_of(request)
     facts = releases.find(service.engine, service.clock, identity, release)
+    notes.read(service, identity, facts, "JSON")
     answer = ReleaseAnswer(**facts, release=explore.published(service, release).to_dict())
     return tagged(answer.model_dump_json().encode(), match, "application/json")
 
@@ -225,7 +236,7 @@ def show_release(request: Request, identity: Reader, release: Name, match: Match
 def figure(request: Request, identity: Reader, release: Name, match: Match = None) -> Response:
     """The figure of a release, as PNG."""
     service = service_of(request)
-    releases.find(service.engine, service.clock, identity, release)
+    notes.read(service, identity, releases.find(service.engine, service.clock, identity, release), "PNG")
     return tagged(releases.png_of(service.engine, service.shelf, release), match, "image/png")
 
 
@@ -236,6 +247,7 @@ def publish(request: Request, identity: Spender, release: Name) -> dict[str, Any
     """Show a release to everybody who may use its data set; it cannot be taken back."""
     service = service_of(request)
     releases.publish(service.engine, service.clock, identity, release)
+    notes.published(service, identity, releases.find(service.engine, service.clock, identity, release))
     return releases.find(service.engine, service.clock, identity, release)
 
 
@@ -296,6 +308,7 @@ def _visible(service: Service, identity: Identity, release: str) -> None:
     made = service.shelf.get(service.engine, release)
     if not explore.asks(made):
         raise Refusal("no-function")
+    notes.read(service, identity, facts)
     if facts["person"] == identity.person:
         service.shelf.remember(identity.person, release)
 

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
 from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy.engine import make_url
 
 from discreet.exceptions import DiscreetError, InvalidInput, LedgerCorrupt
 from discreet.ledger import Head
 from discreet.ledger.hash_chain import canonical, in_order, sha256
+from discreet.ledger.ledger import opening
 from discreet.privacy.budget import Budget
-from discreet.serve.domain import budgets
 from discreet.serve.domain import datasets as catalogue
+from discreet.serve.domain import users as people
 from discreet.serve.domain.datasets import Dataset, NewDataset
 from discreet.serve.domain.users import Identity
 from discreet.serve.errors import Refusal
+from discreet.serve.governance import approvals, notes
 from discreet.serve.service import Service
 from discreet.serve.storage.schema import jobs, reading, releases
-
-LINES = 200
 
 
 class Cap(BaseModel):
@@ -36,59 +38,138 @@ class Cap(BaseModel):
         return Budget(epsilon=self.epsilon, delta=self.delta)
 
 
-def register(service: Service, identity: Identity, new: NewDataset) -> Dataset:
-    """Check the records, open an account in the ledger, and list the data set."""
+def register(service: Service, identity: Identity, new: NewDataset) -> int | None:
+    """Check the records, and propose to another curator to open an account for them and to list the data set.
+
+    Returns the number of the proposal; None where one curator is enough, and the data set is listed.
+    """
     cap = Budget(epsilon=new.epsilon, delta=new.delta)
     neighbours: Any = "replace-one" if new.records_are_public else "add-remove"
-    row = catalogue.checked(service.engine, service.clock, identity, new, root=service.settings.data)
-    # The account first: a data set that is listed without one could not be asked. The same words open it only once.
-    service.ledger.open(new.id, epsilon=cap.epsilon, delta=cap.delta, neighbours=neighbours, curator=identity.person)
-    catalogue.add(service.engine, row)
-    return catalogue.find(service.engine, identity, new.id)
+    row = catalogue.checked(service, identity, new)
+    if new.id in service.ledger.datasets():
+        raise InvalidInput("id is the name of another data set already: choose another.")
+    beside = catalogue.same_records(service, new.id, json.loads(row["places"]))
+    return approvals.decide(
+        service,
+        identity,
+        "open",
+        new.id,
+        payload=row,
+        epsilon=cap.epsilon,
+        delta=cap.delta,
+        opening=opening(cap, {"neighbours": neighbours}),
+        title=row["title"],
+        outcome=new.outcome,
+        treatment=new.treatment,
+        source=_shown(row["source"], service.settings.data),
+        claimed=new.admits_claimed,
+        again=beside,
+    )
+
+
+def _shown(source: str, data: str) -> str:
+    """A source as another curator, and the log, may read it: without a password."""
+    if not source.startswith("postgresql"):
+        return source.replace(f"{Path(data).resolve()}/", "")
+    address, _, table = source.partition("#")
+    return f"{make_url(address)._replace(password=None).render_as_string()}#{table}"
 
 
 def allow(service: Service, identity: Identity, dataset: str, analyst: str, cap: Budget) -> int | None:
-    """Let an analyst use a data set up to a cap; a higher cap than before waits for another curator."""
+    """Let an analyst use a data set up to a cap. Access, and a higher cap than before, wait for another curator."""
     # A cap cannot be taken out of the log again.
     catalogue.check_analyst(service.engine, analyst)
-    # The cap first: a data set without any admits everybody.
-    waits = budgets.set_quota(service, identity, dataset, analyst, cap)
-    catalogue.grant(service.engine, dataset, analyst)
-    return waits
+    known = service.ledger.account(dataset).quotas.get(analyst)
+    facts: Any = {"analyst": analyst, "epsilon": cap.epsilon, "delta": cap.delta}
+    if known is None:
+        return approvals.decide(service, identity, "allow", dataset, **facts)
+    if not known.cap.covers(cap):
+        return approvals.decide(service, identity, "cap", dataset, access=True, **facts)
+    service.ledger.allow(dataset, analyst, epsilon=cap.epsilon, delta=cap.delta, curator=identity.person)
+    if analyst in catalogue.granted(service.engine, dataset):
+        return None
+    return approvals.decide(service, identity, "access", dataset, analyst=analyst)
 
 
-def freeze(service: Service, identity: Identity, dataset: str, *, frozen: bool, reason: str = "") -> None:
-    """Stop everything new on a data set, or let it go on."""
+def deny(service: Service, identity: Identity, dataset: str, analyst: str) -> None:
+    """Close a data set to an analyst; what was released to them stays theirs."""
+    catalogue.grant(service.engine, dataset, analyst, allowed=False)
+    notes.note(service, "access taken", identity, dataset=dataset, whom=analyst)
+
+
+def set_cap(service: Service, identity: Identity, dataset: str, cap: Budget) -> int | None:
+    """Lower the cap of a data set; a higher one is proposed to another curator, and its number returned."""
+    facts: Any = {"epsilon": cap.epsilon, "delta": cap.delta}
+    if service.ledger.account(dataset).cap.covers(cap):
+        service.ledger.allow(dataset, None, curator=identity.person, **facts)
+        return None
+    return approvals.decide(service, identity, "cap", dataset, **facts)
+
+
+def freeze(service: Service, identity: Identity, dataset: str, *, frozen: bool, reason: str = "") -> int | None:
+    """Stop everything new on a data set; or propose to let it go on."""
     if len(reason) > 200 or not reason.isprintable():
         raise InvalidInput("reason must be printable text of at most 200 characters: shorten it.")
-    switch = service.ledger.freeze if frozen else service.ledger.unfreeze
-    switch(dataset, curator=identity.person, reason=reason.strip() or None)
+    if frozen:
+        service.ledger.freeze(dataset, curator=identity.person, reason=reason.strip() or None)
+        return None
+    return approvals.decide(service, identity, "unfreeze", dataset, reason=reason.strip() or None)
+
+
+def resume(service: Service, identity: Identity) -> int | None:
+    """Propose to lift a halt of everything, as after a restored copy."""
+    return approvals.decide(service, identity, "resume")
 
 
 def recheck(service: Service, identity: Identity, dataset: Dataset) -> None:
     """Check a changed source, and let no earlier release answer for it."""
-    catalogue.recheck(service.engine, dataset)
+    beside = set(catalogue.beside(service, dataset))
+    catalogue.recheck(service, dataset)
     service.ledger.renew(dataset.id, str(dataset.version + 1), curator=identity.person)
+    changed = catalogue.by_id(service.engine, dataset.id)
+    if changed is not None and (now := set(catalogue.beside(service, changed)) - beside):
+        # Other records under the name of these: a second registration that nobody approved.
+        reason = f"its records are now those of {', '.join(sorted(now))}"
+        service.ledger.freeze(dataset.id, curator=identity.person, reason=reason[:200])
 
 
-def approvals(service: Service) -> list[dict[str, Any]]:
-    """Caps that wait for a second curator."""
-    return [
-        {
-            "id": proposal.id,
-            "dataset": proposal.dataset,
-            "analyst": proposal.analyst,
-            "epsilon": proposal.cap.epsilon,
-            "delta": proposal.cap.delta,
-            "curator": proposal.curator,
-        }
-        for proposal in service.ledger.proposals()
-    ]
+def admit(service: Service, identity: Identity, person: str, name: str) -> str:
+    """Add an analyst, who may use nothing yet, with a first token; it is shown this once."""
+    people.add_person(service.engine, service.clock, person=person, name=name, role="analyst")
+    notes.note(service, "person added", identity, whom=person, role="analyst", name=name.strip())
+    return make_token(service, identity, person, label="first token")[0]
 
 
-def log(service: Service, after: int = 0) -> list[dict[str, Any]]:
-    """Lines of the ledger's log."""
-    return [json.loads(entry.line) for entry in service.ledger.log(after)]
+def make_token(service: Service, identity: Identity, person: str, **facts: Any) -> tuple[str, int | None]:
+    """A token, and the number of the proposal that it waits for.
+
+    Whoever makes a token for somebody may keep a copy of it. So a token for an analyst who may use a data set is in
+    force when another curator has approved it; none is ever made for another curator.
+    """
+    people.may_admit(service.engine, identity, person)
+    token = people.add_token(service.engine, service.clock, person=person, **facts)
+    public = people.public_id(token)
+    number = None
+    if person != identity.person and catalogue.used_by(service.engine, person):
+        people.hold(service.engine, public)
+        number = approvals.decide(service, identity, "token", payload={"token": public}, whom=person, token=public)
+    notes.note(service, "token made", identity, whom=person, token=public, waits=number)
+    return token, number
+
+
+def revoke_token(service: Service, identity: Identity, token: str) -> int | None:
+    """End a token and its sessions; another curator's only with the approval of a second."""
+    whom = people.holder(service.engine, token)
+    if whom is None or not people.alive(service.engine, token):
+        raise Refusal("nothing-here")
+    person, role = whom
+    if role == "curator" and person != identity.person:
+        notes.refused(service, "revoking another curator alone", identity, whom=person)
+        return approvals.decide(service, identity, "revoke", payload={"token": token}, whom=person, token=token)
+    people.revoke(service.engine, service.clock, token)
+    service.forget_identities()
+    notes.note(service, "token revoked", identity, whom=person, token=token)
+    return None
 
 
 def _check_shown(service: Service) -> None:

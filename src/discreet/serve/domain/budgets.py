@@ -5,18 +5,21 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from discreet.exceptions import BudgetExceeded, DiscreetError, InvalidInput, LedgerRefused
+from discreet.exceptions import BudgetExceeded, DiscreetError, LedgerRefused
 from discreet.ledger import Account, Cost
 from discreet.privacy.budget import Budget
 from discreet.serve.domain.datasets import Dataset
-from discreet.serve.domain.requests import OFFERED, Asked
+from discreet.serve.domain.requests import LEAST, OFFERED, Asked
 from discreet.serve.domain.users import Identity
 from discreet.serve.errors import Refusal
 from discreet.serve.service import Service
 
 # Composing distributions takes a moment; what was composed does not change until something is charged.
 _composed: dict[tuple[str, str, bool], tuple[tuple[float, ...], float]] = {}
+_left: dict[tuple[str, str, str | None, float | None], tuple[Any, float]] = {}
 _lock = threading.Lock()
+# The delta that forms begin with.
+_DELTA = 1e-6
 _MOST = 1_000
 
 
@@ -36,6 +39,8 @@ def cost_of(asked: Asked) -> Cost:
 
 def reserve(service: Service, identity: Identity, dataset: Dataset, asked: Asked, job: str) -> str:
     """Set the cost of a request aside, or refuse in words that depend on nothing but public numbers."""
+    if not service.anchoring.follow(service.ledger):
+        raise Refusal("anchor")
     try:
         number = service.ledger.reserve(
             dataset.id,
@@ -52,13 +57,18 @@ def reserve(service: Service, identity: Identity, dataset: Dataset, asked: Asked
 
 
 def charge(service: Service, reservation: str) -> None:
-    """Count it as spent for good: it is on disk when this returns."""
+    """Count it as spent for good: it is on disk, and the anchor knows, when this returns."""
+    if not service.anchoring.follow(service.ledger):
+        raise Frozen("the anchor cannot be reached.")
     try:
         service.ledger.charge(int(reservation))
     except LedgerRefused:
         if service.ledger.request(int(reservation)).state != "reserved":
             raise Cancelled("the request was charged or cancelled by others.") from None
         raise Frozen("the data set is frozen.") from None
+    if not service.anchoring.follow(service.ledger):
+        # Charged, and nothing may be drawn that the anchor would not know of: it has failed, and stays charged.
+        raise DiscreetError("the anchor cannot be reached any more.")
 
 
 def settle(service: Service, reservation: str, release: Any) -> None:
@@ -92,22 +102,14 @@ def abandon(service: Service, reservation: str) -> bool:
 
 
 def bars(service: Service, dataset: Dataset, identity: Identity) -> dict[str, Any]:
-    """Spent, reserved and left, of the data set and by analyst, as somebody may see it: numbers for bars and words."""
+    """Spent, reserved and left, of the data set and by analyst, as somebody may see it: numbers for bars and words.
+
+    There is one measure. Left is the largest epsilon that a request may still have at the delta that is shown with it,
+    by the very check that admits requests; what is not left is spent or reserved.
+    """
     account = service.ledger.account(dataset.id)
-    spent, reserved, left = account.shares
-    whole = {
-        "name": dataset.id,
-        "cap": account.cap,
-        "spent": spent,
-        "reserved": reserved,
-        "left": left,
-        "epsilon_spent": account.spent.epsilon - account.reserved.epsilon,
-        "epsilon_reserved": account.reserved.epsilon,
-        "epsilon_left": account.left[0],
-        "delta_spent": account.spent.delta,
-        "delta_left": account.left[1],
-    }
-    analysts = [_quota(name, account) for name in account.quotas if identity.curator or name == identity.person]
+    whole = _bar(service, account, None)
+    analysts = [_bar(service, account, name) for name in account.quotas if identity.curator or name == identity.person]
     return {
         "whole": whole,
         "analysts": analysts,
@@ -147,59 +149,65 @@ def composed(service: Service, account: Account, *, as_recorded: bool) -> float:
 
 def largest(service: Service, dataset: Dataset, identity: Identity, delta: float | None) -> float:
     """The largest epsilon that somebody may still ask for."""
-    account = service.ledger.account(dataset.id)
-    return account.largest(delta or None, analyst=identity.person)
+    return left_of(service, service.ledger.account(dataset.id), identity.person, delta)
 
 
-def fits(service: Service, dataset: Dataset, identity: Identity, asked: Asked) -> bool:
-    """Whether a request would be admitted now."""
-    account = service.ledger.account(dataset.id)
-    return not account.frozen and account.fits(cost_of(asked), analyst=identity.person)
+def left_of(service: Service, account: Account, analyst: str | None, delta: float | None) -> float:
+    """The largest epsilon that an analyst, or all of them together, may still ask for at a delta; remembered."""
+    quota = account.quotas.get(analyst) if analyst is not None else None
+    state = (account.spent, account.cap, account.composition, quota)
+    key = (service.settings.database, account.dataset, analyst, delta)
+    with _lock:
+        known = _left.get(key)
+    if known is not None and known[0] == state:
+        return known[1]
+    found = account.largest(delta or None, analyst=analyst, anybody=analyst is None)
+    # Nobody may ask for less than the least.
+    found = found if found >= LEAST else 0.0
+    with _lock:
+        if len(_left) > _MOST:
+            _left.clear()
+        _left[key] = (state, found)
+    return found
 
 
-def _quota(name: str, account: Account) -> dict[str, Any]:
-    quota = account.quotas[name]
-    delta = quota.cap.delta or 0.0
-    share = max(quota.spent.epsilon / quota.cap.epsilon, quota.spent.delta / delta if delta else 0.0)
+def shown_delta(cap: Budget) -> float | None:
+    """The delta at which what is left is shown: that of an ordinary request, or less under a small cap."""
+    return min(_DELTA, cap.delta / 10) if cap.delta else None
+
+
+def what_if(service: Service, dataset: Dataset, identity: Identity, asked: Asked) -> dict[str, Any]:
+    """What a request would leave, for whoever asks and for all analysts together: free, and nothing is reserved."""
+    account, cost = service.ledger.account(dataset.id), cost_of(asked)
+    name = identity.person if identity.role == "analyst" else None
+    admitted = not account.frozen and account.fits(cost, analyst=name, anybody=name is None)
+    delta = shown_delta(account.cap)
+    now = {"yours": left_of(service, account, name, delta), "all": left_of(service, account, None, delta)}
+    then: dict[str, float | None] = {"yours": None, "all": None}
+    if admitted:
+        made = account.after(cost, analyst=name)
+        then = {"yours": _least(made, delta, name), "all": _least(made, delta, None)}
+    return {"admitted": admitted, "delta": delta, "left": now, "would_leave": then}
+
+
+def _least(account: Account, delta: float | None, analyst: str | None) -> float:
+    found = account.largest(delta, analyst=analyst, anybody=analyst is None)
+    return found if found >= LEAST else 0.0
+
+
+def _bar(service: Service, account: Account, analyst: str | None) -> dict[str, Any]:
+    """What is left of a cap, as a number and as a part of it; the rest is spent or reserved."""
+    cap = account.cap if analyst is None else account.quotas[analyst].cap
+    delta = shown_delta(account.cap if account.cap.pure else cap)
+    left = left_of(service, account, analyst, delta)
+    part = min(1.0, left / cap.epsilon)
+    held = account.reserved_part(analyst)
     return {
-        "name": name,
-        "cap": quota.cap,
-        "spent": min(share, 1.0),
-        "reserved": 0.0,
-        "left": max(0.0, 1.0 - share),
-        "epsilon_spent": quota.spent.epsilon,
-        "epsilon_reserved": 0.0,
-        "epsilon_left": max(0.0, quota.cap.epsilon - quota.spent.epsilon),
-        "delta_spent": quota.spent.delta,
-        "delta_left": max(0.0, delta - quota.spent.delta),
+        "name": analyst,
+        "cap": cap,
+        "spent": (1.0 - part) * (1.0 - held),
+        "reserved": (1.0 - part) * held,
+        "left": part,
+        "left_epsilon": left,
+        "left_delta": delta,
     }
-
-
-def set_quota(service: Service, identity: Identity, dataset: str, analyst: str, cap: Budget) -> int | None:
-    """Give an analyst a cap or lower it; a higher one is proposed to another curator, and its number returned."""
-    account = service.ledger.account(dataset)
-    known = account.quotas.get(analyst)
-    facts: Any = {"epsilon": cap.epsilon, "delta": cap.delta, "curator": identity.person}
-    if known is None or known.cap.covers(cap):
-        service.ledger.allow(dataset, analyst, **facts)
-        return None
-    return service.ledger.propose(dataset, analyst=analyst, **facts)
-
-
-def set_cap(service: Service, identity: Identity, dataset: str, cap: Budget) -> int | None:
-    """Lower the cap of a data set; a higher one is proposed to another curator, and its number returned."""
-    facts: Any = {"epsilon": cap.epsilon, "delta": cap.delta, "curator": identity.person}
-    if service.ledger.account(dataset).cap.covers(cap):
-        service.ledger.allow(dataset, None, **facts)
-        return None
-    return service.ledger.propose(dataset, **facts)
-
-
-def approve(service: Service, identity: Identity, proposal: int) -> None:
-    """Approve what another curator has proposed."""
-    try:
-        service.ledger.approve(proposal, curator=identity.person)
-    except LedgerRefused:
-        raise Refusal("twice") from None
-    except InvalidInput:
-        raise Refusal("nothing-here") from None

@@ -48,6 +48,4 @@ def _apart(service: Service, datasets: list[str]) -> bool:
     if len(set(datasets)) < len(datasets):
         return False
     known = [catalogue.by_id(service.engine, name) for name in datasets]
-    return not any(
-        other in datasets for each in known if each is not None for other in catalogue.beside(service.engine, each)
-    )
+    return not any(other in datasets for each in known if each is not None for other in catalogue.beside(service, each))

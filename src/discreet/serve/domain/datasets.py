@@ -20,7 +20,8 @@ from discreet.privacy.guarantee import Neighbours
 from discreet.serve.domain import sources
 from discreet.serve.domain.users import Identity, slug
 from discreet.serve.errors import Refusal
-from discreet.serve.storage.clock import Clock
+from discreet.serve.governance import whereabouts
+from discreet.serve.service import Service
 from discreet.serve.storage.paging import Page, select_page
 from discreet.serve.storage.schema import datasets, grants, people, reading
 
@@ -76,6 +77,7 @@ class Dataset:
     version: int
     curator: str
     created: float
+    places: str
 
     @property
     def neighbours(self) -> Neighbours:
@@ -106,7 +108,7 @@ class Dataset:
         }
 
 
-def checked(engine: sa.Engine, clock: Clock, identity: Identity, new: NewDataset, *, root: str) -> dict[str, Any]:
+def checked(service: Service, identity: Identity, new: NewDataset) -> dict[str, Any]:
     """Check every record once, before anyone can ask; returns the facts to list the data set by.
 
     From then on a request cannot be refused because of a record, unless the source changes.
@@ -119,9 +121,9 @@ def checked(engine: sa.Engine, clock: Clock, identity: Identity, new: NewDataset
         raise InvalidInput("bounds must name their covariates: declare each column under its name.")
     if new.records_about is not None and new.records_about < MIN_ROWS:
         raise InvalidInput(f"n_about must be at least {MIN_ROWS}: it is what analysts plan with.")
-    if by_id(engine, new.id) is not None:
+    if by_id(service.engine, new.id) is not None:
         raise InvalidInput("id is the name of another data set already: choose another.")
-    path = sources.located(new.source, root)
+    path = whereabouts.located(new.source, service.settings)
     facts: Any = {"outcome": new.outcome, "treatment": new.treatment, "bounds": bounds, "propensity": new.propensity}
     n, fingerprint = _read(path, TableSpec(**facts, further=_further(new.columns, bounds)))
     return {
@@ -141,7 +143,8 @@ def checked(engine: sa.Engine, clock: Clock, identity: Identity, new: NewDataset
         "fingerprint": fingerprint,
         "version": 1,
         "curator": identity.person,
-        "created": clock.now(),
+        "created": service.clock.now(),
+        "places": json.dumps(whereabouts.places(path, service.ledger.seal)),
     }
 
 
@@ -154,14 +157,17 @@ def add(engine: sa.Engine, row: dict[str, Any]) -> None:
         raise InvalidInput("id is the name of another data set already: choose another.") from None
 
 
-def recheck(engine: sa.Engine, dataset: Dataset) -> None:
+def recheck(service: Service, dataset: Dataset) -> None:
     """Check a source that has changed, so that it can be used again; earlier releases are no longer its own."""
     facts: Any = {"outcome": dataset.outcome, "treatment": dataset.treatment, "bounds": dataset.bounds}
     further = _further(dataset.columns, dataset.bounds)
     n, fingerprint = _read(dataset.source, TableSpec(propensity=dataset.propensity, further=further, **facts))
-    changed = {"n": n, "fingerprint": fingerprint, "version": dataset.version + 1}
+    places = whereabouts.places(dataset.source, service.ledger.seal)
+    # What it was remains: records of earlier versions are registered as well.
+    known = set(places) | set(json.loads(dataset.places))
+    changed = {"n": n, "fingerprint": fingerprint, "version": dataset.version + 1, "places": json.dumps(sorted(known))}
     same = (datasets.c.id == dataset.id) & (datasets.c.version == dataset.version)
-    with engine.begin() as connection:
+    with service.engine.begin() as connection:
         connection.execute(sa.update(datasets).where(same).values(changed))
 
 
@@ -194,8 +200,13 @@ def _read(source: str, spec: TableSpec) -> tuple[int, str]:
 
 def unchanged(dataset: Dataset) -> bool:
     """Whether the source is still what was checked."""
+    return unchanged_row({"source": dataset.source, "fingerprint": dataset.fingerprint})
+
+
+def unchanged_row(row: dict[str, Any]) -> bool:
+    """The same of a data set that is not listed yet."""
     try:
-        return sources.fingerprint(dataset.source) == dataset.fingerprint
+        return bool(sources.fingerprint(row["source"]) == row["fingerprint"])
     except OSError:
         return False
 
@@ -232,6 +243,12 @@ def granted(engine: sa.Engine, dataset: str) -> list[str]:
         return sorted(found)
 
 
+def used_by(engine: sa.Engine, person: str) -> bool:
+    """Whether somebody may use any data set."""
+    with reading(engine).begin() as connection:
+        return connection.scalar(sa.select(grants.c.dataset).where(grants.c.person == person).limit(1)) is not None
+
+
 def listed(engine: sa.Engine, identity: Identity) -> list[Dataset]:
     """The data sets that somebody may use; all of them for a curator."""
     return paged(engine, identity, Page(limit=_ALL))[0]
@@ -266,17 +283,30 @@ def everything(engine: sa.Engine) -> list[Dataset]:
         return [_dataset(row) for row in connection.execute(sa.select(datasets)).mappings()]
 
 
-def beside(engine: sa.Engine, dataset: Dataset) -> list[str]:
-    """Other data sets of the same source, or of the same files: what they release is not counted under one cap."""
-    return [
-        other.id
-        for other in everything(engine)
-        if other.id != dataset.id
-        and (
-            other.source == dataset.source
-            or (not sources.is_database(dataset.source) and other.fingerprint == dataset.fingerprint)
-        )
-    ]
+def beside(service: Service, dataset: Dataset) -> list[str]:
+    """Other data sets that have records of this one: what they release is not counted under one cap."""
+    return same_records(service, dataset.id, _places(service, dataset))
+
+
+def same_records(service: Service, name: str, places: list[str]) -> list[str]:
+    """Data sets, but for one name, that have records at these places, or copies of the same files."""
+    others = [other for other in everything(service.engine) if other.id != name]
+    return [other.id for other in others if whereabouts.in_common(places, _places(service, other))]
+
+
+def _places(service: Service, dataset: Dataset) -> list[str]:
+    """Where the records of a data set are; of one that an older version registered, found now and kept."""
+    known: list[str] = json.loads(dataset.places)
+    if known:
+        return known
+    try:
+        found = whereabouts.places(dataset.source, service.ledger.seal)
+    except (InvalidInput, OSError):
+        return [f"path:{dataset.source}"]
+    with service.engine.begin() as connection:
+        here = datasets.c.id == dataset.id
+        connection.execute(sa.update(datasets).where(here).values(places=json.dumps(found)))
+    return found
 
 
 def by_id(engine: sa.Engine, dataset: str) -> Dataset | None:

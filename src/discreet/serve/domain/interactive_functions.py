@@ -68,6 +68,8 @@ def ask(service: Service, identity: Identity, release: str, X: Any, bounds: Any)
         found = connection.execute(wanted.with_for_update()).mappings().first()
         if found is None:
             raise Refusal("no-release")
+        if found["asked"] < 0:
+            raise Refusal("frozen", "This function came back with an older copy: what it answered since is not known.")
         secret = _restored(connection, release, found)
         if refusal is not None and not secret.answered(rows):
             raise refusal

@@ -38,24 +38,32 @@ def is_database(source: str) -> bool:
     return bool(_DATABASE.match(source))
 
 
-def located(source: str, root: str) -> str:
-    """The source in full; files have to lie below the root, links resolved, and to exist.
+def is_sqlite(source: str) -> bool:
+    """Whether a source is a table in a file of SQLite."""
+    return source.startswith(_SQLITE)
+
+
+def located(source: str, root: str, others: Sequence[str] = ()) -> str:
+    """The source in full; files have to lie below the root or another directory, links resolved, and to exist.
 
     Parameters
     ----------
     source : str
         A path or pattern of CSV or Parquet files, ``sqlite:///file#table``, or ``postgresql://host/base#table``.
     root : str
-        The directory that holds all data.
+        The directory at which paths begin.
+    others : sequence of str
+        Further directories that files may lie below.
     """
     if "\0" in source or not source.strip():
         raise InvalidInput("source must be a path, a pattern, or the address of a table: write one of them.")
     home = Path(root).resolve()
+    homes = [home, *(Path(each).resolve() for each in others)]
     if not is_database(source):
         path = home / source
         # Letters of the directory's own name are no pattern.
         found = str(path if _is_file(path) else Path(glob.escape(str(home))) / source)
-        _check_below(home, found)
+        _check_below(homes, found)
         return found
     url, _, table = source.partition("#")
     if not table:
@@ -67,7 +75,7 @@ def located(source: str, root: str) -> str:
     found = f"{_SQLITE}{home / url.removeprefix(_SQLITE)}#{table}"
     if not _is_file(Path(_file(found))):
         raise InvalidInput("source matches no file: check the path, which begins at the service's data directory.")
-    _check_below(home, found)
+    _check_below(homes, found)
     return found
 
 
@@ -79,20 +87,20 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _check_below(home: Path, source: str) -> None:
-    """Refuse files that do not lie in the directory, links resolved."""
+def _check_below(homes: Sequence[Path], source: str) -> None:
+    """Refuse files that do not lie in one of the directories, links resolved."""
     try:
-        found = [Path(file).resolve() for file in _files(source)]
+        found = [Path(file).resolve() for file in files_of_source(source)]
     except (ValueError, OSError, duckdb.Error):
         # There is none, or there cannot be one of such a name.
         raise InvalidInput(
             "source matches no file: check the path, which begins at the service's data directory."
         ) from None
-    if not all(file.is_file() and file.is_relative_to(home) for file in found):
+    if not all(file.is_file() and any(map(file.is_relative_to, homes)) for file in found):
         raise InvalidInput("source leaves the service's data directory: move the files into it.")
 
 
-def _files(source: str) -> tuple[str, ...]:
+def files_of_source(source: str) -> tuple[str, ...]:
     """The files of a source, by the same rules by which they are read."""
     if not is_database(source):
         # What is a file's name is no pattern: DuckDB need not be asked.
@@ -108,7 +116,7 @@ def fingerprint(source: str) -> str:
     if is_database(source) and not source.startswith(_SQLITE):
         return "a table"
     try:
-        found = _files(source)
+        found = files_of_source(source)
     except InvalidInput:
         return "nothing"
     hashed = hashlib.sha256()

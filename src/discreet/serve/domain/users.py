@@ -31,6 +31,7 @@ SESSION = 8 * 3600.0
 # Seconds for which tokens of people whom an institution signs in hold, after it last said that they have their role.
 CONFIRMED = 30 * 86_400.0
 LONGEST = 366.0
+_MINUTE = 60.0
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
 
 
@@ -124,6 +125,8 @@ def add_token(
         "created": clock.now(),
         "expires": clock.now() + 86_400.0 * days,
         "revoked": None,
+        "used": None,
+        "held": False,
     }
     with engine.begin() as connection:
         connection.execute(sa.insert(tokens).values(row))
@@ -136,6 +139,39 @@ def may_admit(engine: sa.Engine, identity: Identity, person: str) -> None:
         role = connection.scalar(sa.select(people.c.role).where(people.c.id == person))
     if role == "curator" and person != identity.person:
         raise Refusal("other-curator")
+
+
+def public_id(token: str) -> str:
+    """The part of a token that is no secret."""
+    return token.split("_", 2)[1]
+
+
+def hold(engine: sa.Engine, token: str, *, held: bool = True) -> None:
+    """Keep a token from being in force until another curator has approved it; or let it be."""
+    with engine.begin() as connection:
+        connection.execute(sa.update(tokens).where(tokens.c.id == token).values(held=held))
+
+
+def touch(engine: sa.Engine, clock: Clock, token: str) -> None:
+    """Note that a token was used, to the minute."""
+    late = sa.or_(tokens.c.used.is_(None), tokens.c.used < clock.now() - _MINUTE)
+    with reading(engine).begin() as connection:
+        if connection.scalar(sa.select(tokens.c.id).where((tokens.c.id == token) & late)) is None:
+            return
+    with engine.begin() as connection:
+        connection.execute(sa.update(tokens).where(tokens.c.id == token).values(used=clock.now()))
+
+
+def holder(engine: sa.Engine, token: str) -> tuple[str, str] | None:
+    """Whose token it is, and in what role."""
+    row = _token_row(engine, token)
+    return None if row is None else (row["person"], row["role"])
+
+
+def alive(engine: sa.Engine, token: str) -> bool:
+    """Whether a token was not revoked yet."""
+    row = _token_row(engine, token)
+    return row is not None and row["revoked"] is None
 
 
 def tokens_of(engine: sa.Engine, person: str | None = None) -> list[dict[str, Any]]:
@@ -214,7 +250,7 @@ def _token_row(engine: sa.Engine, token: str) -> Any:
 
 
 def _identity(row: Any, clock: Clock, csrf: str | None = None) -> Identity | None:
-    if row["revoked"] is not None or row["expires"] <= clock.now() or row["role"] not in ALLOWED:
+    if row["revoked"] is not None or row["held"] or row["expires"] <= clock.now() or row["role"] not in ALLOWED:
         return None
     if row["subject"] is not None and (row["confirmed"] or 0.0) + CONFIRMED <= clock.now():
         return None

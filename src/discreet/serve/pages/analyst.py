@@ -21,7 +21,8 @@ from discreet.serve.audit_summary import summary
 from discreet.serve.domain import budgets, plans
 from discreet.serve.domain import datasets as catalogue
 from discreet.serve.domain import users as people
-from discreet.serve.domain.requests import OFFERED, TITLES, kinds_for
+from discreet.serve.domain.requests import OFFERED, TITLES, Asked, kinds_for
+from discreet.serve.governance import notes
 from discreet.serve.institution import sign_in
 from discreet.serve.middleware import COOKIE, SECURE_COOKIE
 from discreet.serve.operations import readiness
@@ -29,6 +30,7 @@ from discreet.serve.pages import forms
 from discreet.serve.pages.asks import fields_for
 from discreet.serve.pages.figures import plan_view
 from discreet.serve.pages.rendering import may_read, me, page, service_of
+from discreet.serve.service import Service
 from discreet.serve.storage.schema import reading
 
 router = APIRouter(include_in_schema=False)
@@ -71,7 +73,7 @@ async def login(request: Request) -> Response:
     if identity is None:
         words = "This token is not in force: check that it is complete, or ask a curator for a new one."
         return _login_page(request, str(form.get("next", "/")), words, 401)
-    secret, _ = await run_sync(people.open_session, service.engine, service.clock, identity)
+    secret, _ = await run_sync(_enter, service, identity)
     answer = RedirectResponse(local(str(form.get("next", "/"))), status_code=303)
     https = service.settings.https
     answer.set_cookie(
@@ -84,6 +86,11 @@ async def login(request: Request) -> Response:
     )
     answer.delete_cookie(_LOGIN)
     return answer
+
+
+def _enter(service: Service, identity: people.Identity) -> tuple[str, str]:
+    notes.note(service, "signed in", identity, token=identity.token)
+    return people.open_session(service.engine, service.clock, identity)
 
 
 @router.post("/logout")
@@ -156,7 +163,7 @@ def plan_page(request: Request, dataset: str) -> Response:
 
 def _planned(request: Request, dataset: catalogue.Dataset, given: dict[str, str]) -> dict[str, Any]:
     service, identity = service_of(request), me(request)
-    problem = answer = drawn = between = None
+    problem = answer = drawn = between = leaves = None
     unplanned = given["kind"] in OFFERED and OFFERED[given["kind"]].planned_as is None
     try:
         if not unplanned:
@@ -166,11 +173,13 @@ def _planned(request: Request, dataset: catalogue.Dataset, given: dict[str, str]
             unit = forms.unit_of(dataset.bounds)[1]
             drawn = plan_view(plans.curve(dataset, asked), answer.plan, unit)
             given["epsilon"] = f"{answer.plan.epsilon:.3g}"
+            wanted = Asked(kind=asked.kind, epsilon=answer.plan.epsilon, delta=asked.delta)
+            leaves = budgets.what_if(service, dataset, identity, wanted)
     except DiscreetError as error:
         problem = str(error)
     delta = given.get("delta", "")
     most = budgets.largest(service, dataset, identity, _float(delta)) if identity.role == "analyst" else None
-    found = {"answer": answer, "figure": drawn, "problem": problem, "most": most}
+    found = {"answer": answer, "figure": drawn, "problem": problem, "most": most, "leaves": leaves}
     return found | {"between": between, "unplanned": unplanned}
 
 

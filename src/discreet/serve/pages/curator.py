@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import asdict, replace
 from typing import Any
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
@@ -11,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from discreet.data.bounds import Bounds
 from discreet.exceptions import DiscreetError, InvalidInput
+from discreet.ledger.governance.search import LogFilter
 from discreet.serve.domain import administration as curating
 from discreet.serve.domain import budgets
 from discreet.serve.domain import datasets as catalogue
@@ -18,11 +22,14 @@ from discreet.serve.domain import users as people
 from discreet.serve.domain.administration import Cap
 from discreet.serve.domain.datasets import NewDataset
 from discreet.serve.errors import Refusal
+from discreet.serve.governance import approvals, log_view, notes
 from discreet.serve.pages.analyst import download
 from discreet.serve.pages.rendering import may_curate, page, service_of
 from discreet.serve.pages.requests import _in_thread
+from discreet.serve.service import Service
 
 router = APIRouter(prefix="/curator", include_in_schema=False)
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _BOUNDS = """# What is public about the records: written down, never computed from them.
 outcome = {low = 0, high = 40}
 propensity = {low = 0.05, high = 0.95}
@@ -42,13 +49,38 @@ def overview(request: Request) -> Response:
     service, identity = service_of(request), may_curate(request)
     rows = [(d, budgets.bars(service, d, identity)) for d in catalogue.listed(service.engine, identity)]
     stale = {dataset.id for dataset, _ in rows if not catalogue.unchanged(dataset)}
-    return page(request, "curator.html", rows=rows, stale=stale, approvals=curating.approvals(service))
+    return page(request, "curator.html", rows=rows, stale=stale, halted=service.ledger.halted, **_waiting(service))
+
+
+def _waiting(service: Service, dataset: str | None = None) -> dict[str, Any]:
+    """What waits for a second curator, and whether there is one."""
+    return {
+        "approvals": approvals.waiting(service, dataset),
+        "curators": sum(person["role"] == "curator" for person in people.everybody(service.engine)),
+        "needed": service.ledger.curators,
+        "anchor_problem": service.anchoring.problem,
+    }
 
 
 @router.post("/approvals/{proposal}")
-def approve(request: Request, proposal: int) -> Response:
-    """Approve what another curator has proposed."""
-    budgets.approve(service_of(request), may_curate(request), proposal)
+async def decide(request: Request, proposal: int) -> Response:
+    """Approve or reject what was proposed."""
+    return await _in_thread(_decide, request, proposal, await _form(request))
+
+
+def _decide(request: Request, proposal: int, form: dict[str, str]) -> Response:
+    service, identity = service_of(request), may_curate(request)
+    if "reject" in form:
+        approvals.reject(service, identity, proposal)
+    else:
+        approvals.approve(service, identity, proposal, again="again" in form)
+    return RedirectResponse("/curator", status_code=303)
+
+
+@router.post("/resume")
+def resume(request: Request) -> Response:
+    """Propose to lift a halt of everything."""
+    curating.resume(service_of(request), may_curate(request))
     return RedirectResponse("/curator", status_code=303)
 
 
@@ -78,10 +110,11 @@ def _register(request: Request, form: dict[str, str]) -> Response:
             | {"records_are_public": "n_public" in form, "records_about": form.get("n_about", "").strip() or None}
             | {"admits_claimed": "claimed" in form},
         )
-        curating.register(service, identity, new)
+        proposal = curating.register(service, identity, new)
     except DiscreetError as error:
         return page(request, "new_dataset.html", 422, given=form, problem=str(error))
-    return RedirectResponse(f"/curator/datasets/{new.id}", status_code=303)
+    # It is listed when another curator has approved it.
+    return RedirectResponse("/curator" if proposal else f"/curator/datasets/{new.id}", status_code=303)
 
 
 @router.get("/datasets/{dataset}")
@@ -96,8 +129,8 @@ def _manage(request: Request, found: catalogue.Dataset, problem: str | None = No
     analysts = [person for person in people.everybody(service.engine) if person["role"] == "analyst"]
     context: dict[str, Any] = {"dataset": found, "bars": budgets.bars(service, found, identity), "problem": problem}
     context |= {"analysts": analysts, "granted": catalogue.granted(service.engine, found.id)}
-    context |= {"beside": catalogue.beside(service.engine, found)}
-    context |= {"waiting": [each for each in curating.approvals(service) if each["dataset"] == found.id]}
+    context |= {"beside": catalogue.beside(service, found)}
+    context |= {"waiting": approvals.waiting(service, found.id)}
     return page(request, "manage.html", 422 if problem else 200, **context, unchanged=catalogue.unchanged(found))
 
 
@@ -112,11 +145,11 @@ def _act(request: Request, dataset: str, action: str, form: dict[str, str]) -> R
     found = catalogue.find(service.engine, identity, dataset)
     try:
         if action == "cap":
-            budgets.set_cap(service, identity, found.id, _cap(form).budget())
+            curating.set_cap(service, identity, found.id, _cap(form).budget())
         elif action == "allow":
             curating.allow(service, identity, found.id, form.get("person", ""), _cap(form).budget())
         elif action == "deny":
-            catalogue.grant(service.engine, found.id, form.get("person", ""), allowed=False)
+            curating.deny(service, identity, found.id, form.get("person", ""))
         elif action == "freeze":
             reason = form.get("reason", "")
             curating.freeze(service, identity, found.id, frozen=form.get("frozen") == "1", reason=reason)
@@ -136,11 +169,13 @@ def people_page(request: Request) -> Response:
     return _people(request)
 
 
-def _people(request: Request, made: str | None = None, problem: str | None = None) -> Response:
+def _people(
+    request: Request, made: str | None = None, problem: str | None = None, waits: int | None = None
+) -> Response:
     service = service_of(request)
     known = people.everybody(service.engine)
     tokens = people.tokens_of(service.engine)
-    context: dict[str, Any] = {"people": known, "tokens": tokens, "made": made, "problem": problem}
+    context: dict[str, Any] = {"people": known, "tokens": tokens, "made": made, "problem": problem, "waits": waits}
     return page(request, "people.html", 422 if problem else 200, now=service.clock.now(), **context)
 
 
@@ -151,15 +186,14 @@ async def add_person(request: Request) -> Response:
 
 
 def _add_person(request: Request, form: dict[str, str]) -> Response:
-    service, _ = service_of(request), may_curate(request)
+    service, identity = service_of(request), may_curate(request)
     try:
-        person = form.get("person", "").strip()
         if form.get("role", "analyst") == "curator":
+            notes.refused(service, "making another curator", identity)
             raise Refusal("other-curator")
-        people.add_person(
-            service.engine, service.clock, person=person, name=form.get("name", ""), role=form.get("role", "analyst")
-        )
-        made = people.add_token(service.engine, service.clock, person=person, label="first token")
+        if form.get("role", "analyst") != "analyst":
+            raise InvalidInput("role must be analyst: choose it.")
+        made = curating.admit(service, identity, form.get("person", "").strip(), form.get("name", ""))
     except DiscreetError as error:
         return _people(request, problem=str(error))
     return _people(request, made=made)
@@ -169,32 +203,59 @@ def _add_person(request: Request, form: dict[str, str]) -> Response:
 def add_token(request: Request, person: str) -> Response:
     """Another token for somebody; it is shown this once."""
     service, identity = service_of(request), may_curate(request)
-    people.may_admit(service.engine, identity, person)
-    return _people(request, made=people.add_token(service.engine, service.clock, person=person))
+    made, proposal = curating.make_token(service, identity, person)
+    return _people(request, made=made, waits=proposal)
 
 
 @router.post("/tokens/{token}/revoke")
 def revoke(request: Request, token: str) -> Response:
-    """End a token."""
-    service, _ = service_of(request), may_curate(request)
-    people.revoke(service.engine, service.clock, token)
-    service.forget_identities()
-    return RedirectResponse("/curator/people", status_code=303)
+    """End a token; another curator's with the approval of a second."""
+    proposal = curating.revoke_token(service_of(request), may_curate(request), token)
+    return RedirectResponse("/curator" if proposal else "/curator/people", status_code=303)
 
 
 @router.get("/log")
 def log_page(request: Request) -> Response:
-    """The latest lines of the log, and whether all of it is intact."""
+    """Lines of the log in words, those that match a filter, and whether all of it is intact."""
     service, _ = service_of(request), may_curate(request)
-    check = curating.verified(service, request.query_params.get("anchor") or None) if request.query_params else None
-    lines = curating.log(service)
-    return page(request, "log.html", lines=lines[::-1][: curating.LINES], count=len(lines), check=check)
+    given = request.query_params
+    check = curating.verified(service, given["anchor"] or None) if "anchor" in given else None
+    wanted, number = _wanted(request)
+    rows, count = log_view.page(service, wanted)
+    context: dict[str, Any] = {"rows": rows, "count": count, "check": check, "wanted": wanted, "number": number}
+    context |= {"pages": max(1, -(-count // log_view.PAGE)), "query": urlencode(_filter(wanted))}
+    return page(request, "log.html", **context, people=people.everybody(service.engine), words=log_view.ALL_WORDS)
+
+
+def _wanted(request: Request) -> tuple[LogFilter, int]:
+    """The filter of an address, and the number of the page."""
+    given = {name: request.query_params.get(name, "")[:100] for name in ("who", "what", "dataset", "since", "until")}
+    for name in ("since", "until"):
+        if given[name] and not _DAY.fullmatch(given[name]):
+            raise InvalidInput(f"{name} must be a day such as 2026-01-31: choose one.")
+    text = request.query_params.get("page", "1")
+    number = int(text) if text.isdecimal() and 0 < len(text) < 7 else 1
+    return LogFilter(**given, skip=max(0, number - 1) * log_view.PAGE), max(1, number)
+
+
+def _filter(wanted: LogFilter) -> dict[str, str]:
+    return {name: value for name, value in asdict(wanted).items() if value and name != "skip"}
+
+
+@router.get("/log.csv")
+def export_table(request: Request) -> Response:
+    """Lines that match a filter, in words, as a table."""
+    service, identity = service_of(request), may_curate(request)
+    wanted, _ = _wanted(request)
+    notes.note(service, "log exported", identity, daily=True, form="csv")
+    return download(log_view.exported(service, replace(wanted, skip=0)), "log.csv", "text/csv")
 
 
 @router.get("/log.jsonl")
 def export(request: Request) -> Response:
     """All of the log, to be kept elsewhere and verified there."""
-    service, _ = service_of(request), may_curate(request)
+    service, identity = service_of(request), may_curate(request)
+    notes.note(service, "log exported", identity, daily=True, form="jsonl")
     text = "".join(f"{entry.line}\n" for entry in service.ledger.log())
     return download(text, "ledger.jsonl", "application/x-ndjson")
 

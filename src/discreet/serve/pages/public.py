@@ -10,9 +10,10 @@ from fastapi.responses import RedirectResponse, Response
 from discreet.releases.explained.compare import compare
 from discreet.releases.parts.charts import Forest
 from discreet.releases.report import kind_of
-from discreet.serve.domain import public, releases
 from discreet.serve.domain import queries as explore
+from discreet.serve.domain import releases
 from discreet.serve.errors import Refusal
+from discreet.serve.governance import public
 from discreet.serve.pages.analyst import download, plain_json
 from discreet.serve.pages.figures import forest_view
 from discreet.serve.pages.release_view import release_facts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from functools import lru_cache
 from pathlib import Path
@@ -30,6 +31,7 @@ def templates() -> jinja2.Environment:
     )
     made.filters["minus"] = with_minus
     made.filters["number"] = number
+    made.filters["down"] = down
     made.filters["day"] = lambda seconds: time.strftime("%Y-%m-%d %H:%M", time.gmtime(seconds))
     made.filters["figure"] = Markup
     made.filters["shown"] = lambda value: with_minus(f"{value:.4g}") if isinstance(value, float) else value
@@ -44,6 +46,15 @@ def number(value: float | None, digits: int = 3) -> str:
     if value == int(value) and abs(value) < 1e15:
         return with_minus(f"{int(value):,}")
     return with_minus(f"{value:,.{digits}g}" if abs(value) < 1e4 else f"{value:,.0f}")
+
+
+def down(value: float, digits: int = 3) -> str:
+    """The same, rounded down: what is left must not look like more."""
+    if value <= 0:
+        return "0"
+    step = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
+    # A number that was rounded before is not rounded down again.
+    return number(math.floor(value / step + 1e-9) * step, digits)
 
 
 def page(request: Request, template: str, status: int = 200, **context: Any) -> Response:

@@ -13,11 +13,12 @@ from starlette.datastructures import UploadFile
 
 from discreet.exceptions import DiscreetError
 from discreet.releases.parts import labels
-from discreet.serve.domain import budgets, jobs, plans, public, releases
+from discreet.serve.domain import budgets, jobs, plans, releases
 from discreet.serve.domain import datasets as catalogue
 from discreet.serve.domain import queries as explore
 from discreet.serve.domain.requests import TITLES, Asked, estimator_for
 from discreet.serve.errors import Refusal
+from discreet.serve.governance import notes, public
 from discreet.serve.pages import figures, forms
 from discreet.serve.pages.analyst import download, harmless, plain_json
 from discreet.serve.pages.release_view import release_facts
@@ -32,16 +33,18 @@ def request_page(request: Request, dataset: str) -> Response:
     service, identity = service_of(request), may_request(request)
     found = catalogue.find(service.engine, identity, dataset)
     given = dict(request.query_params)
-    problem, asked, answer, fits = None, None, None, False
+    problem, asked, answer, fits, leaves = None, None, None, False, None
     try:
         asked = forms.asked(given, found.bounds)
         estimator_for(found, asked)
-        fits = budgets.fits(service, found, identity, asked)
+        leaves = budgets.what_if(service, found, identity, asked)
+        fits = leaves["admitted"]
         if asked.entry.planned_as is not None:
             answer = plans.answer(found, forms.planned(given | {"solve": ""}, found.bounds))
     except DiscreetError as error:
         problem = str(error)
     context: dict[str, Any] = {"dataset": found, "asked": asked, "answer": answer, "problem": problem, "fits": fits}
+    context["leaves"] = leaves
     context |= {"given": given, "kinds": TITLES, "bars": budgets.bars(service, found, identity)}
     context |= {"back": f"/datasets/{found.id}/plan?{urlencode(given)}"}
     return page(request, "request.html", 200 if asked else 422, **context)
@@ -105,6 +108,7 @@ def release_page(request: Request, release: str) -> Response:
     """What was found, what is promised, and how to write about it."""
     service, identity = service_of(request), may_read(request)
     facts = releases.find(service.engine, service.clock, identity, release)
+    notes.read(service, identity, facts)
     made = service.shelf.get(service.engine, release)
     context: dict[str, Any] = {"facts": facts, "figures": releases.figures_of(service.engine, release)}
     context |= {"again": "again" in request.query_params, "mine": facts["person"] == identity.person}
@@ -119,6 +123,7 @@ def release_json(request: Request, release: str) -> Response:
     service, identity = service_of(request), may_read(request)
     facts = releases.find(service.engine, service.clock, identity, release)
     plain = explore.published(service, release).to_dict()
+    notes.read(service, identity, facts, "JSON")
     return download(plain_json(plain), f"{facts['dataset']}-{facts['kind']}-{release}.json", "application/json")
 
 
@@ -137,6 +142,7 @@ def release_png(request: Request, release: str) -> Response:
     service, identity = service_of(request), may_read(request)
     facts = releases.find(service.engine, service.clock, identity, release)
     drawn = releases.png_of(service.engine, service.shelf, release)
+    notes.read(service, identity, facts, "PNG")
     return download(drawn, f"{facts['dataset']}-{facts['kind']}-{release}.png", "image/png")
 
 
@@ -147,6 +153,7 @@ def publish(request: Request, release: str) -> Response:
     if not ({"request", "curate"} & identity.scopes):
         raise Refusal("forbidden")
     releases.publish(service.engine, service.clock, identity, release)
+    notes.published(service, identity, releases.find(service.engine, service.clock, identity, release))
     return RedirectResponse(f"/releases/{release}", status_code=303)
 
 
@@ -158,6 +165,7 @@ def explore_page(request: Request, release: str) -> Response:
     made = service.shelf.get(service.engine, release)
     if not explore.asks(made):
         raise Refusal("no-function")
+    notes.read(service, identity, facts)
     curves = figures.curves(made)
     return page(request, "explore.html", facts=facts, bounds=made.bounds, curves=curves, start=explore.middle(made))
 

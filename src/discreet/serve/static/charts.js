@@ -110,7 +110,10 @@
     const host = element.querySelector("[data-canvas]");
     frame.facts = facts;
     frame.readout = element.parentElement.querySelector("[data-readout]");
-    if (facts.marked !== undefined && frame.marked === undefined) frame.marked = facts.marked;
+    if (facts.marked !== undefined && frame.marked === undefined) {
+      frame.marked = facts.marked;
+      frame.at = nearest(facts.x, facts.marked);
+    }
     const ink = colour("muted");
     const grid = { stroke: colour("faint"), width: 1 };
     const data = [facts.x];

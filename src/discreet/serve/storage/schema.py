@@ -46,6 +46,9 @@ tokens = sa.Table(
     _column("created", _time),
     _column("expires", _time),
     sa.Column("revoked", _time),
+    sa.Column("used", _time),
+    # Until another curator has approved it.
+    _column("held", sa.Boolean, server_default=sa.false()),
 )
 sessions = sa.Table(
     "serve_sessions",
@@ -99,6 +102,16 @@ datasets = sa.Table(
     _column("version", sa.Integer),
     _column("curator", _text),
     _column("created", _time),
+    # What shows that the same records are registered again: where they are, and keyed digests of what files hold.
+    _column("places", _text, server_default="[]"),
+)
+# What was proposed, as far as it is no matter of the ledger's log: sources may have passwords.
+proposals = sa.Table(
+    "serve_proposals",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    _column("payload", _text),
+    sa.Column("carried", _time),
 )
 grants = sa.Table(
     "serve_grants",

@@ -15,9 +15,9 @@ from discreet.datasets._placeholder import dummy
 from discreet.exceptions import DiscreetError
 from discreet.serve.domain import administration as curating
 from discreet.serve.domain import datasets as catalogue
-from discreet.serve.domain import sources
 from discreet.serve.domain.datasets import NewDataset
 from discreet.serve.errors import Refusal
+from discreet.serve.governance import whereabouts
 from discreet.serve.pages.curator import _form, _model
 from discreet.serve.pages.rendering import may_curate, page, service_of
 from discreet.serve.pages.requests import _in_thread
@@ -70,7 +70,7 @@ def _go(request: Request, step: str, given: dict[str, str]) -> Response:
 
 def _columns(request: Request, given: dict[str, str]) -> list[Column]:
     source = given.get("address", "").strip() or given.get("source", "").strip()
-    found = columns_of(sources.located(source, service_of(request).settings.data))
+    found = columns_of(whereabouts.located(source, service_of(request).settings))
     given["source"] = source
     return found
 

@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "public"
-down_revision = "baseline"
+down_revision = "governance"
 
 
 def upgrade() -> None:

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from discreet.serve.domain import releases as shelved
 from discreet.serve.domain.users import Identity, random_text
 from discreet.serve.errors import Refusal
+from discreet.serve.governance import notes
 from discreet.serve.service import Service
 from discreet.serve.storage.schema import public, reading, releases
 
@@ -32,7 +33,7 @@ def show(service: Service, identity: Identity, release: str) -> str:
         raise Refusal("no-release")
     if (known := link_of(service, release)) is not None:
         return known
-    _note(service, "release public", identity, facts)
+    notes.note(service, "release public", identity, **_about(facts))
     link = random_text(18)
     row = {"release": release, "link": link, "curator": identity.person, "created": service.clock.now()}
     try:
@@ -51,7 +52,7 @@ def withdraw(service: Service, identity: Identity, release: str) -> None:
     with service.engine.begin() as connection:
         gone = connection.execute(sa.delete(public).where(public.c.release == release)).rowcount
     if gone:
-        _note(service, "release withdrawn", identity, facts)
+        notes.note(service, "release withdrawn", identity, **_about(facts))
 
 
 def find(service: Service, link: str) -> dict[str, Any]:
@@ -64,6 +65,5 @@ def find(service: Service, link: str) -> dict[str, Any]:
     return dict(row)
 
 
-def _note(service: Service, event: str, identity: Identity, facts: dict[str, Any]) -> None:
-    if hasattr(service.ledger, "note"):
-        service.ledger.note(event, actor=identity.person, dataset=facts["dataset"], release=facts["id"])
+def _about(facts: dict[str, Any]) -> dict[str, Any]:
+    return {"dataset": facts["dataset"], "release": facts["id"], "whom": facts["person"]}

@@ -1,0 +1,1 @@
+"""What no curator does alone, where records may be, and what the log tells of people."""
