@@ -66,12 +66,14 @@ class Contents:
 def contents(paper: str) -> Contents:
     """The list of a paper, by its folder here."""
     plain: dict[str, Any] = tomllib.loads((_HERE / paper / "contents.toml").read_text(encoding="utf-8"))
-    items = tuple(
-        Item(**{key: tuple(value) if isinstance(value, list) else value for key, value in item.items()})
-        for item in plain["item"]
-    )
+    items = tuple(_item(entry) for entry in plain["item"])
     listed = {name: tuple(plain.get(name, ())) for name in ("further", "pending")}
     return Contents(title=plain["title"], lead=plain["lead"], items=items, **listed)
+
+
+def _item(entry: dict[str, Any]) -> Item:
+    fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
+    return Item(**fields)
 
 
 def page(paper: str) -> str:
@@ -109,7 +111,9 @@ def counted(path: Path) -> str:
     reached, missed = (text.count(f"\n* {word}:") for word in ("Reached", "Not reached"))
     found = f"{reached} of {reached + missed} reached" if reached + missed else "numbers only"
     runs = text.partition("Replications: ")[2].partition(".")[0]
-    return f"[{path.stem}]({path.name}): {found}" + (f"; {runs} replications." if runs else ".")
+    return f"[{path.stem}]({path.name}): {found}" + (
+        f"; {runs} replication{'' if runs == '1' else 's'}." if runs else "."
+    )
 
 
 def _test(name: str) -> str:

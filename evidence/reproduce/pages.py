@@ -97,7 +97,7 @@ def nominal(cells: Sequence[tuple[str, float, Sequence[bool]]]) -> Aim:
     return Aim("coverages within three standard errors of nominal", not off, found)
 
 
-def falls(values: Sequence[float], errors: Sequence[float], drop: float | None = None) -> bool:
+def falls(values: Sequence[float], errors: Sequence[float], *, drop: float | None = None) -> bool:
     """Whether a curve ends lower than it starts, by more than three standard errors, and no step rises by as much.
 
     Where both ends are about the same studies, ``drop`` is the standard error of their difference.

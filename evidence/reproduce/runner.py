@@ -32,10 +32,11 @@ def collect(
     """
     cells, wanted = target.cells(full), target.replications(full)
     made_with = settings(data_file(name) for name in target.files)
+    # Reading all that a run imports takes a second, and there are two answers for dozens of cells.
+    made_by = {own: code(made_with, target.run.__module__, flagship=own) for own in {_own(cell) for cell in cells}}
     stored = {}
     for cell in cells:
-        made_by = code(made_with, target.run.__module__, flagship=_own(cell))
-        folder = cache / f"{paper}-{target.experiment}-{made_by}"
+        folder = cache / f"{paper}-{target.experiment}-{made_by[_own(cell)]}"
         stored[cell] = Stored(folder / f"{cell.replace(' ', '-')}.jsonl")
     # All cells of a replication before the next: if time is up, every cell has been run equally often.
     jobs = [(cell, r) for r in range(wanted) for cell in cells if r not in stored[cell].rows]

@@ -153,7 +153,11 @@ def _why_behind(shape: str, behind: Sequence[float], cells: Sequence[Tuned], mod
     last = max(behind)
     steps = int(cells[EPSILONS.index(last)].setting)
     least = [
-        min(other for other, b in zip(EPSILONS, models, strict=True) if other <= epsilon and b.mean < a.mean)
+        min(
+            (other for other, b in zip(EPSILONS, models, strict=True) if other <= epsilon and b.mean < a.mean),
+            # Who is level is not ahead, and has no smaller budget with which the other would be.
+            default=epsilon,
+        )
         for epsilon, a in zip(EPSILONS, cells, strict=True)
         if epsilon in behind
     ]

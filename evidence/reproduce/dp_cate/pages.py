@@ -67,7 +67,7 @@ class Curve(NamedTuple):
     @property
     def falls(self) -> bool:
         """Whether it ends lower than it starts: on the same studies, so that they are compared one by one."""
-        return falls(self.values, self.errors, self.drop)
+        return falls(self.values, self.errors, drop=self.drop)
 
 
 def curve(rows: Sequence[Row], method: str, what: str, epsilons: Sequence[float]) -> Curve:

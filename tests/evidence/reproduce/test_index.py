@@ -104,5 +104,7 @@ def test_verdicts_are_counted_on_the_page(tmp_path):
     text = "# T\n\n`c`. Replications: 20. Seeds: s.\n\n* Reached: a (b).\n* Not reached: c (d).\n* Reached: e (f).\n"
     (tmp_path / "fig.md").write_text(text)
     assert index.counted(tmp_path / "fig.md") == "[fig](fig.md): 2 of 3 reached; 20 replications."
+    (tmp_path / "once.md").write_text(text.replace("Replications: 20", "Replications: 1"))
+    assert index.counted(tmp_path / "once.md").endswith("; 1 replication.")
     (tmp_path / "plain.md").write_text("# T\n")
     assert index.counted(tmp_path / "plain.md") == "[plain](plain.md): numbers only."

@@ -332,11 +332,12 @@ def test_figure_5_says_who_is_ahead_and_under_which_reading():
     assert naive.found.endswith("of 21")
     assert "widths as shares of the widest at the same ε: 21 of 21" in reason.found
     for row in results["kernel"]:
-        row["bootstrap"] = {key: [0.0, 1e-3] for key in row["bootstrap"]}
+        # The bootstrap is narrower than what is left of PrivATE's width without noise.
+        row["bootstrap"] = {key: [0.0, 1e-9] for key in row["bootstrap"]}
         row["published"] = {key: [tau, 1e-9, 0.0] for key, (tau, _, _) in row["published"].items()}
     naive, bootstrap, *_ = given.page(results).aims
     assert naive.reached
-    assert not bootstrap.reached
+    assert (bootstrap.reached, bootstrap.found) == (False, "0 of 21")
 
 
 def test_figures_4_and_6_and_table_2_repeat_what_the_paper_says_of_them():
