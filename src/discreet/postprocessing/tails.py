@@ -28,8 +28,8 @@ _UNSEEN_ATOM, _UNSEEN_SHAPE = 1.5, 0.1
 _STRATA = np.array([0.016, 0.04, 0.1, 0.25])
 # A stratum has a distribution of its own from this many standard deviations of a bin's noise on.
 _OWN = 50.0
-# Choice: a measured excess is believed where it lies so many standard deviations of its noise above the expected one.
-# Chosen by hand.
+# Choice: a measured excess is believed where it lies so many standard deviations of its noise above what is expected.
+# By hand.
 _CLEAR = 2.0
 # Steps from the clip that a histogram suggests to none.
 _LADDER = 4

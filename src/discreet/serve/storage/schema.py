@@ -234,8 +234,9 @@ def engine_of(url: str) -> sa.Engine:
         more: Any = {"isolation_level": "READ COMMITTED"} if url.startswith("postgresql") else {}
         engine = sa.create_engine(url, pool_pre_ping=True, **more)
     except ModuleNotFoundError:
-        advice = "install it with pip install 'discreet[serve,postgresql]'."
-        raise MissingExtra(f"--database is PostgreSQL's, which needs psycopg: {advice}") from None
+        raise MissingExtra(
+            "--database is PostgreSQL's, which needs psycopg: install it with pip install 'discreet[serve,postgresql]'."
+        ) from None
     except sa.exc.ArgumentError:
         raise InvalidInput("--database is no address of a database: write it as sqlite:///file.db.") from None
     if engine.dialect.name == "sqlite":
