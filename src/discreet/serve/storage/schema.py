@@ -182,6 +182,15 @@ releases = sa.Table(
     _column("published", sa.Boolean),
     _column("created", _time),
 )
+# Releases that anybody may read who has the link.
+public = sa.Table(
+    "serve_public",
+    metadata,
+    sa.Column("release", _text, primary_key=True),
+    _column("link", _text, unique=True, index=True),
+    _column("curator", _text),
+    _column("created", _time),
+)
 # Functions that answer one query after the other keep what has to stay secret, and every answer that they ever gave.
 functions = sa.Table(
     "serve_functions",
