@@ -18,6 +18,8 @@ from discreet.serve.storage.clock import Clock
 from discreet.serve.storage.schema import people, reading, sessions, tokens
 
 Role = Literal["analyst", "curator"]
+# Whoever runs the machine, as the log names them.
+OPERATOR = "operator"
 SCOPES = {
     "read": "see data sets, plan, read releases and ask released functions",
     "request": "spend budget: ask for releases",
@@ -73,6 +75,8 @@ def slug(value: object, what: str) -> str:
 def add_person(engine: sa.Engine, clock: Clock, *, person: str, name: str, role: str) -> None:
     """A new person, who can do nothing before there is a token."""
     slug(person, "person")
+    if person == OPERATOR:
+        raise InvalidInput("person is what the log calls whoever runs the service: choose another name.")
     if role not in get_args(Role):
         raise InvalidInput("role must be analyst or curator: choose one of them.")
     if not name.strip() or len(name) > 80:

@@ -190,7 +190,7 @@ def _carry_out(service: Service, found: Proposal, payload: dict[str, Any]) -> No
         if beside - set(found.facts.get("again", ())):
             # Both were approved at the same moment, and neither approver could know of the other.
             reason = "the same records were registered at the same moment"
-            service.ledger.freeze(found.dataset, curator=notes.OPERATOR, reason=reason)
+            service.ledger.freeze(found.dataset, curator=people.OPERATOR, reason=reason)
     elif found.deed in ("allow", "access") or (found.deed == "cap" and found.facts.get("access")):
         assert found.analyst is not None
         catalogue.grant(service.engine, found.dataset, found.analyst)
