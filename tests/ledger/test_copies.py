@@ -173,6 +173,16 @@ def test_a_command_that_fails_or_is_missing_is_told(quick):
             CommandAnchor(words).append(quick.sealed())
 
 
+def test_a_command_gets_no_password_from_the_environment(quick, tmp_path, monkeypatch):
+    quick.open("icu", epsilon=1)
+    monkeypatch.setenv("DISCREET_OIDC_SECRET", "hush")
+    monkeypatch.setenv("PGPASSWORD", "hush")
+    CommandAnchor(["sh", "-c", f"env > {tmp_path}/seen"]).append(quick.sealed())
+    seen = (tmp_path / "seen").read_text()
+    assert "PATH=" in seen
+    assert "hush" not in seen
+
+
 def test_commands_back_up_restore_and_verify(quick, tmp_path):
     def run(*words):
         return CliRunner().invoke(app, ["ledger", *map(str, words)])

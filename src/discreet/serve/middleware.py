@@ -94,9 +94,7 @@ class AccessChecks:
             # The message may quote records, so that only its kind is noted.
             logs.failed(f"{scope['method']} {_route(scope)}", error)
             down = isinstance(error, OperationalError | LedgerUnavailable)
-            # Until the log was compared with its anchor nothing is written to it.
-            code = "anchor" if down and self._service.ledger.held else "unavailable" if down else "unexpected"
-            await refused(scope, Refusal(code))(scope, receive, send)
+            await refused(scope, Refusal("unavailable" if down else "unexpected"))(scope, receive, send)
 
     async def _enter(self, scope: Scope, receive: Receive, send: Send) -> None:
         path, unsafe = scope["path"], scope["method"] not in _SAFE

@@ -29,6 +29,8 @@ from discreet.ledger.hash_chain import Entry, Head, Sealed, read_sealed, verify_
 _SECONDS = 30
 # Lines that are sent at once by a process that does not know what was sent before.
 _FEW = 100
+# Of the environment, what a command gets.
+_PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "USER", "LOGNAME")
 _OUT_OF_REACH = "the anchor of the ledger cannot be reached: check that it exists, has room, and may be written to."
 
 _tables = MetaData()
@@ -163,8 +165,12 @@ class CommandAnchor:
         text = f"Head of the ledger: {head}\n\n"
         if self._sent is not None or len(entries) <= _FEW:
             text += "".join(f"{each.entry.line}\n" for each in entries)
+        # What a program needs to be found and to find its files, and none of the passwords that servers know.
+        environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
         try:
-            subprocess.run(self._words, input=text, text=True, check=True, capture_output=True, timeout=_SECONDS)
+            subprocess.run(
+                self._words, input=text, text=True, check=True, capture_output=True, timeout=_SECONDS, env=environment
+            )
         except (OSError, subprocess.SubprocessError):
             raise LedgerUnavailable(_OUT_OF_REACH) from None
         self._sent = head

@@ -246,7 +246,7 @@ def loosened(before: Governed, after: Governed) -> Iterator[tuple[str, str, dict
 
 
 def _smaller(one: Budget, other: Budget) -> dict[str, Any]:
-    least = None if one.pure or other.pure else min(one.delta, other.delta)
+    least = None if one.pure or other.pure else min(one.delta or 0.0, other.delta or 0.0)
     return {"epsilon": min(one.epsilon, other.epsilon), "delta": least}
 
 

@@ -103,8 +103,9 @@ def add_token(
     label: str = "",
     scopes: frozenset[str] | None = None,
     days: float = 90.0,
+    held: bool = False,
 ) -> str:
-    """A token, which is shown this once; the database keeps a digest of it.
+    """A token, which is shown this once; the database keeps a digest of it. One that is held is not in force yet.
 
     A token has 256 random bits, so that a plain SHA-256 hides it: there is no dictionary to try.
     """
@@ -130,7 +131,7 @@ def add_token(
         "expires": clock.now() + 86_400.0 * days,
         "revoked": None,
         "used": None,
-        "held": False,
+        "held": held,
     }
     with engine.begin() as connection:
         connection.execute(sa.insert(tokens).values(row))
@@ -150,10 +151,10 @@ def public_id(token: str) -> str:
     return token.split("_", 2)[1]
 
 
-def hold(engine: sa.Engine, token: str, *, held: bool = True) -> None:
-    """Keep a token from being in force until another curator has approved it; or let it be."""
+def put_in_force(engine: sa.Engine, token: str) -> None:
+    """Let a token be used that was held until another curator had approved it."""
     with engine.begin() as connection:
-        connection.execute(sa.update(tokens).where(tokens.c.id == token).values(held=held))
+        connection.execute(sa.update(tokens).where(tokens.c.id == token).values(held=False))
 
 
 def touch(engine: sa.Engine, clock: Clock, token: str) -> None:
