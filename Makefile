@@ -58,7 +58,7 @@ evidence: $(VENV)/.stamp-evidence $(VENV)/.stamp-plots $(VENV)/.stamp-dev ## the
 	$(BIN)/python -m evidence.audit
 	cp docs/evidence/audit.csv src/discreet/serve/audit.csv
 	tests/with-postgres.sh $(BIN)/python -m evidence.ledger
-	tests/with-chromium.sh $(BIN)/python -m evidence.service
+	tests/with-chromium.sh tests/with-firefox.sh $(BIN)/python -m evidence.service
 	$(BIN)/python -m evidence.service.governance
 
 bench: $(VENV)/.stamp-evidence $(VENV)/.stamp-dev ## speed and memory, as ratios in one run; large tables take an hour

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -240,8 +241,31 @@ def journey(quick: bool) -> dict[str, Any]:
         done = subprocess.run([*command, f"--junitxml={results}"], cwd=ROOT, env=environment, check=False)
         tree = ET.parse(results).getroot()
     clicks = [int(each.get("value", "0")) for each in tree.iter("property") if each.get("name") == "clicks"]
+    steps = [each for each in tree.iter("property") if each.get("name") == "registration-clicks"]
     checked = [int(each.get("value", "0")) for each in tree.iter("property") if each.get("name") == "pages"]
-    return {"passed": done.returncode == 0, "clicks": clicks[0] if clicks else None, "pages": sum(checked)}
+    return {"passed": done.returncode == 0, "clicks": clicks[0] if clicks else None, "pages": sum(checked)} | {
+        "registration": int(steps[0].get("value", "0")) if steps else None
+    }
+
+
+def firefox(quick: bool) -> dict[str, Any]:
+    """The analyst's journey in Firefox, desktop and phone; or why it was left out."""
+    browser = shutil.which("firefox-esr") or shutil.which("firefox")
+    folder = Path(os.environ.get("PUPPETEER", ""))
+    if browser is None or not (folder / "node_modules" / "puppeteer-core").is_dir():
+        return {"left_out": "there is no Firefox, or no puppeteer-core: run it through tests/with-firefox.sh"}
+    (folder / "package.json").exists() or (folder / "package.json").write_text("{}")
+    with tempfile.TemporaryDirectory() as data:
+        server = site(Path(data), n=2_000)
+        try:
+            shots = data if quick else str(SCREENSHOTS)
+            script = str(Path(__file__).parent / "firefox.mjs")
+            command = ["node", script, f"http://127.0.0.1:{server.port}", server.tokens["analyst"], shots, browser]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+        finally:
+            server.end()
+    lines = done.stdout.strip().splitlines()
+    return dict(json.loads(lines[-1])) if lines else {"left_out": f"the script ended with code {done.returncode}"}
 
 
 def dependencies(quick: bool) -> str:
@@ -274,5 +298,6 @@ MEASURES: dict[str, Callable[[bool], Any]] = {
     "neighbours": operating.neighbours,
     "soak": operating.soak,
     "journey": journey,
+    "firefox": firefox,
     "dependencies": dependencies,
 }

@@ -12,6 +12,7 @@ import discreet
 
 # Two-sided level of the test that two kinds of refusals take equally long.
 LEVEL = 0.01
+_PHONE = ("plan-phone", "release-phone", "explore-phone", "explore-outside-phone", "public-phone")
 
 
 def page(kept: dict[str, Any]) -> str:
@@ -83,6 +84,17 @@ def _targets(found: dict[str, Any]) -> list[tuple[str, str, str, bool]]:
             walked["passed"],
         ),
         (
+            "clicks and choices to register a data set by the wizard",
+            "≤ 12",
+            str(walked.get("registration")),
+            walked["passed"] and (walked.get("registration") or 99) <= 12,
+        ),
+        (
+            "the analyst's journey in Firefox, desktop and phone",
+            "no error",
+            *_firefox(found["firefox"]),
+        ),
+        (
             "jobs whose server was killed with -9",
             "none forgotten, none charged twice",
             f"{queue['jobs']} jobs, {queue['kills']} kills: {queue['done']} released, {queue['lost']} failed and charged",
@@ -130,6 +142,14 @@ def _operating(found: dict[str, Any]) -> list[tuple[str, str, str, bool]]:
             abs(grown) <= 0.1 and soak["requests"] >= 100_000,
         ),
     ]
+
+
+def _firefox(found: dict[str, Any]) -> tuple[str, bool]:
+    """What Firefox found, in words, and whether all is well."""
+    if "left_out" in found:
+        return found["left_out"], False
+    words = f"{len(found['views'])} views in {found['version']}, {len(found['problems'])} errors"
+    return words, not found["problems"] and len(found["views"]) == 8
 
 
 def _load(found: dict[str, Any], fuzzed: dict[str, Any]) -> list[str]:
@@ -206,6 +226,11 @@ def _journey() -> list[str]:
                 "request",
                 "release",
                 "explore",
+                "compare",
+                "register-source",
+                "register-columns",
+                "register-bounds",
+                "register-preview",
                 "curator",
                 "approval",
                 "manage",
@@ -215,5 +240,8 @@ def _journey() -> list[str]:
         ),
         "On a phone, in the dark:",
         "",
-        *(f"![{name}](service/{name}.png)\n" for name in ("plan-phone", "release-phone", "explore-phone")),
+        *(f"![{name}](service/{name}.png)\n" for name in _PHONE),
+        "In Firefox:",
+        "",
+        *(f"![{name}](service/firefox-{name}.png)\n" for name in ("explore-desktop", "explore-phone")),
     ]

@@ -15,7 +15,9 @@ INDEX = Path(__file__).parents[2] / "docs" / "index.md"
 def completed(shell, words, number, folder):
     """What a shell is offered."""
     settings = os.environ | {"_DISCREET_COMPLETE": f"complete_{shell}", "COMP_WORDS": words, "COMP_CWORD": str(number)}
-    settings |= {"_TYPER_COMPLETE_ARGS": words, "PYTHONPATH": str(Path(discreet.__file__).parents[1])}
+    # Fish asks for the words or whether there are any, by a further variable.
+    settings |= {"_TYPER_COMPLETE_ARGS": words, "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    settings |= {"PYTHONPATH": str(Path(discreet.__file__).parents[1])}
     # As the installed command is called, which names the variable.
     script = "import sys; sys.argv[0] = 'discreet'; from discreet.cli import app; app(prog_name='discreet')"
     done = subprocess.run(

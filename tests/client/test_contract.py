@@ -10,9 +10,7 @@ from discreet.exceptions import DiscreetError, InvalidInput
 from discreet.releases import io
 from discreet.serve.errors import FAILURES as JOB_FAILURES
 from discreet.serve.errors import TEXTS
-from evidence.service.fuzz import fuzz
 from tests.serve.conftest import ROW
-from tests.serve.test_fuzz import sender
 
 
 @dataclass
@@ -209,28 +207,3 @@ def test_a_request_that_has_ended_cannot_be_stopped(face, site):
     job = site.ask(epsilon=0.141 if isinstance(face, Plain) else 0.142).json()["job"]
     site.wait(job)
     assert face.stop(job) == Refused(InvalidInput, TEXTS["finished"][1])
-
-
-def test_whatever_schemathesis_makes_up_is_answered_or_refused_by_the_client(site, connect):
-    """The same made-up requests as in the interface's own test, sent by what the client sends with."""
-    clients = {person: connect(person, patience=0.0)._transport for person in ("analyst", "curator")}
-    plain, _ = sender(site)
-    seen = set()
-
-    def send(method, path, parameters, query, body, headers):
-        status = plain(method, path, parameters, query, body, headers)
-        if method == "GET" and "picture" not in path:
-            filled = path.removeprefix("/api/v1")
-            for name, value in parameters.items():
-                filled = filled.replace("{" + name + "}", "".join(c for c in str(value) if c.isalnum()) or "-")
-            try:
-                clients["curator" if "/curator/" in path else "analyst"].get(filled)
-                seen.add("answered")
-            except DiscreetError as error:
-                seen.add("refused" if str(error) else "refused without a word")
-        return status
-
-    known = {"dataset": ["clinic", "trial"], "person": ["analyst", "colleague"]}
-    found = fuzz(site.client.app.openapi(), send, 200, known, start=7)
-    assert seen == {"answered", "refused"}
-    assert {key: count for key, count in found.items() if key[1] >= 500} == {}

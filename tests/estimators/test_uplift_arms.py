@@ -12,6 +12,7 @@ import pytest
 
 import discreet as dc
 from discreet import ArmSegmentsRelease, Bounds, InvalidInput, Uplift
+from discreet.releases.parts.charts import arm_segments
 from discreet.testing import record_sums, seeded_noise
 
 ARMS = ["placebo", "low", "high"]
@@ -168,3 +169,18 @@ def test_units_with_several_rows_are_protected_together() -> None:
         release = uplift().fit_table(frame, outcome="y", treatment="t", unit="person", max_rows=2).release_
     assert release.guarantee.unit == "one person with at most 2 rows"
     assert release.outcome_moments.rows == 2.0
+
+
+def test_a_forest_for_each_arm_has_all_segments_and_the_average() -> None:
+    release = fitted(uplift())
+    forests = arm_segments(release).forests
+    assert [forest.caption.partition(",")[0] for forest in forests] == ["low against placebo", "high against placebo"]
+    for arm, forest in zip(("low", "high"), forests, strict=True):
+        low, high = forest.ends()
+        assert [row.label for row in forest.rows] == [*release.partition.labels(), "average"]
+        for row in forest.rows[:-1]:
+            (mark,) = row.marks
+            assert mark.inner is not None
+            assert low <= mark.low < mark.inner[0] < mark.at < mark.inner[1] < mark.high <= high
+        average = next(each for each in release.averages(against="placebo") if each.arm == arm)
+        assert forest.rows[-1].marks[0].at == average.effect

@@ -29,7 +29,7 @@ def test_rounds_move_within_their_diameters_and_some_records_move_them_far(case)
     most = farthest(tape_of(*case), neighbours)
     assert len(most) >= 14
     assert sum(share > 0.2 for share in most.values()) > 0.9 * len(most), most
-    assert min(most[name] for name in ROUNDS) > 0.3, most
+    assert min(most[name] for name in ROUNDS) > 0.25, most
 
 
 def test_the_cases_reach_every_round():

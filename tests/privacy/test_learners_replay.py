@@ -20,6 +20,7 @@ from discreet.papers.meta_learners.additive import AdditiveLearner
 from discreet.papers.meta_learners.base_learner import Task, checked
 from discreet.papers.meta_learners.linear import LinearLearner, LogisticLearner
 from discreet.papers.meta_learners.stages import partition, sizes
+from discreet.privacy.sensitivity.sets import MeanSquare
 from discreet.testing import seeded_noise
 
 BOUNDS = Bounds(outcome=(-4, 10), covariates=[(-3, 3), ["a", "b", "c"]], propensity=(0.1, 0.9))
@@ -119,7 +120,7 @@ def test_a_ball_that_states_less_than_it_lets_through_is_found(module, factor, m
 
 
 def test_a_product_that_states_less_than_it_lets_through_is_found(monkeypatch):
-    right = learners_linear.MeanSquare
+    right = MeanSquare
     monkeypatch.setattr(learners_linear, "MeanSquare", lambda radius: Understated(right(radius), 0.4))
     assert search("linear, weights and products", bases=3).max() > 1
 

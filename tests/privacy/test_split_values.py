@@ -126,12 +126,6 @@ def test_propensities_are_held_to_the_overlap_and_away_from_zero_and_one():
     assert overlap_of(BOUNDS, 0.3) == (0.3, 0.7)
 
 
-def test_only_the_base_whose_noise_grows_with_weights_folds_them_into_its_score():
-    budget = Budget(epsilon=1.0)
-    plans = {base: Plan(base, BOUNDS, budget, {}, 0.05, None, 3) for base in BASES}
-    assert {base: Stages(plan, None).folds for base, plan in plans.items()} == {base: base == "ebm" for base in BASES}
-
-
 @pytest.mark.parametrize("column", ["id", "name"])
 def test_halves_by_hash_share_no_row_and_lose_none_and_progress_is_told(column):
     n, told = 60, []

@@ -23,6 +23,10 @@ from discreet.serve.storage.schema import connect, facts, tokens
 from tests.serve.conftest import quick
 
 OPEN = {"/health", "/ready", "/login", "/sign-in", "/sign-in/callback"}
+# What anybody reads: here there is no such link, and no such page.
+FOR_ANYBODY = {"/public/{link}", "/public/{link}/release.json", "/public/{link}/release.png"}
+FOR_ANYBODY |= {"/proofs/{name}", "/evidence/{name}"}
+LISTS_FOR_ANYBODY = {"/proofs", "/evidence"}
 
 
 def routes(app):
@@ -45,6 +49,9 @@ def test_no_route_answers_without_authentication(site):
             if path in OPEN:
                 # There is no institution to sign in by.
                 assert answer.status_code in ((404,) if "/sign-in" in path else (200, 403)), path
+                continue
+            if path in FOR_ANYBODY | LISTS_FOR_ANYBODY:
+                assert answer.status_code == (200 if path in LISTS_FOR_ANYBODY else 404), path
                 continue
             seen += 1
             if filled.startswith("/api"):

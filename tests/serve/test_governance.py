@@ -113,7 +113,8 @@ def test_one_curator_registers_no_records_a_second_time(site, way, tmp_path):
         way, "clinic.parquet"
     )
     number = alone(site, site.post(f"{CURATING}/datasets", new(name, source), "curator"))
-    assert lines(site, seq=number)[0]["body"]["facts"]["again"][:1] == ["clinic"]
+    # Another test makes a copy of the same records, perhaps before this one.
+    assert set(lines(site, seq=number)[0]["body"]["facts"]["again"]) - {"exchanged"} == {"clinic"}
     refused = site.post(f"{CURATING}/approvals/{number}", person="second")
     assert (refused.status_code, refused.json()["error"]) == (409, "again")
     assert name not in site.service.ledger.datasets()

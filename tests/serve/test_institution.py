@@ -18,6 +18,7 @@ from fastapi.testclient import TestClient
 from joserfc import jwk, jwt
 
 from discreet.exceptions import InvalidInput
+from discreet.ledger.governance.search import LogFilter
 from discreet.serve.app import create_app
 from discreet.serve.domain import users as people
 from discreet.serve.errors import Refusal
@@ -179,6 +180,9 @@ def test_a_role_that_disappears_takes_effect_at_the_next_sign_in(site, provider)
     _, answer = signed_in(app, provider, "s-7", [])
     assert answer.status_code == 403
     assert people.by_token(site.service.engine, site.service.clock, token) is None
+    noted = [entry.body for entry in site.service.ledger.search(LogFilter(who="former"), newest=False)]
+    assert [body["event"] for body in noted] == ["signed in", "refused"]
+    assert noted[1]["what"] == "signing in without a role"
 
 
 def test_another_role_ends_the_tokens_of_the_first(site, service, provider):

@@ -25,6 +25,7 @@ from discreet.serve.domain import plans, sources
 from discreet.serve.domain import queries as explore
 from discreet.serve.domain import users as people
 from discreet.serve.domain.administration import _digests
+from discreet.serve.pages.figures import plan_view
 from discreet.serve.pages.forms import unit_of
 from discreet.serve.pages.rendering import number
 from discreet.serve.storage.schema import releases
@@ -43,7 +44,7 @@ def test_an_analyst_plans_asks_waits_and_downloads(site):
     plan = client.get("/datasets/clinic/plan")
     assert "Ask for this release" in plan.text
     replaced = client.get("/datasets/clinic/plan", headers={"HX-Request": "true"})
-    assert "<svg" in replaced.text
+    assert "data-plot" in replaced.text
     assert "<button" not in replaced.text, "a button that htmx replaces while it is pressed loses the click"
     asked = {"kind": "difference-in-means", "epsilon": "0.4", "delta": "1e-7"}
     shown = client.get("/datasets/clinic/request", params=asked)
@@ -108,16 +109,16 @@ def test_plans_of_all_kinds_are_free_and_the_wider_for_a_smaller_epsilon(site):
     assert site.service.ledger.head == before
 
 
-def test_the_figure_of_a_plan_stays_inside_its_frame(site):
+def test_the_figure_of_a_plan_marks_the_chosen_epsilon_inside_its_axes(site):
     dataset = catalogue.by_id(site.service.engine, "clinic")
     for epsilon in (0.05, 0.2, 1.0, 10.0, 60.0):
         asked = plans.Planned(epsilon=epsilon, delta=1e-6)
-        drawn = plans.figure(plans.curve(dataset, asked), plans.answer(dataset, asked).plan, "days")
-        places = [tuple(map(float, part[1:].split())) for part in drawn["path"].replace("L", "\nL").splitlines()]
-        assert all(
-            drawn["left"] <= x <= drawn["right"] and drawn["top"] - 0.1 <= y <= drawn["bottom"] for x, y in places
-        )
-        assert drawn["left"] <= drawn["at"][0] <= drawn["right"]
+        made = plans.answer(dataset, asked).plan
+        drawn = plan_view(plans.curve(dataset, asked), made, "days")
+        assert drawn["x"][0] <= drawn["marked"] <= drawn["x"][-1]
+        assert drawn["ends"][0] < drawn["floor"] < drawn["ends"][1]
+        assert epsilon > 10.0 or made.width / 2 < drawn["ends"][1]
+        assert drawn["floor"] == made.without_privacy / 2
 
 
 def test_dummy_data_fits_the_schema_and_comes_from_bounds_alone(site):
@@ -193,7 +194,7 @@ def test_levels_that_look_like_formulas_are_none_in_dummy_data(site):
 def test_the_explorer_shows_curves_and_answers_for_one_person(site):
     name = site.released(kind="cate", epsilon=3.0)
     text = site.get(f"/releases/{name}/explore").text
-    assert text.count('class="chart"') == len(BOUNDS.names)
+    assert text.count("data-plot=") == len(BOUNDS.names)
     part = person(site, name, "x-0=50&x-1=5&x-2=0&x-3=0").text
     effect = site.post(f"/api/v1/releases/{name}/effects", {"rows": [ROW]}).json()["effects"][0]["effect"]
     assert number(effect) in part

@@ -8,7 +8,7 @@ import math
 import warnings
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Complex, Real
 from typing import Any
 
@@ -140,7 +140,7 @@ class LastColumns:
         self.roles = _wanted(estimator)
         declared = [role.declared(estimator.bounds) for role in self.roles]
         self.estimator = estimator
-        self.bounds = replace(estimator.bounds, covariates=[*estimator.bounds.columns, *declared])
+        self.bounds = estimator.bounds.declaring([*estimator.bounds.columns, *declared])
         self.epsilon, self.delta = estimator.epsilon, estimator.delta
         self.propensity, self.neighbours = estimator.propensity, estimator.neighbours
 

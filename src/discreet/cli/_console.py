@@ -167,14 +167,12 @@ def only(bounds: "Bounds", covariates: str | None) -> "Bounds":
     """The bounds of the named covariates, in the order of the bounds."""
     if covariates is None:
         return bounds
-    from dataclasses import replace
-
     names = names_in(covariates)
     missing = [name for name in names if name not in bounds.declared]
     if missing or not bounds.named:
         raise InvalidInput(f"--covariates names {(missing or names)[0]!r}, which the bounds do not: declare it there.")
     declared: Any = {name: spec for name, spec in bounds.declared.items() if name in set(names)}
-    return replace(bounds, covariates=declared)
+    return bounds.declaring(declared)
 
 
 def number_or_name(propensity: str | None) -> float | str | None:

@@ -60,7 +60,7 @@ class ServiceDataset:
     >>> from discreet.client import ServiceDataset
     >>> data = ServiceDataset(**facts, bounds=bounds, records=1_000, neighbours="replace-one", kinds=("ate",))
     >>> data.bounds.outcome
-    (0, 40)
+    (0.0, 40.0)
     """
 
     id: str

@@ -36,6 +36,7 @@ EXCEPTIONS: Mapping[str, type[DiscreetError]] = {
     "too-many": LedgerUnavailable,
     "too-slow": LedgerUnavailable,
     "under-way": LedgerUnavailable,
+    "unavailable": LedgerUnavailable,
     "unexpected": LedgerUnavailable,
 }
 # What became of a job that released nothing.
@@ -48,6 +49,8 @@ FAILURES: Mapping[str, type[DiscreetError]] = {
     "stopped-charged": LedgerRefused,
     "failed-charged": SourceFailed,
     "lost-charged": SourceFailed,
+    "limits": SourceFailed,
+    "limits-charged": SourceFailed,
 }
 # Answers after which the same request may succeed.
 _AGAIN = {408, 429, 502, 503, 504}

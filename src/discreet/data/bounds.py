@@ -4,14 +4,15 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from discreet.data._arrays import Level
 from discreet.data.binary import BinaryRange, arm_labels, binary_levels
 from discreet.data.columns import Levels, Range, finite, is_data
 from discreet.data.declared.absent import indicator_of, indicators
 from discreet.data.declared.dates import DateRange, is_date
-from discreet.data.declared.specs import naming, spec_from_dict, spec_to_dict, table_of
+from discreet.data.declared.labels import words_for
+from discreet.data.declared.specs import naming, outcome_from_dict, spec_from_dict, spec_to_dict, table_of
 from discreet.data.declared.toml import toml_key, toml_value
 from discreet.data.notebooks.card import Carded
 from discreet.data.views.weight import weight_range
@@ -20,16 +21,18 @@ from discreet.exceptions import InvalidInput, MissingBounds
 __all__ = ["Bounds", "Level", "Levels", "Range"]
 
 Spec: TypeAlias = Range | Levels
+_KEYS = {"outcome", "propensity", "treatment", "covariates", "weight", "labels", "units"}
+Fact = TypeVar("Fact")
 Declared: TypeAlias = Spec | tuple[float, float] | list[str] | list[int] | list[float] | list[bool] | list[Level]
 
 
 @dataclass(frozen=True, slots=True)
-class _Named(Mapping[str, Spec]):
-    """Covariates by name: a dictionary that cannot change, so that bounds stay facts."""
+class _Named(Mapping[str, Fact], Generic[Fact]):
+    """A dictionary that cannot change, so that bounds stay facts."""
 
-    items_: tuple[tuple[str, Spec], ...]
+    items_: tuple[tuple[str, Fact], ...]
 
-    def __getitem__(self, name: str) -> Spec:
+    def __getitem__(self, name: str) -> Fact:
         return dict(self.items_)[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -65,6 +68,10 @@ class Bounds(Carded):
         What a missing outcome counts as. Without it, missing outcomes are refused.
     weight : (0, most), optional
         Range of the survey weights, where there are some: a record with a weight beyond it is refused.
+    labels, units : dict, optional
+        What people call columns and in what they are measured, for titles, tables and plots: by ``"outcome"``,
+        ``"treatment"`` and the names of covariates (``x0``, ``x1``, ... by position; a covariate that is named
+        outcome or treatment has none). Nothing is computed from them, and bounds that differ in nothing else are equal.
 
     Privacy
     -------
@@ -103,6 +110,8 @@ class Bounds(Carded):
     treatment: tuple[Level, ...] | None = None
     outcome_fill: Level | None = None
     weight: tuple[float, float] | None = None
+    labels: Mapping[str, str] | None = field(default=None, repr=False, compare=False)
+    units: Mapping[str, str] | None = field(default=None, repr=False, compare=False)
     # Follows from the outcome. It is a field so that [0, 1] and (0, 1), whose numbers are the same, are not equal.
     outcome_levels: Levels | None = field(default=None, init=False, repr=False)
 
@@ -117,6 +126,8 @@ class Bounds(Carded):
             treatment: tuple[Level, ...] | list[str] | list[int] | list[float] | None = None,
             outcome_fill: Level | None = None,
             weight: tuple[float, float] | None = None,
+            labels: Mapping[str, str] | None = None,
+            units: Mapping[str, str] | None = None,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -148,6 +159,9 @@ class Bounds(Carded):
         object.__setattr__(self, "propensity", (low, high))
         object.__setattr__(self, "covariates", _covariates(self.covariates))
         self.names  # noqa: B018 - refuses indicators whose names are taken
+        for key in ("labels", "units"):
+            if (given := getattr(self, key)) is not None:
+                object.__setattr__(self, key, _Named(words_for(key, given, tuple(self.declared))))
 
     @property
     def named(self) -> bool:
@@ -224,6 +238,22 @@ class Bounds(Carded):
         """Whether there are more than two arms."""
         return self.treatment is not None and len(self.treatment) > 2
 
+    def label(self, name: str, default: str | None = None) -> str:
+        """What people call ``"outcome"``, ``"treatment"`` or a covariate; the default, or its name, if nobody said."""
+        return (self.labels or {}).get(name) or (name if default is None else default)
+
+    def unit(self, name: str) -> str:
+        """The unit of a column; empty if nobody said."""
+        return (self.units or {}).get(name, "")
+
+    def declaring(self, covariates: Any) -> "Bounds":
+        """The same with other covariates, and the labels and units of those that are left."""
+        rest = {"outcome", "treatment", *(covariates if isinstance(covariates, Mapping) else ())}
+        kept = [
+            {name: text for name, text in (words or {}).items() if name in rest} for words in (self.labels, self.units)
+        ]
+        return replace(self, covariates=covariates, labels=kept[0], units=kept[1])
+
     def capped(self, cap: float) -> "Bounds":
         """The same where larger outcomes count as ``cap``, and so does a larger fill."""
         fill: Any = self.outcome_fill
@@ -241,6 +271,7 @@ class Bounds(Carded):
             out["treatment"] = {"arms": labels} if self.several_arms else two
         if self.weight is not None:
             out["weight"] = {"low": self.weight[0], "high": self.weight[1]}
+        out |= {key: dict(words) for key, words in (("labels", self.labels), ("units", self.units)) if words}
         if not self.named:
             out["covariates"] = [spec_to_dict(spec) for spec in self.declared.values()]
         elif self.p:
@@ -250,10 +281,12 @@ class Bounds(Carded):
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> "Bounds":
         """Bounds from what ``to_dict`` wrote; keys that it does not know are refused by name."""
-        facts = table_of("The bounds", facts, {"outcome", "propensity", "treatment", "covariates", "weight"})
+        facts = table_of(
+            "The bounds", facts, {"outcome", "propensity", "treatment", "covariates", "weight", "labels", "units"}
+        )
         given: dict[str, Any] = {}
         if "outcome" in facts:
-            given |= _outcome_from_dict(facts["outcome"])
+            given |= outcome_from_dict(facts["outcome"])
         for key in ("propensity", "weight"):
             if key in facts:
                 pair = table_of(key, facts[key], {"low", "high"}, {"low", "high"})
@@ -271,6 +304,7 @@ class Bounds(Carded):
             given["covariates"] = {
                 name: spec_from_dict(f"covariate {name!r}", spec) for name, spec in covariates.items()
             }
+        given |= {key: table_of(key, facts[key]) for key in ("labels", "units") if key in facts}
         return cls(**given)
 
     def to_toml(self) -> str:
@@ -325,7 +359,7 @@ def _pair(value: object) -> tuple[Any, Any]:
     return value[0], value[1]
 
 
-def _covariates(declared: object) -> _Named | tuple[Spec, ...]:
+def _covariates(declared: object) -> _Named[Spec] | tuple[Spec, ...]:
     if declared is None:
         return _Named(())
     if isinstance(declared, Mapping):
@@ -356,13 +390,3 @@ def _range(declared: object, fill: Any = None) -> Range:
     if isinstance(declared, tuple) and any(isinstance(end, str) for end in declared):
         raise InvalidInput("A tuple is a range of numbers, or of dates like 2020-01-31: write levels as a list.")
     return Range(*_pair(declared), fill=fill)
-
-
-def _outcome_from_dict(facts: object) -> dict[str, Any]:
-    with_levels = isinstance(facts, Mapping) and "levels" in facts
-    needed = {"levels"} if with_levels else {"low", "high"}
-    outcome = table_of("outcome", facts, needed | {"fill"}, needed)
-    if with_levels and not isinstance(outcome["levels"], list):
-        raise InvalidInput("outcome: levels must be a list of two labels, the event second: write them in brackets.")
-    declared = outcome["levels"] if with_levels else (outcome["low"], outcome["high"])
-    return {"outcome": declared, "outcome_fill": outcome.get("fill")}

@@ -88,7 +88,8 @@ def plain(value: Any, *, legacy: bool = False) -> Any:
     if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, Bounds):
-        return value.to_dict()
+        # What people call columns changes nothing that is computed: a better label costs no budget.
+        return {key: fact for key, fact in value.to_dict().items() if key not in ("labels", "units")}
     if isinstance(value, list | tuple):
         return [plain(each, legacy=legacy) for each in value]
     if isinstance(value, Mapping):

@@ -28,6 +28,9 @@ _UNSEEN_ATOM, _UNSEEN_SHAPE = 1.5, 0.1
 _STRATA = np.array([0.016, 0.04, 0.1, 0.25])
 # A stratum has a distribution of its own from this many standard deviations of a bin's noise on.
 _OWN = 50.0
+# Choice: a measured excess is believed where it lies so many standard deviations of its noise above what is expected.
+# By hand.
+_CLEAR = 2.0
 # Steps from the clip that a histogram suggests to none.
 _LADDER = 4
 # Clips that are tried on each side.
@@ -209,7 +212,8 @@ class Tails:
             # The histogram's word has an error as large as itself, unless the measured one stands clear of it: units
             # differ within a stratum, and records may lie together at its end.
             weight = expected**2 / (expected**2 + sd**2) if expected > 0.0 else 0.0
-            found = max(expected + weight * (measured - expected), measured - 2.0 * sd, 0.0) + sd * weight**0.5
+            weight = 1.0 if measured - expected > _CLEAR * sd else weight
+            found = max(expected + weight * (measured - expected), 0.0) + sd * weight**0.5
             hidden = self.bias_of_excess * found
             loss = (noise * float(top - bottom) / 2.0) ** 2 + hidden**2
             if loss < least:

@@ -17,6 +17,7 @@ from discreet.releases.diagnostics.diagnosed import Diagnosed
 from discreet.releases.diagnostics.released import checked
 from discreet.releases.diagnostics.sensitivity import Average
 from discreet.releases.notebooks.card import ReleaseCard
+from discreet.releases.parts import labels
 from discreet.releases.parts.arm_means import ArmMeans, Ratios, check_alpha
 from discreet.releases.parts.uncertainty import Uncertainty as Uncertainty
 from discreet.releases.parts.uncertainty import folded_critical as folded_critical
@@ -42,6 +43,14 @@ _TITLE = {
     "atc": "Average effect on the untreated",
     "ato": "Average effect in the overlap",
     "difference-in-differences": "Difference in differences",
+}
+_LABELLED = {
+    "ate": "Average {effect}",
+    "difference-in-means": "Average {effect}, as a difference in means",
+    "att": "Average {effect}, on the treated",
+    "atc": "Average {effect}, on the untreated",
+    "ato": "Average {effect}, in the overlap",
+    "difference-in-differences": "Average {effect}, on the treated, by difference in differences",
 }
 _NAME = _TITLE | {"difference-in-means": _TITLE["ate"], "difference-in-differences": _TITLE["att"]}
 _NAME = {kind: title[0].lower() + title[1:] for kind, title in _NAME.items()}
@@ -167,7 +176,8 @@ class Release(Diagnosed, Ratios, ReleaseCard):
     @property
     def title(self) -> str:
         """What was estimated, for people."""
-        return _TITLE[self.kind] + ("" if self.cap is None else f" (outcome capped at {self.cap:g})")
+        found = labels.titled(self.bounds, _TITLE[self.kind], _LABELLED[self.kind])
+        return found + ("" if self.cap is None else f" (outcome capped at {self.cap:g})")
 
     @property
     def records(self) -> str:
@@ -226,7 +236,7 @@ class Release(Diagnosed, Ratios, ReleaseCard):
         """A paragraph for a paper's methods section, numbers filled in."""
         g, u, names = self.guarantee, self.uncertainty, () if self.kind == "difference-in-means" else self.bounds.names
         sentences = [
-            f"The {_NAME[self.kind]}{self._cap_words()} was estimated by {_METHOD[self.kind]} from "
+            f"The {self._name}{self._cap_words()} was estimated by {_METHOD[self.kind]} from "
             f"{self.records} records under differential privacy with {guarantee_words(g)}",
             f"{clipping_words(self.bounds, names, self.cap)}{self._adjustment_words()}.",
             self._mechanism_words(),
@@ -250,6 +260,11 @@ class Release(Diagnosed, Ratios, ReleaseCard):
         if not isinstance(before, str) or not isinstance(over, str):
             return SUMS
         return f"{before}. All that was released are sums over {over}: each contribution was clipped to a fixed set"
+
+    @property
+    def _name(self) -> str:
+        whose = _NAME[self.kind].removeprefix("average effect").removeprefix("average treatment effect")
+        return labels.titled(self.bounds, _NAME[self.kind], "average {effect}" + (f",{whose}" if whose else ""))
 
     def _cap_words(self) -> str:
         return "" if self.cap is None else f" on the outcome capped at {self.cap:g}"

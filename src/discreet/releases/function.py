@@ -25,6 +25,7 @@ from discreet.releases.diagnostics.released import checked
 from discreet.releases.diagnostics.sensitivity import Average
 from discreet.releases.function_parts import MeasuredAverage, checked_level, checked_limits, some_rows
 from discreet.releases.notebooks.card import ReleaseCard
+from discreet.releases.parts.labels import titled
 from discreet.releases.plots import plot_effect
 from discreet.releases.protocol import Display
 from discreet.releases.wording import clipping_words, columns, guarantee_words, mechanism_words
@@ -235,7 +236,9 @@ class EffectRelease(Diagnosed, ReleaseCard):
     @property
     def title(self) -> str:
         """What was estimated, for people."""
-        return "Treatment effect as a function of covariates"
+        return titled(
+            self.bounds, "Treatment effect as a function of covariates", "The {effect} as a function of covariates"
+        )
 
     @property
     def varies(self) -> bool:

@@ -83,12 +83,26 @@ def inline_figure(figure: Figure, description: str) -> Any:
 def bounds_rows(bounds: Bounds) -> list[tuple[str, str]]:
     """Declared bounds, a row each."""
     low, high = bounds.propensity
-    rows = [("outcome", _outcome(bounds)), ("probability of treatment", f"{low:g} to {high:g}")]
+    rows = [
+        ("outcome", _outcome(bounds) + _called(bounds, "outcome")),
+        ("probability of treatment", f"{low:g} to {high:g}"),
+    ]
     if bounds.treatment is not None:
         control, *treated = bounds.treatment
         words = f"{treated[0]} (treated)" if len(treated) == 1 else ", ".join(map(str, treated))
-        rows.append(("treatment", f"{control} (control), {words}"))
-    return rows + [(f"covariate {name}", _spec(spec)) for name, spec in zip(bounds.names, bounds.columns, strict=True)]
+        rows.append(("treatment", f"{control} (control), {words}" + _called(bounds, "treatment")))
+    elif bounds.label("treatment", ""):
+        rows.append(("treatment", "0 (control), 1 (treated)" + _called(bounds, "treatment")))
+    return rows + [
+        (f"covariate {name}", _spec(spec) + _called(bounds, name))
+        for name, spec in zip(bounds.names, bounds.columns, strict=True)
+    ]
+
+
+def _called(bounds: Bounds, name: str) -> str:
+    """Unit and label of a column, where they were declared."""
+    unit, label = bounds.unit(name), bounds.label(name, "")
+    return (f" {unit}" if unit else "") + (f" ({label})" if label else "")
 
 
 def _outcome(bounds: Bounds) -> str:

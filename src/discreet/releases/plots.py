@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from discreet.data.bounds import Bounds
 from discreet.exceptions import MissingExtra
 from discreet.releases.average import SOURCES
+from discreet.releases.parts.labels import effect_axis, with_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,6 +36,8 @@ class Estimated(Protocol):
 
     @property
     def estimate(self) -> float: ...
+    @property
+    def bounds(self) -> Bounds: ...
     def interval(self, alpha: float = 0.05) -> tuple[float, float]:
         """Interval at level ``1 - alpha``, of finite ends."""
 
@@ -161,8 +164,8 @@ def plot_effect(release: Curved, feature: str | int, ax: "Axes | None" = None) -
         ax.set_xticks(places, [str(value) for value in curve.values])
         ax.set_xlim(-0.6, len(curve.values) - 0.4)
     ax.axhline(0, color=MUTED, linewidth=1.2, linestyle=(0, (4, 3)), zorder=0)
-    ax.set_xlabel(feature if isinstance(feature, str) else release.bounds.names[feature])
-    ax.set_ylabel("effect of treatment", color=MUTED)
+    ax.set_xlabel(with_unit(release.bounds, feature if isinstance(feature, str) else release.bounds.names[feature]))
+    ax.set_ylabel(effect_axis(release.bounds), color=MUTED)
     tidy(ax)
     return ax
 
@@ -281,7 +284,7 @@ def _draw_interval(release: Estimated, ax: "Axes") -> None:
         ax.annotate("no effect", (0, 1), (0, 1), ("data", "axes fraction"), "offset points", ha="center", color=MUTED)
     ax.set(xlim=(left, right), ylim=(-1.0, 1.0), yticks=[])
     ax.locator_params(axis="x", nbins=7)
-    ax.set_xlabel("average effect of treatment, in the unit of the outcome (thick: 80 % interval, thin: 95 %)")
+    ax.set_xlabel(f"{effect_axis(release.bounds, average=True)} (thick: 80 % interval, thin: 95 %)")
     tidy(ax)
 
 

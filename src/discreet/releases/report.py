@@ -18,13 +18,16 @@ from discreet.releases.arms.segments_page import arm_segments_facts, arm_segment
 from discreet.releases.average import Release
 from discreet.releases.combined.page import combined_facts, combined_figures, render_combined
 from discreet.releases.combined.release import CombinedRelease
-from discreet.releases.diagnostics.figures import diagnostic_figures
+from discreet.releases.diagnostics.figures import diagnostic_figures, diagnostic_section
 from discreet.releases.function import EffectRelease
 from discreet.releases.function_plots import gains_figure, importance_figure
 from discreet.releases.local_effects import page as local_effects
 from discreet.releases.local_effects.release import LocalEffectRelease
 from discreet.releases.page import bounds_rows, guarantee_facts, guess, inline_figure, page
+from discreet.releases.parts import charts
 from discreet.releases.parts.average_page import facts, figures, render
+from discreet.releases.parts.charts import Charts
+from discreet.releases.parts.labels import effect_axis, titled
 from discreet.releases.plots import effect_figure, segments_figure
 from discreet.releases.policies.page import policy_facts, policy_figures, render_policy_value
 from discreet.releases.policies.value import PolicyValueRelease
@@ -55,24 +58,30 @@ def render_effect(release: EffectRelease, *, title: str | None = None) -> str:
         figures_.append(("What the effect goes with: the share of its variance that each covariate has.", shares))
     figures_ += [
         (
-            f"The effect along {name}, the other covariates averaged. Bands are 95 % and 80 % intervals at each point.",
-            inline_figure(effect_figure(release, name), f"The effect along {name}"),
+            f"The effect along {release.bounds.label(name)}, the other covariates averaged. Bands are 95 % and "
+            "80 % intervals at each point.",
+            inline_figure(effect_figure(release, name), f"The effect along {release.bounds.label(name)}"),
         )
         for name in drawn
     ]
-    figures_ += [(caption, inline_figure(figure, caption)) for caption, figure in diagnostic_figures(release)]
     numbers = [(name.replace("_", " "), f"{value:.4g}") for name, value in release.reference.items()]
-    numbers += [(f"share of {name}", f"{100 * share:.0f} %") for name, share in release.importance.items()]
+    numbers += [
+        (f"share of {release.bounds.label(name)}", f"{100 * share:.0f} %") for name, share in release.importance.items()
+    ]
     numbers += release.arms_in_words()
     # Thousands of numbers that nobody reads: the file has them.
     plain = release.to_dict() | {"factor": "see the file"}
-    return _page(release, title, effect_finding(release), figures_, numbers, None, plain)
+    found = effect_finding(release)
+    return _page(release, title, found, figures_, numbers, None, plain, diagnostics=diagnostic_section(release))
 
 
 def render_segments(release: UpliftRelease, *, title: str | None = None) -> str:
     """The page about effects by segment: HTML with its style and figures inside, so that it needs no network."""
     effects = segments_figure(
-        release.partition.labels(), release.effects, release.interval(), "effect of treatment (95 % intervals)"
+        release.partition.labels(),
+        release.effects,
+        release.interval(),
+        f"{effect_axis(release.bounds)} (95 % intervals)",
     )
     figures_ = [
         (_SEGMENTS, inline_figure(effects, "The effect in each segment")),
@@ -116,7 +125,8 @@ def effect_figures(release: EffectRelease, most: int) -> list[tuple[str, Any]]:
     ranked = sorted(release.importance, key=lambda name: -release.importance[name])[:most]
     along = [
         (
-            f"The effect along {name}, the other covariates averaged; bands are 95 % and 80 % intervals.",
+            f"The effect along {release.bounds.label(name)}, the other covariates averaged; bands are 95 % and "
+            "80 % intervals.",
             effect_figure(release, name),
         )
         for name in ranked
@@ -130,7 +140,7 @@ def effect_figures(release: EffectRelease, most: int) -> list[tuple[str, Any]]:
 
 def segment_figures(release: UpliftRelease, most: int) -> list[tuple[str, Any]]:
     """Captions and figures of effects by segment, and of what treating the best first is worth."""
-    words = "effect of treatment (95 % intervals)"
+    words = f"{effect_axis(release.bounds)} (95 % intervals)"
     effects = segments_figure(release.partition.labels(), release.effects, release.interval(), words)
     gains = gains_figure(release.uplift_curve(), "95 %")
     return [
@@ -144,7 +154,7 @@ def effect_finding(release: EffectRelease) -> str:
     if not _differs(release):
         return f"{_average(release)} The data do not show that it differs between people."
     name = max(release.importance, key=lambda name: release.importance[name])
-    return f"{_average(release)} It differs between people, most of all with {name}."
+    return f"{_average(release)} It differs between people, most of all with {release.bounds.label(name)}."
 
 
 def _differs(release: EffectRelease) -> bool:
@@ -165,7 +175,8 @@ def segments_finding(release: UpliftRelease) -> str:
 
 def _average(release: EffectRelease | UpliftRelease) -> str:
     low, high = release.ate_interval()
-    return f"On average, the effect is {release.ate():.3g} (95 % interval {low:.3g} to {high:.3g})."
+    on = titled(release.bounds, "effect", "{effect}")
+    return f"On average, the {on} is {release.ate():.3g} (95 % interval {low:.3g} to {high:.3g})."
 
 
 def _page(
@@ -176,6 +187,7 @@ def _page(
     numbers: Sequence[tuple[str, str]],
     table: tuple[list[str], list[list[str]]] | None,
     plain: dict[str, Any],
+    diagnostics: dict[str, Any] | None = None,
 ) -> str:
     low, high = release.ate_interval()
     first = [("average effect", f"{release.ate():.4g}"), ("95 % interval", f"{low:.4g} to {high:.4g}")]
@@ -190,6 +202,7 @@ def _page(
         guess=guess(release.guarantee),
         figures=figures_,
         table=table,
+        diagnostics=diagnostics,
         notes=release.notes,
         methods=release.methods(),
         numbers=[*first, *numbers],
@@ -216,12 +229,15 @@ class Kind:
         Draws a release: captions and figures, no more than so many of what there may be any number of.
     facts
         What a page of the service says about a release.
+    charts
+        The numbers of what a page that can be touched draws.
     """
 
     release: Any
     page: Callable[..., str]
     figures: Callable[[Any, int], list[tuple[str, Any]]]
     facts: Callable[[Any], dict[str, Any]]
+    charts: Callable[[Any], Charts] = lambda _: Charts()
 
 
 KINDS = (
@@ -230,39 +246,63 @@ KINDS = (
         page=render,
         figures=figures,
         facts=facts,
+        charts=charts.diagnosed,
     ),
     Kind(
         release=EffectRelease,
         page=render_effect,
         figures=effect_figures,
         facts=effect_facts,
+        charts=charts.effect_function,
     ),
     Kind(
         release=UpliftRelease,
         page=render_segments,
         figures=segment_figures,
         facts=segment_facts,
+        charts=charts.segments,
     ),
-    Kind(release=PolicyValueRelease, page=render_policy_value, figures=policy_figures, facts=policy_facts),
-    Kind(release=CombinedRelease, page=render_combined, figures=combined_figures, facts=combined_facts),
-    Kind(release=survival.SurvivalRelease, page=survival.render, figures=survival.figures, facts=survival.facts),
+    Kind(
+        release=PolicyValueRelease,
+        page=render_policy_value,
+        figures=policy_figures,
+        facts=policy_facts,
+        charts=charts.policy,
+    ),
+    Kind(
+        release=CombinedRelease,
+        page=render_combined,
+        figures=combined_figures,
+        facts=combined_facts,
+        charts=charts.sites,
+    ),
+    Kind(
+        release=survival.SurvivalRelease,
+        page=survival.render,
+        figures=survival.figures,
+        facts=survival.facts,
+        charts=charts.survival,
+    ),
     Kind(
         release=LocalEffectRelease,
         page=local_effects.render,
         figures=local_effects.figures,
         facts=local_effects.facts,
+        charts=charts.one_effect,
     ),
     Kind(
         release=ArmsRelease,
         page=render_arms,
         figures=arm_figures,
         facts=arm_facts,
+        charts=charts.several_arms,
     ),
     Kind(
         release=ArmSegmentsRelease,
         page=render_arm_segments,
         figures=arm_segments_figures,
         facts=arm_segments_facts,
+        charts=charts.arm_segments,
     ),
     Kind(
         release=SuggestedBounds,

@@ -24,6 +24,7 @@ from discreet.releases import io
 from discreet.releases.average import StudyDesign
 from discreet.releases.function_plots import plot_gains
 from discreet.releases.notebooks.card import ReleaseCard
+from discreet.releases.parts.labels import titled
 from discreet.releases.plots import plot_segments
 from discreet.releases.protocol import Display
 from discreet.releases.wording import clipping_words, guarantee_words, listed, mechanism_words
@@ -153,7 +154,7 @@ class UpliftRelease(ReleaseCard):
     @property
     def title(self) -> str:
         """What was estimated, for people."""
-        return "Treatment effects by segment"
+        return titled(self.bounds, "Treatment effects by segment", "The {effect} by segment")
 
     @property
     def records(self) -> str:
@@ -387,8 +388,7 @@ def _check(alpha: float) -> None:
 
 
 def _level(alpha: float) -> str:
-    # Unit: a percentage.
-    return f"{100 * (1 - alpha):g} %"
+    return f"{100 * (1 - alpha):g} %"  # Unit: a percentage.
 
 
 def _stored() -> tuple[str, ...]:

@@ -28,12 +28,15 @@ from discreet.serve.operations.observing import Observed
 from discreet.serve.operations.readiness import Readiness
 from discreet.serve.pages import analyst as pages
 from discreet.serve.pages import curator as pages_curator
+from discreet.serve.pages import documents as pages_documents
 from discreet.serve.pages import institution as pages_institution
+from discreet.serve.pages import public as pages_public
 from discreet.serve.pages import requests as pages_request
 from discreet.serve.pages.rendering import error_page
 from discreet.serve.service import Service
 from discreet.serve.settings import Settings
 from discreet.serve.warmup import warm
+from discreet.serve.wizard import steps as wizard
 from discreet.serve.worker import Worker
 
 ROUTERS = (
@@ -41,6 +44,9 @@ ROUTERS = (
     api_curator.router,
     pages.router,
     pages_request.router,
+    pages_public.router,
+    pages_documents.router,
+    wizard.router,
     pages_curator.router,
     pages_institution.router,
 )

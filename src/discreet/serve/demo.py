@@ -69,7 +69,12 @@ def prepare(settings: Settings, *, n: int = 20_000) -> dict[str, str]:
             continue
         study = draw(design, n, seed)
         pq.write_table(table(study.X, study.T, study.Y, outcome), home / file)
-        shared: Any = {"source": file, "outcome": outcome, "treatment": TREATMENT, "bounds": PUBLIC.to_dict()}
+        shared: Any = {
+            "source": file,
+            "outcome": outcome,
+            "treatment": TREATMENT,
+            "bounds": PUBLIC.to_dict() | _words(outcome),
+        }
         agreed(curating.register(service, curator, catalogue.NewDataset(**facts, **shared)))
         agreed(curating.allow(service, curator, facts["id"], "analyst", Budget(epsilon=4.0, delta=1e-5)))
     if "clinic-stays" not in there:
@@ -77,6 +82,13 @@ def prepare(settings: Settings, *, n: int = 20_000) -> dict[str, str]:
     made = {person: people.add_token(service.engine, service.clock, person=person, label="demo") for person in PEOPLE}
     service.close()
     return made
+
+
+def _words(outcome: str) -> dict[str, dict[str, str]]:
+    """What people call the columns."""
+    called = {OUTCOME: "days in hospital", HOME: "days at home"}[outcome]
+    labels = {"outcome": called, "treatment": "early mobilisation", "age": "age at admission"}
+    return {"labels": labels, "units": {"outcome": "days", "age": "years"}}
 
 
 _CLINIC: dict[str, Any] = {

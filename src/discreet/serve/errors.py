@@ -15,6 +15,10 @@ TEXTS: dict[str, tuple[int, str]] = {
     "nothing-here": (404, "There is nothing here that you may see: check the address."),
     "no-dataset": (404, "There is no data set of this name that you may use: choose one from the list."),
     "no-release": (404, "There is no release of this name that you may see: choose one from the list."),
+    "not-public": (
+        404,
+        "Nothing is shown to the public behind this link: ask whom you have it from for the present one.",
+    ),
     "no-job": (404, "There is no request of this name that you may see: choose one from the list."),
     "method": (405, "This address does not take such a request: see the description of the interface."),
     "too-slow": (408, "The request took too long to arrive: repeat it, and send less at a time."),

@@ -39,6 +39,10 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 ALIVE = ("/health", "/ready")
 OPEN = (*ALIVE, "/login", "/sign-in", "/sign-in/callback")
 STATIC = "/static/"
+# Read by anybody, and nothing else: what a curator shows to the public, and what the package itself says.
+PUBLIC = re.compile(r"/public/[^/]+(/release\.(json|png))?|/(proofs|evidence)(/[^/]+)?")
+# How many seconds' worth of public pages an address may read at once.
+_AT_ONCE = 12
 COOKIE, SECURE_COOKIE = "discreet", "__Host-discreet"
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -71,6 +75,7 @@ class AccessChecks:
         self._logins = Buckets(settings.logins / 60.0, settings.logins)
         self._spends = Buckets(settings.spends / 60.0, settings.spends)
         self._asks = Buckets(settings.asks, settings.asks)
+        self._readers = Buckets(settings.readers, _AT_ONCE * settings.readers)
         self._turns = Turns(settings.at_once)
         self._known: dict[tuple[str, str], tuple[Identity | None, float]] = {}
         service.forget_identities = self._known.clear
@@ -112,6 +117,11 @@ class AccessChecks:
             await self._app(scope, receive, send)
             return
         identity = await self._identity(headers)
+        if identity is None and not unsafe and PUBLIC.fullmatch(path):
+            if not self._readers.take(self._service.proxies.client_of(scope, headers)):
+                raise Refusal("too-many")
+            await self._app(scope, receive, send)
+            return
         if identity is None:
             raise Refusal("bad-token" if "authorization" in headers else "sign-in")
         if not self._affords(scope, headers, identity, unsafe):
@@ -213,7 +223,7 @@ async def _unforged(scope: Scope, receive: Receive, csrf: str) -> Receive:
     ):
         body = (await receive())["body"]
         try:
-            async with Request(scope, _replay(body, receive)).form(max_files=1, max_fields=200) as form:
+            async with Request(scope, _replay(body, receive)).form(max_files=1, max_fields=1000) as form:
                 given = str(form.get("csrf", ""))
         except Exception:
             raise Refusal("malformed") from None

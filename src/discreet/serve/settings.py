@@ -53,6 +53,8 @@ class Settings:
         Rows of an uploaded file.
     logins, spends, asks : float
         Sign-ins by address a minute; requests that change something, a person a minute; all others, a person a second.
+    readers : float
+        Pages for the public, an address a second; twelve times as many at once.
     at_once : int
         Requests of one person that a server process works on at once; further ones wait, and not in the way of others.
     work : bool
@@ -115,6 +117,7 @@ class Settings:
     logins: float = 20.0
     spends: float = 120.0
     asks: float = 2_000.0
+    readers: float = 5.0
     at_once: int = 2
     work: bool = True
     address: str = ""

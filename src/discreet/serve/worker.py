@@ -182,7 +182,7 @@ def _work(service: Service, row: dict[str, Any], heart: _Heart) -> None:
             person=row["person"],
             kind=asked.kind,
             key=row["key"],
-            title=title_of(dataset, asked),
+            title=releases.title_of(made, title_of(dataset, asked)),
             created=visible,
         )
         releases.store(connection, new, made, figures)

@@ -26,7 +26,7 @@ SECTIONS = (
     "What is not promised",
     "What would help",
 )
-# What has one number, or an average, with an interval.
+# What has one number, or an average, with an interval, or one for every two arms.
 WITH_INTERVAL = {
     "discreet-release",
     "discreet-combined-release",
@@ -34,6 +34,8 @@ WITH_INTERVAL = {
     "discreet-uplift",
     "discreet-local-effect",
     "discreet-survival",
+    "discreet-arms",
+    "discreet-arm-segments",
 }
 
 
@@ -49,6 +51,22 @@ def test_every_kind_of_release_is_explained(path):
     expected = json.loads((GOLDEN / "expected.json").read_text())[path.name]
     if release.format == "discreet-effect-release":
         assert f"{expected['headline']:.2g}"[:4] in words
+
+
+@pytest.mark.parametrize("name", ["discreet-arms", "discreet-arm-segments"])
+def test_several_arms_are_explained_by_the_effects_against_the_control(name):
+    release = discreet.load(GOLDEN / f"{name}.v1.json")
+    words = explain(release, alpha=0.1)
+    rows = (release.averages if name.endswith("segments") else release.contrasts)(0.1, against="placebo")
+    assert len(rows) == 2
+    for row in rows:
+        zero = "includes zero" if row.low <= 0 <= row.high else "does not include zero"
+        assert f"{row.effect:.3g}, from {row.low:.3g} to {row.high:.3g}, which {zero}." in words
+    assert "90 in 100 intervals of one effect" in words
+    assert ("on average over all segments" in words) == name.endswith("segments")
+    remarks = " ".join(compare([release, release], names=["a", "b"]).remarks)
+    assert "effects of every two" in remarks
+    assert "nobody can say how far off" not in remarks
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)

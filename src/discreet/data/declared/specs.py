@@ -49,6 +49,17 @@ def spec_from_dict(what: str, facts: object) -> Range | Levels:
         return (Levels if with_levels else DateRange if dated else Range)(**facts)
 
 
+def outcome_from_dict(facts: object) -> dict[str, Any]:
+    """What bounds say of the outcome, as arguments of `Bounds`."""
+    with_levels = isinstance(facts, Mapping) and "levels" in facts
+    needed = {"levels"} if with_levels else {"low", "high"}
+    outcome = table_of("outcome", facts, needed | {"fill"}, needed)
+    if with_levels and not isinstance(outcome["levels"], list):
+        raise InvalidInput("outcome: levels must be a list of two labels, the event second: write them in brackets.")
+    declared = outcome["levels"] if with_levels else (outcome["low"], outcome["high"])
+    return {"outcome": declared, "outcome_fill": outcome.get("fill")}
+
+
 def table_of(what: str, facts: object, known: set[str] | None = None, needed: set[str] | None = None) -> dict[str, Any]:
     """The facts as a dictionary, if it has the needed keys and no unknown ones."""
     if not isinstance(facts, Mapping):

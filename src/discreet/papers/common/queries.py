@@ -38,8 +38,9 @@ def encode_queries(queries: Any, bounds: Bounds, name: str = "queries") -> Float
         what = f"column {label!r} of {name}"
         if isinstance(spec, Range):
             values = numbers(column, what)
-            # Written so that NaN is refused too.
-            if not np.all((values >= spec.low) & (values <= spec.high)):
+            # Written so that NaN is refused too, except where being missing is a covariate of its own.
+            inside = (values >= spec.low) & (values <= spec.high)
+            if not np.all(inside | np.isnan(values) if spec.missing else inside):
                 raise InvalidInput(f"{what} leaves the declared domain: ask inside the bounds, or declare wider ones.")
         encoded.append(spec.encode(column, what))
     return np.column_stack(encoded)

@@ -307,7 +307,7 @@ class RLearner(Learner, Parameters):
     True
     """
 
-    method_id: ClassVar[str] = "discreet/papers/r-learner"
+    method_id: ClassVar[str] = "discreet/papers/r-learner/2"
     _models: ClassVar[dict[str, float]] = RATIOS
     _contrast: ClassVar[Contrast] = "effect"
     _title: ClassVar[str] = "Effects by a private R-learner"

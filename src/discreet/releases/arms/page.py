@@ -7,6 +7,7 @@ from typing import Any
 
 from discreet.releases.arms.release import ArmsRelease
 from discreet.releases.page import bounds_rows, guarantee_facts, guess, inline_figure, page
+from discreet.releases.parts.labels import effect_axis, outcome
 from discreet.releases.plots import segments_figure
 
 _CAPTION = "Differences between the arms' mean outcomes. Each 95 % interval is one for its own difference."
@@ -52,7 +53,7 @@ def arm_finding(release: ArmsRelease) -> str:
     )
     if not words:
         return f"The data do not show that an arm differs from {release.arms[0]}. But {count}"
-    return f"Compared with {release.arms[0]}, {', '.join(words)} the outcome. In all, {count}"
+    return f"Compared with {release.arms[0]}, {', '.join(words)} {outcome(release.bounds)}. In all, {count}"
 
 
 def arm_figures(release: ArmsRelease, most: int) -> list[tuple[str, Any]]:
@@ -60,7 +61,9 @@ def arm_figures(release: ArmsRelease, most: int) -> list[tuple[str, Any]]:
     found = []
     for caption, at_once in ((_CAPTION, False), (_AT_ONCE, True)):
         labels, effects, ends = release.forest(simultaneous=at_once)
-        found.append((caption, segments_figure(labels, effects, ends, "effect (95 % intervals)")))
+        found.append(
+            (caption, segments_figure(labels, effects, ends, f"{effect_axis(release.bounds)} (95 % intervals)"))
+        )
     return found[:most]
 
 

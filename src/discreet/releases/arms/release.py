@@ -18,6 +18,7 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
 from discreet.releases.average import Kind, StudyDesign, Uncertainty
 from discreet.releases.notebooks.card import ReleaseCard
+from discreet.releases.parts.labels import titled
 from discreet.releases.protocol import Display
 from discreet.releases.wording import clipping_words, columns, guarantee_words, listed, mechanism_words, rounds
 
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 FORMAT = "discreet-arms"
 _OPTIONAL = frozenset({"cap"})
 _SOURCES = ("sampling", "privacy", "nuisance")
+_LABELLED = {
+    "ate": "Average {effect}, several arms",
+    "difference-in-means": "Average {effect}, several arms, as differences in means",
+}
 _TITLE = {"ate": "Average effects of several arms", "difference-in-means": "Differences in mean outcomes, several arms"}
 _METHOD = {
     "ate": "augmented inverse probability weighting",
@@ -230,7 +235,8 @@ class ArmsRelease(ReleaseCard):
     @property
     def title(self) -> str:
         """What was estimated, for people."""
-        return _TITLE[self.kind] + ("" if self.cap is None else f" (outcome capped at {self.cap:g})")
+        found = titled(self.bounds, _TITLE[self.kind], _LABELLED[self.kind])
+        return found + ("" if self.cap is None else f" (outcome capped at {self.cap:g})")
 
     @property
     def records(self) -> str:

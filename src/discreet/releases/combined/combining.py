@@ -185,7 +185,7 @@ def _common(bounds: Sequence[Bounds]) -> Bounds:
     shared: dict[str, Any] = {
         name: spec for name, spec in first.declared.items() if all(each.declared.get(name) == spec for each in others)
     }
-    return replace(first, propensity=(low, high), covariates=shared if first.named else None)
+    return replace(first.declaring(shared if first.named else None), propensity=(low, high))
 
 
 def _notes(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from discreet.data.bounds import Bounds
+from discreet.releases.parts.labels import effect_axis
 from discreet.releases.plots import BLUE, INK, MUTED, ORANGE, new_figure, require, tidy
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ class Combined(Protocol):
 
     @property
     def estimate(self) -> float: ...
+    @property
+    def bounds(self) -> Bounds: ...
     @property
     def sites(self) -> Sequence[Any]: ...
     def interval(self, alpha: float = 0.05) -> tuple[float, float]:
@@ -66,7 +70,9 @@ def plot_forest(release: Combined, ax: Axes | None = None, alpha: float = 0.05) 
     # Sites are read from top to bottom.
     ax.set_ylim(count + 0.6, -0.6)
     level = f"{100 * (1 - alpha):g} % intervals"
-    ax.set_xlabel(f"effect of treatment, in the unit of the outcome ({level}; weights in brackets)")
+    ax.set_xlabel(
+        f"{effect_axis(release.bounds, average=True).removeprefix('average ')} ({level}; weights in brackets)"
+    )
     tidy(ax)
     ax.tick_params(axis="y", length=0, labelcolor=INK)
     return ax

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.releases.combined.forest import forest_figure
 from discreet.releases.combined.release import CombinedRelease
 from discreet.releases.page import bounds_rows, guarantee_facts, guess, inline_figure, page
+from discreet.releases.parts import labels
 from discreet.releases.wording import rounds
 
 if TYPE_CHECKING:
@@ -45,16 +46,18 @@ def render_combined(release: CombinedRelease, *, title: str | None = None) -> st
 def combined_finding(release: CombinedRelease) -> str:
     """The result in one sentence."""
     low, high = release.interval()
+    treated, on = labels.treatment(release.bounds), labels.outcome(release.bounds)
     over = "at all sites" if release.model == "fixed" else "on average over the sites"
     if low <= 0.0 <= high:
         return (
-            f"The sites together do not show whether treatment raises or lowers the outcome: {over}, the effect is "
-            f"estimated as {release.text(release.estimate)}, with a 95 % interval from {release.interval_text()} that "
-            "includes zero."
+            f"The sites together do not show whether {treated} raises or lowers {on}: {over}, the effect is "
+            f"estimated as {labels.amount(release.bounds, release.text(release.estimate))}, with a 95 % interval from "
+            f"{release.interval_text()} that includes zero."
         )
     verb, ends = ("raised", (low, high)) if low > 0.0 else ("lowered", (-high, -low))
     return (
-        f"Treatment {verb} the outcome by {release.text(abs(release.estimate))} {over}, and most likely by between "
+        f"{labels.capital(treated)} {verb} {on} by "
+        f"{labels.amount(release.bounds, release.text(abs(release.estimate)))} {over}, and most likely by between "
         f"{release.text(ends[0])} and {release.text(ends[1])} (95 % interval)."
     )
 

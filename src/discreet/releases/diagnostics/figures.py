@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from discreet.releases.diagnostics.diagnosed import Diagnosed
 from discreet.releases.diagnostics.plots import MOST_ROWS, height, plot_balance, plot_overlap
+from discreet.releases.diagnostics.released import name_of
+from discreet.releases.page import inline_figure
 from discreet.releases.plots import new_figure
 
 if TYPE_CHECKING:
@@ -28,3 +30,27 @@ def diagnostic_figures(release: Diagnosed) -> list[tuple[str, Figure]]:
             ("Fitted probabilities of treatment in either arm: arms are comparable where both have people.", figure)
         )
     return found
+
+
+def diagnostic_section(release: Diagnosed) -> dict[str, Any] | None:
+    """Balance and overlap as a section of a page: words, figures, and a table; None if there is nothing."""
+    words = release.arms_in_words()
+    if not words:
+        return None
+    drawn = [(caption, inline_figure(figure, caption)) for caption, figure in diagnostic_figures(release)]
+    return {"words": words, "figures": drawn, "table": balance_table(release)}
+
+
+def balance_table(release: Diagnosed) -> tuple[list[str], list[list[str]]] | None:
+    """How the arms differ in each covariate, in words; None where that is not known."""
+    if "balance" not in (release.diagnostics or {}):
+        return None
+    lines = [
+        [name_of(row), *(_difference(row, when) for when in ("before", "after"))]
+        for row in sorted(release.balance(), key=lambda row: -abs(row["before"]))
+    ]
+    return ["covariate", "difference", "after adjustment"], lines
+
+
+def _difference(row: dict[str, Any], when: str) -> str:
+    return "" if row[when] is None else f"{row[when]:.2g} (noise {row[f'{when}_sd']:.1g})"

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from discreet.exceptions import InvalidInput
 from discreet.releases.combined.guarantees import guarantee_of
-from discreet.releases.explained.headline import Headline, Published, cap_of, design_of, headline
+from discreet.releases.explained.headline import HasContrasts, Headline, Published, cap_of, design_of, headline
 from discreet.releases.page import bounds_rows
 from discreet.releases.wording import listed
 
@@ -97,7 +97,10 @@ def _remarks(releases: Sequence[Published], firsts: Sequence[Headline]) -> Itera
         yield "They declare different covariates: part of a difference may come from that."
     if len({design_of(release) for release in releases} - {""}) > 1:
         yield "Treatment came about in different ways: they may differ by confounding alone."
-    if any(first.ends is None for first in firsts):
+    several = [isinstance(release, HasContrasts) for release in releases]
+    if any(several):
+        yield "With several arms there are effects of every two of them: read them where 'explain' lists them."
+    if any(first.ends is None and not arms for first, arms in zip(firsts, several, strict=True)):
         yield "Where there is no interval, nobody can say how far off an effect may be."
     for status, words in (("test", "a test, and not private"), ("claimed", "claimed, and not proved")):
         if any(release.guarantee.status == status for release in releases):

@@ -11,6 +11,8 @@ from discreet.releases.average import SOURCES, Release, Uncertainty
 from discreet.releases.combined.release import BETWEEN
 from discreet.releases.explained.headline import (
     HasAverage,
+    HasAverages,
+    HasContrasts,
     HasEstimate,
     HasSites,
     HasSources,
@@ -29,6 +31,8 @@ _DESIGNS = {
     "known propensity": "The chance of treatment was known by design, so that the comparison itself needs no luck.",
     "differs between sites": "At some sites the chance of treatment was known by design, and others are observational.",
 }
+_REPEATED = "If the study were repeated many times, with other people and other noise"
+_ALLOWED = "Noise that was added for privacy is allowed for."
 _NOT_PROMISED = (
     "It does not hide what is true of people in general: a study that shows that a treatment works says so of those "
     "who took no part as well.",
@@ -93,6 +97,10 @@ def _estimated(release: Published, first: Headline) -> Iterator[str]:
     if isinstance(release, HasAverage):
         names = listed(release.bounds.names) if release.bounds.names else "no covariates"
         yield f"The file holds more than the average: effects of people or segments, by {names}."
+    elif isinstance(release, HasContrasts):
+        where = " in each segment" if isinstance(release, HasAverages) else ""
+        names = listed(map(str, release.arms))
+        yield f"The file holds effects of every two of {len(release.arms)} arms{where}: {names}."
     elif not isinstance(release, HasEstimate):
         yield "The file holds effects of people, segments or queries, and no single number that stands for all of them."
     yield unit
@@ -105,14 +113,18 @@ def _estimated(release: Published, first: Headline) -> Iterator[str]:
 
 
 def _interval(release: Published, first: Headline, alpha: float) -> Iterator[str]:
+    # Unit: a percentage.
+    level = f"{100 * (1 - alpha):g}"
+    if isinstance(release, HasContrasts):
+        yield from _of_arms(release, alpha)
+        yield f"{_REPEATED}, {level} in 100 intervals of one effect would hold its true value. {_ALLOWED}"
+        return
     if first.ends is None:
         yield "There is none: the method gives no interval, so that nobody can say how far off it may be."
         return
-    # Unit: a percentage.
-    level = f"{100 * (1 - alpha):g}"
     yield (
-        f"It goes from {first.interval}. If the study were repeated many times, with other people and other noise, "
-        f"{level} in 100 such intervals would hold the true effect. Noise that was added for privacy is allowed for."
+        f"It goes from {first.interval}. {_REPEATED}, {level} in 100 such intervals would hold the true effect. "
+        f"{_ALLOWED}"
     )
     low, high = first.ends
     if low <= 0.0 <= high:
@@ -122,6 +134,17 @@ def _interval(release: Published, first: Headline, alpha: float) -> Iterator[str
         yield f"It does not include zero: treatment {verb} the outcome, if what is said below under 'rests on' holds."
     if isinstance(release, HasSites) and release.model == "random":
         yield "It is about the mean over sites like these; a single site may differ from it by more."
+
+
+def _of_arms(release: HasContrasts, alpha: float) -> Iterator[str]:
+    """The effect of every other arm against the control: over all segments, where there are segments."""
+    control = release.arms[0]
+    everyone = isinstance(release, HasAverages)
+    rows = release.averages if isinstance(release, HasAverages) else release.contrasts
+    for row in rows(alpha, against=control):
+        zero = "includes zero" if row.low <= 0.0 <= row.high else "does not include zero"
+        pair = f"{row.arm} against {control}" + ", on average over all segments" * everyone
+        yield f"{pair}: {row.effect:.3g}, from {row.low:.3g} to {row.high:.3g}, which {zero}."
 
 
 def _promised(guarantee: Guarantee) -> Iterator[str]:

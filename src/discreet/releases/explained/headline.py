@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+from discreet.data._arrays import Level
 from discreet.data.bounds import Bounds
 from discreet.exceptions import UnsupportedRelease
 from discreet.privacy.guarantee import Guarantee
@@ -48,6 +49,19 @@ class HasContrasts(Protocol):
     @property
     def contrasts(self) -> Any:
         """Differences of every two arms."""
+
+    @property
+    def arms(self) -> tuple[Level, ...]:
+        """The declared labels, the control first."""
+
+
+@runtime_checkable
+class HasAverages(Protocol):
+    """Several arms by segment: their effects over all segments together."""
+
+    @property
+    def averages(self) -> Any:
+        """Average differences of every two arms."""
 
 
 @runtime_checkable

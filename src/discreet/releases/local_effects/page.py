@@ -6,8 +6,10 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from discreet.data.bounds import Bounds
 from discreet.releases.local_effects.release import LocalEffectRelease
 from discreet.releases.page import bounds_rows, guarantee_facts, guess, inline_figure, page
+from discreet.releases.parts import labels
 from discreet.releases.plots import release_figure
 from discreet.releases.wording import rounds
 
@@ -28,6 +30,10 @@ class _Drawn:
     @property
     def estimate(self) -> float:
         return self.release.estimate
+
+    @property
+    def bounds(self) -> Bounds:
+        return self.release.bounds
 
     def interval(self, alpha: float = 0.05) -> tuple[float, float]:
         most = self.release.bounds.outcome_width
@@ -82,14 +88,16 @@ def finding(release: LocalEffectRelease) -> str:
     if not release.bounded():
         return f"{share} That may be nobody at all, so that the data do not bound the effect on them."
     low, high = release.interval()
-    estimate, ends = release.text(release.estimate), release.interval_text()
+    on = labels.outcome(release.bounds) if release.bounds.label("outcome", "") else "their outcome"
+    treated = labels.treatment(release.bounds)
+    estimate, ends = labels.amount(release.bounds, release.text(release.estimate)), release.interval_text()
     if low <= 0 <= high:
         return (
-            f"{share} The data do not show whether treatment raised or lowered their outcome: the effect is estimated "
+            f"{share} The data do not show whether {treated} raised or lowered {on}: the effect is estimated "
             f"as {estimate}, with a 95 % interval from {ends} that includes zero."
         )
     verb = "raised" if low > 0 else "lowered"
-    return f"{share} On average, treatment {verb} their outcome: by {estimate} (95 % interval from {ends})."
+    return f"{share} On average, {treated} {verb} {on}: by {estimate} (95 % interval from {ends})."
 
 
 def facts(release: LocalEffectRelease) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from discreet.releases import io
 from discreet.releases.average import SOURCES, StudyDesign, Uncertainty
 from discreet.releases.local_effects.fieller import Part, combined, fieller
 from discreet.releases.notebooks.card import ReleaseCard
+from discreet.releases.parts.labels import titled
 from discreet.releases.protocol import Display
 from discreet.releases.wording import clipping_words, columns, guarantee_words, mechanism_words
 
@@ -142,7 +143,7 @@ class LocalEffectRelease(ReleaseCard):
     @property
     def title(self) -> str:
         """What was estimated, for people."""
-        return "Average treatment effect on compliers"
+        return titled(self.bounds, "Average treatment effect on compliers", "Average {effect}, on compliers")
 
     @property
     def records(self) -> str:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.releases.average import SOURCES, Release
-from discreet.releases.diagnostics.figures import diagnostic_figures
+from discreet.releases.diagnostics.figures import diagnostic_figures, diagnostic_section
 from discreet.releases.page import bounds_rows, guarantee_facts, guess, inline_figure, page
+from discreet.releases.parts import labels
 from discreet.releases.plots import release_figure
 
 if TYPE_CHECKING:
@@ -61,10 +62,8 @@ def render(release: Release, *, title: str | None = None, extra_figures: Sequenc
         guess=guess(release.guarantee),
         sources=_sources(release),
         notes=release.notes,
-        extra_figures=[
-            (caption, inline_figure(figure, caption))
-            for caption, figure in [*diagnostic_figures(release), *extra_figures]
-        ],
+        extra_figures=[(caption, inline_figure(figure, caption)) for caption, figure in extra_figures],
+        diagnostics=diagnostic_section(release),
         methods=release.methods(),
         numbers=numbers,
         rounds=[
@@ -90,14 +89,17 @@ def save_report(
 def finding(release: Release) -> str:
     """The result in one sentence."""
     low, high = release.interval()
+    treated, on = labels.treatment(release.bounds), labels.outcome(release.bounds)
     if low <= 0 <= high:
         return (
-            f"The data do not show whether treatment raises or lowers the outcome: the average effect is estimated as "
-            f"{release.text(release.estimate)}, with a 95 % interval from {release.interval_text()} that includes zero."
+            f"The data do not show whether {treated} raises or lowers {on}: the average effect is estimated as "
+            f"{labels.amount(release.bounds, release.text(release.estimate))}, with a 95 % interval from "
+            f"{release.interval_text()} that includes zero."
         )
     verb, ends = ("raised", (low, high)) if low > 0 else ("lowered", (-high, -low))
     return (
-        f"On average, treatment {verb} the outcome by {release.text(abs(release.estimate))}, and most likely by "
+        f"On average, {treated} {verb} {on} by "
+        f"{labels.amount(release.bounds, release.text(abs(release.estimate)))}, and most likely by "
         f"between {release.text(ends[0])} and {release.text(ends[1])} (95 % interval)."
     )
 

@@ -17,6 +17,7 @@ from discreet.releases import io
 from discreet.releases.average import StudyDesign, Uncertainty
 from discreet.releases.function_parts import checked_level
 from discreet.releases.notebooks.card import ReleaseCard
+from discreet.releases.parts.labels import titled
 from discreet.releases.policies.policy import Policy
 from discreet.releases.protocol import Display
 from discreet.releases.wording import clipping_words, columns, guarantee_words, mechanism_words
@@ -129,7 +130,7 @@ class PolicyValueRelease(ReleaseCard):
     @property
     def title(self) -> str:
         """What was estimated, for people."""
-        return "Gain of a policy"
+        return titled(self.bounds, "Gain of a policy", "Gain of a policy by the {effect}")
 
     @property
     def records(self) -> str:

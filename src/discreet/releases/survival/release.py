@@ -18,6 +18,7 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.releases import io
 from discreet.releases.average import SOURCES, StudyDesign, Uncertainty
 from discreet.releases.notebooks.card import ReleaseCard
+from discreet.releases.parts.labels import titled
 from discreet.releases.protocol import Display
 from discreet.releases.wording import columns, guarantee_words, listed, mechanism_words
 
@@ -159,7 +160,7 @@ class SurvivalRelease(ReleaseCard):
     @property
     def title(self) -> str:
         """What was estimated, for people."""
-        return f"Difference in the {self.measured}"
+        return titled(self.bounds, f"Difference in the {self.measured}", f"The {{effect}}: {self.measured}")
 
     @property
     def measured(self) -> str:

@@ -259,7 +259,8 @@ def publish(request: Request, identity: Spender, release: Name) -> dict[str, Any
     response_model_exclude_none=True,
 )
 async def effects(request: Request, identity: Reader, release: Name, asked: Rows) -> Response:
-    """Effects for people, with intervals where the release has any: free, and as often as one likes."""
+    """Effects for people, with intervals where the release has any: free, and as often as one likes. What lies outside
+    of the declared bounds counts as the nearer end, and is named in the warnings."""
     service = service_of(request)
     if not service.shelf.knows(identity.person, release):
         await run_sync(_visible, service, identity, release)
@@ -268,7 +269,8 @@ async def effects(request: Request, identity: Reader, release: Name, asked: Rows
         found = explore.answers(service, identity, release, asked.rows, asked.alpha)
     else:
         found = await run_sync(explore.answers, service, identity, release, asked.rows, asked.alpha)
-    return JSONResponse({"effects": found})
+    bounds = service.shelf.get(service.engine, release).bounds
+    return JSONResponse({"effects": found, "warnings": explore.warnings(asked.rows, bounds)})
 
 
 @router.post("/combinations", tags=["releases"], responses=refusals("no-release"), response_model=ReleaseFile)

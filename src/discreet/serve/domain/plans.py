@@ -21,6 +21,9 @@ from discreet.serve.domain.requests import LEAST, MOST, OFFERED, Kind, chosen, f
 
 # Epsilons of the figure.
 LOW, HIGH, POINTS = 0.05, 10.0, 33
+# Choice: outcomes that an interval is planned for where nothing is known: standard deviations in the outcome's range,
+# up to the largest of an outcome with one mode, and shares of events.
+_DEVIATIONS, _PREVALENCES = (0.02, 1.0 / 3.0), (0.02, 0.5)
 
 
 class Planned(BaseModel):
@@ -111,6 +114,23 @@ def curve(dataset: Dataset, asked: Planned) -> list[tuple[float, float]]:
     return [(epsilon, _plan(*facts, epsilon, None).width) for epsilon in epsilons]
 
 
+def expected_range(dataset: Dataset, asked: Planned, made: Plan) -> tuple[float, float] | None:
+    """The widths that outcomes of other standard deviations would have; None where it was said what the outcome is.
+
+    From little that differs to the largest standard deviation of an outcome with one mode, a third of the range; of a
+    yes/no outcome, from events that are rare to those that are as common as not.
+    """
+    if asked.outcome_sd is not None or asked.prevalence is not None:
+        return None
+    low, high = dataset.bounds.outcome
+    if dataset.bounds.binary or (low, high) == (0.0, 1.0):
+        others = [asked.model_copy(update={"prevalence": share}) for share in _PREVALENCES]
+    else:
+        others = [asked.model_copy(update={"outcome_sd": part * (high - low)}) for part in _DEVIATIONS]
+    found = [_plan(*_facts(dataset, other), made.epsilon, None).width for other in others]
+    return min(*found, made.width), max(*found, made.width)
+
+
 def _planned_as(kind: str) -> tuple[Method, str]:
     """Whose plan holds for a kind, and the note that goes with it."""
     entry = OFFERED[kind]
@@ -160,48 +180,3 @@ def _plan(
         # Nobody has chosen segments yet: all records are one.
         return plan("difference-in-means", bounds=bounds, epsilon=epsilon, width=width, **dict(options))
     return plan(method, bounds=bounds, by=cuts, epsilon=epsilon, width=width, **dict(options))
-
-
-def figure(points: list[tuple[float, float]], made: Plan, unit: str) -> dict[str, Any]:
-    """Where the marks of the figure stand: width against epsilon, the chosen point, and the width without noise."""
-    width, height, left, right, top, bottom = 640.0, 300.0, 56.0, 16.0, 18.0, 44.0
-    finite = [value for _, value in points if math.isfinite(value)]
-    shown = made.width if math.isfinite(made.width) else max(finite, default=made.without_privacy)
-    ceiling = max(2.4 * shown, 2.0 * made.without_privacy)
-
-    def x(epsilon: float) -> float:
-        place = math.log(min(max(epsilon, LOW), HIGH) / LOW) / math.log(HIGH / LOW)
-        return round(left + place * (width - left - right), 1)
-
-    def y(value: float) -> float:
-        return round(top + (1 - value / ceiling) * (height - top - bottom), 1)
-
-    inside = [(epsilon, value) for epsilon, value in points if value <= ceiling]
-    outside = [point for point in points if ceiling < point[1] < math.inf]
-    if outside and inside:
-        # The point where the line enters the figure, on the segment that crosses its upper edge.
-        (e0, w0), (e1, w1) = outside[-1], inside[0]
-        part = (w0 - ceiling) / (w0 - w1)
-        inside.insert(0, (e0 * (e1 / e0) ** part, ceiling))
-    path = " ".join(f"{'L' if k else 'M'}{x(e)} {y(w)}" for k, (e, w) in enumerate(inside))
-    return {
-        "width": width,
-        "height": height,
-        "left": left,
-        "right": width - right,
-        "top": top,
-        "bottom": height - bottom,
-        "path": path,
-        "area": f"{path} L{x(HIGH)} {height - bottom} L{x(inside[0][0])} {height - bottom} Z" if inside else "",
-        "at": (x(made.epsilon), y(min(made.width, ceiling))),
-        "floor": y(made.without_privacy),
-        "x_ticks": [(x(e), f"{e:g}") for e in (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)],
-        "y_ticks": [(y(value), f"{value:.3g}") for value in _ticks(ceiling)],
-        "unit": unit,
-    }
-
-
-def _ticks(ceiling: float) -> list[float]:
-    step = 10.0 ** math.floor(math.log10(ceiling / 2))
-    step *= next(k for k in (1, 2, 5, 10) if ceiling / (step * k) <= 5)
-    return [step * k for k in range(int(ceiling / step) + 1)]

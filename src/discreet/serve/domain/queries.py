@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from typing import Any
 
-import numpy as np
-
 from discreet.data._arrays import Float
-from discreet.data.bounds import Bounds, Levels
+from discreet.data.bounds import Bounds, Levels, Spec
 from discreet.exceptions import InvalidInput
 from discreet.papers.dp_cate.release import AnswersRelease
-from discreet.releases.protocol import AnswersCurves, AnswersEffects, AnswersIntervals
+from discreet.releases.protocol import AnswersEffects, AnswersIntervals
 from discreet.serve.domain import interactive_functions as functions
 from discreet.serve.domain.releases import rows_of
 from discreet.serve.domain.users import Identity
@@ -100,64 +99,28 @@ def middle(made: Any) -> dict[str, Any]:
     return {name: 0 if isinstance(spec, Levels) else spec.middle for name, spec in columns}
 
 
-def curves(made: Any) -> list[dict[str, Any]]:
-    """Where the marks of the figures stand: the effect along each covariate, with its band."""
-    if not isinstance(made, AnswersCurves):
-        return []
-    names = sorted(made.bounds.names, key=lambda name: -made.importance[name])
-    return [_curve(made, name) for name in names]
+def outside(rows: list[dict[str, Any]], bounds: Bounds) -> list[list[str]]:
+    """For each row the covariates outside of what was declared: they count as the nearer end, or as "other"."""
+    specs = dict(zip(bounds.names, bounds.columns, strict=True))
+    return [[name for name, spec in specs.items() if _is_outside(row[name], spec)] for row in rows]
 
 
-def _curve(made: AnswersCurves, name: str) -> dict[str, Any]:
-    curve = made.curve(name, points=61)
-    width, height, left, right, top, bottom = 340.0, 200.0, 46.0, 12.0, 12.0, 30.0
-    low, high = min(float(np.min(curve.low)), 0.0), max(float(np.max(curve.high)), 0.0)
-    margin = 0.06 * (high - low) or 1.0
-    low, high = low - margin, high + margin
-    steps = len(curve.values)
-    levels = isinstance(made.bounds.columns[made.bounds.names.index(name)], Levels)
-
-    def x(place: int) -> float:
-        part = (place + 0.5) / steps if levels else place / (steps - 1)
-        return round(left + part * (width - left - right), 1)
-
-    def y(value: float) -> float:
-        return round(top + (high - value) / (high - low) * (height - top - bottom), 1)
-
-    marks = [(x(k), y(float(curve.effect[k])), y(float(curve.low[k])), y(float(curve.high[k]))) for k in range(steps)]
-    line = " ".join(f"{'L' if k else 'M'}{a} {b}" for k, (a, b, _, _) in enumerate(marks))
-    upper = " ".join(f"{'L' if k else 'M'}{a} {d}" for k, (a, _, _, d) in enumerate(marks))
-    lower = " ".join(f"L{a} {c}" for a, _, c, _ in reversed(marks))
-    ends = [(x(k), str(level)) for k, level in enumerate(curve.values)] if levels else []
-    if not levels:
-        ends = [(x(k), f"{curve.values[k]:.3g}") for k in (0, steps // 2, steps - 1)]
-    return {
-        "name": name,
-        "share": made.importance[name],
-        "levels": levels,
-        "width": width,
-        "height": height,
-        "left": left,
-        "right": width - right,
-        "bottom": height - bottom,
-        "marks": marks,
-        "line": line,
-        "band": f"{upper} {lower} Z",
-        "zero": y(0.0),
-        "x_ticks": ends,
-        "y_ticks": [(y(value), f"{value:.3g}") for value in _ticks(low, high)],
-        "table": [
-            (f"{v:.3g}" if isinstance(v, float) else str(v), f"{e:.3g}", f"{a:.3g}", f"{b:.3g}")
-            for v, e, a, b in list(zip(curve.values, curve.effect, curve.low, curve.high, strict=True))[
-                :: 1 if levels else 12
-            ]
-        ],
-    }
+def _is_outside(value: Any, spec: Spec) -> bool:
+    if isinstance(spec, Levels):
+        return value not in spec.levels
+    return isinstance(value, int | float) and not spec.low <= value <= spec.high
 
 
-def _ticks(low: float, high: float) -> list[float]:
-    import math
+def outside_words(name: str, bounds: Bounds) -> str:
+    """What is wrong with a covariate that lies outside, and what was done about it."""
+    spec, label = bounds.columns[bounds.names.index(name)], bounds.label(name)
+    if isinstance(spec, Levels):
+        return f"{label} is none of its declared levels: the answer is that for {spec.other}."
+    ends = f"{spec.written(spec.low)} to {spec.written(spec.high)}"
+    return f"{label} lies outside of its declared range, {ends}: the answer is that for the nearer end."
 
-    step = 10.0 ** math.floor(math.log10((high - low) / 2))
-    step *= next(k for k in (1, 2, 5, 10) if (high - low) / (step * k) <= 5)
-    return [step * k for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
+
+def warnings(rows: list[dict[str, Any]], bounds: Bounds) -> list[str]:
+    """A sentence for each covariate that lies outside in some row, with how many rows these are."""
+    counts = Counter(name for names in outside(rows, bounds) for name in names)
+    return [f"{count} of {len(rows)} rows: {outside_words(name, bounds)}" for name, count in counts.items()]

@@ -101,6 +101,11 @@ def store(connection: sa.Connection, new: NewRelease, made: Any, figures: list[t
     connection.execute(sa.insert(releases).values(row))
 
 
+def title_of(made: Any, plain: str) -> str:
+    """What a release is called: by its own title where labels were declared, else by names of columns."""
+    return str(made.title) if hasattr(made, "title") and (made.bounds.labels or {}) else plain
+
+
 def listed(engine: sa.Engine, clock: Clock, identity: Identity) -> list[dict[str, Any]]:
     """Releases that somebody may see, the newest first."""
     return paged(engine, clock, identity, Page(limit=500))[0]
@@ -187,6 +192,19 @@ def drawn_figures(release: Any) -> list[tuple[str, str]]:
     figures = _figures(release)
     with _figure_lock:
         return [(caption, _without_styles(svg(figure, caption))) for caption, figure in figures]
+
+
+def svg_of(release: Any, number: int) -> bytes:
+    """A figure of a release as a file for papers, its text as shapes so that it looks the same everywhere."""
+    figures = _figures(release)
+    if not 1 <= number <= len(figures):
+        raise Refusal("nothing-here")
+    out = BytesIO()
+    with _figure_lock:
+        figures[number - 1][1].savefig(
+            out, format="svg", facecolor="white", bbox_inches="tight", metadata={"Date": None, "Creator": None}
+        )
+    return out.getvalue()
 
 
 def _png(release: Any) -> bytes | None:

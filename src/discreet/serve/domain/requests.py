@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
@@ -162,8 +161,8 @@ def chosen(bounds: Bounds, covariates: list[str] | None) -> Bounds:
     for name in covariates:
         if name not in bounds.declared:
             raise InvalidInput("covariates must name columns of the public schema: choose from those.")
-    declared: Any = bounds.declared
-    return replace(bounds, covariates={name: spec for name, spec in declared.items() if name in set(covariates)})
+    declared = bounds.declared
+    return bounds.declaring({name: spec for name, spec in declared.items() if name in set(covariates)})
 
 
 def estimator_for(dataset: Dataset, asked: Asked) -> Any:

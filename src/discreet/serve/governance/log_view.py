@@ -47,6 +47,8 @@ _NOTES = {
     "release read": "{who} read a release of {dataset}.",
     "release downloaded": "{who} downloaded a release of {dataset} as {form}.",
     "release published": "{who} published a release of {dataset}.",
+    "release public": "{who} showed a release of {dataset} to the public.",
+    "release withdrawn": "{who} took a release of {dataset} back from the public.",
     "log exported": "{who} exported the log.",
     "refused": "{who} was refused: {refusal}.",
 }

@@ -14,8 +14,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from discreet.ledger.governance.rules import EVERYTHING
 from discreet.serve.domain.users import ALLOWED, SESSION, Identity, random_text
 from discreet.serve.errors import Refusal
+from discreet.serve.governance import notes
 from discreet.serve.institution.provider import Provider, role_in
 from discreet.serve.service import Service
 from discreet.serve.storage.schema import people, reading, sessions, sign_ins, tokens, visits
@@ -57,11 +59,12 @@ def finish(service: Service, provider: Provider, cookie: str, state: str, code: 
     role = role_in(claims, service.settings)
     subject = _subject(service, claims)
     if role is None:
-        _withdraw(service, subject)
+        _withdraw(service, subject, "signing in without a role")
         _log.warning("sign-in refused: no group of the provider has a role here")
         raise Refusal("no-role")
     person = _account(service, subject, claims, role)
     secret, identity = _opened(service, person, made)
+    notes.note(service, "signed in", identity, by="the institution")
     return secret, begun["target"], identity
 
 
@@ -111,7 +114,7 @@ def still_stands(service: Service, provider: Provider, secret: str) -> bool:
         person = connection.execute(sa.select(people).where(people.c.id == row["person"])).mappings().one()
     if role != person["role"]:
         _log.warning("session ended: its role has disappeared at the provider")
-        _withdraw(service, person["subject"])
+        _withdraw(service, person["subject"], "going on without the role of their session")
         return False
     kept = _encrypted(secret, held | _worth_keeping(made))
     with service.engine.begin() as connection:
@@ -186,14 +189,19 @@ def _free_name(wanted: str, subject: str, known: set[str]) -> str:
     return f"{plain}-{hashlib.sha256(subject.encode()).hexdigest()[:12]}"
 
 
-def _withdraw(service: Service, subject: str) -> None:
-    """Take everything from somebody who has no role any more, tokens of their programs included."""
+def _withdraw(service: Service, subject: str, what: str) -> None:
+    """Take everything from somebody who has no role any more, tokens of their programs included.
+
+    The log tells it of whoever has an account here: strangers could fill it.
+    """
     with service.engine.begin() as connection:
         person = connection.scalar(sa.select(people.c.id).where(people.c.subject == subject))
         if person is not None:
             _end_all(connection, person, service.clock.now())
             connection.execute(sa.update(people).where(people.c.id == person).values(role=NO_ROLE))
     service.forget_identities()
+    if person is not None:
+        service.ledger.note("refused", actor=person, dataset=EVERYTHING, daily=True, what=what)
 
 
 def _end_all(connection: sa.Connection, person: str, now: float) -> None:

@@ -21,12 +21,14 @@ from discreet.serve.audit_summary import summary
 from discreet.serve.domain import budgets, plans
 from discreet.serve.domain import datasets as catalogue
 from discreet.serve.domain import users as people
-from discreet.serve.domain.requests import TITLES, Asked, kinds_for
+from discreet.serve.domain.requests import OFFERED, TITLES, Asked, kinds_for
 from discreet.serve.governance import notes
 from discreet.serve.institution import sign_in
 from discreet.serve.middleware import COOKIE, SECURE_COOKIE
 from discreet.serve.operations import readiness
 from discreet.serve.pages import forms
+from discreet.serve.pages.asks import fields_for
+from discreet.serve.pages.figures import plan_view
 from discreet.serve.pages.rendering import may_read, me, page, service_of
 from discreet.serve.service import Service
 from discreet.serve.storage.schema import reading
@@ -151,12 +153,9 @@ def plan_page(request: Request, dataset: str) -> Response:
     given.setdefault("delta", "1e-6")
     part = _planned(request, found, given)
     part["slide"] = f"{math.log10(_float(given['epsilon'], 100.0) or 1.0):.2f}"
-    context: dict[str, Any] = {
-        "dataset": found,
-        "given": given,
-        "kinds": {kind: TITLES[kind] for kind in kinds_for(found)},
-        "unit": forms.unit_of(found.bounds)[1],
-    }
+    kinds = {kind: TITLES[kind] for kind in kinds_for(found)}
+    context: dict[str, Any] = {"dataset": found, "given": given, "kinds": kinds}
+    context |= {"unit": forms.unit_of(found.bounds)[1], "asks": fields_for(kinds, claimed=found.claimed)}
     if "hx-request" in request.headers:
         return page(request, "planned.html", **context, **part)
     return page(request, "plan.html", **context, **part)
@@ -164,20 +163,24 @@ def plan_page(request: Request, dataset: str) -> Response:
 
 def _planned(request: Request, dataset: catalogue.Dataset, given: dict[str, str]) -> dict[str, Any]:
     service, identity = service_of(request), me(request)
-    problem = answer = drawn = leaves = None
+    problem = answer = drawn = between = leaves = None
+    unplanned = given["kind"] in OFFERED and OFFERED[given["kind"]].planned_as is None
     try:
-        asked = forms.planned(given, dataset.bounds)
-        answer = plans.answer(dataset, asked)
-        unit = forms.unit_of(dataset.bounds)[1]
-        drawn = plans.figure(plans.curve(dataset, asked), answer.plan, unit)
-        given["epsilon"] = f"{answer.plan.epsilon:.3g}"
-        wanted = Asked(kind=asked.kind, epsilon=answer.plan.epsilon, delta=asked.delta)
-        leaves = budgets.what_if(service, dataset, identity, wanted)
+        if not unplanned:
+            asked = forms.planned(given, dataset.bounds)
+            answer = plans.answer(dataset, asked)
+            between = plans.expected_range(dataset, asked, answer.plan)
+            unit = forms.unit_of(dataset.bounds)[1]
+            drawn = plan_view(plans.curve(dataset, asked), answer.plan, unit)
+            given["epsilon"] = f"{answer.plan.epsilon:.3g}"
+            wanted = Asked(kind=asked.kind, epsilon=answer.plan.epsilon, delta=asked.delta)
+            leaves = budgets.what_if(service, dataset, identity, wanted)
     except DiscreetError as error:
         problem = str(error)
     delta = given.get("delta", "")
     most = budgets.largest(service, dataset, identity, _float(delta)) if identity.role == "analyst" else None
-    return {"answer": answer, "figure": drawn, "problem": problem, "most": most, "leaves": leaves}
+    found = {"answer": answer, "figure": drawn, "problem": problem, "most": most, "leaves": leaves}
+    return found | {"between": between, "unplanned": unplanned}
 
 
 @router.get("/audit")

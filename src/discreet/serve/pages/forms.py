@@ -10,13 +10,22 @@ from discreet.data.bounds import Bounds, Range
 from discreet.exceptions import InvalidInput
 from discreet.serve.domain.plans import Planned, planned_of
 from discreet.serve.domain.requests import Asked, asked_of
+from discreet.serve.pages import asks
 
 T = TypeVar("T")
+# What an earlier report may say of the outcome.
+_KNOWN = ("outcome_sd", "outcome_mean", "prevalence")
 _PROBLEMS = {
     "kind": "the form has a value that cannot be used: choose what to estimate from its list.",
     "epsilon": "epsilon must be a number from 0.001 to 100: smaller is more private.",
     "delta": "delta must be a number from 0 to 0.5, far below one over the number of records: 1e-6 is usual.",
     "width": "± must be a positive number, in the outcome's unit.",
+    "outcome_sd": "the standard deviation must be a positive number, in the outcome's unit: leave it out if unknown.",
+    "outcome_mean": "the mean must be a number in the outcome's range: leave it out if unknown.",
+    "prevalence": "the share of events must lie between 0 and 1: leave it out if unknown.",
+    "horizon": "the time up to which events count must be a number in the range of times: write one.",
+    "cap": "larger outcomes count as a number in the outcome's range, or write auto: check it, or leave it out.",
+    "clusters": "the number of segments to find must be a whole number from 2 to 64: check it, or declare segments.",
     "n": "n must be a whole number of at least 10: it is the number of records that you expect.",
     "by": "segments must be a number of cuts, a choice of the list, or edges: choose again.",
 }
@@ -35,9 +44,10 @@ def fields(given: Mapping[str, Any], bounds: Bounds) -> dict[str, Any]:
     cuts = {name: _cut(str(given.get(f"by-{j}") or "")) for j, name in enumerate(bounds.declared)}
     if out["kind"] == "uplift":
         out["by"] = {name: cut for name, cut in cuts.items() if cut is not None}
-    if out["kind"] == "dp-cate" and given.get("calibration") == "claimed":
-        out["calibration"] = "claimed"
-    return out
+        if "clusters" in (found := asks.read("uplift", given)) and not out["by"]:
+            del out["by"]
+        return out | found
+    return out | asks.read(out["kind"], given)
 
 
 def asked(given: Mapping[str, Any], bounds: Bounds) -> Asked:
@@ -52,7 +62,10 @@ def asked(given: Mapping[str, Any], bounds: Bounds) -> Asked:
 def planned(given: Mapping[str, Any], bounds: Bounds) -> Planned:
     """The plan that a form asks about: at an epsilon, or for an interval of plus or minus something."""
     out = fields(given, bounds)
-    out.pop("calibration", None)
+    for name in _KNOWN:
+        text = str(given.get(name) or "").strip()
+        if text:
+            out[name] = text
     half = str(given.get("half") or "").strip()
     if half and given.get("solve"):
         out.pop("epsilon", None)
@@ -66,7 +79,9 @@ def planned(given: Mapping[str, Any], bounds: Bounds) -> Planned:
 
 def unit_of(bounds: Bounds) -> tuple[float, str]:
     """Size and name of the unit in which people say how wide an interval may be."""
-    return (0.01, "points") if bounds.outcome == (0.0, 1.0) else (1.0, "in the outcome's unit")
+    return (
+        (0.01, "points") if bounds.outcome == (0.0, 1.0) else (1.0, bounds.unit("outcome") or "in the outcome's unit")
+    )
 
 
 def person(given: Mapping[str, Any], bounds: Bounds) -> dict[str, Any]:

@@ -34,6 +34,7 @@ def templates() -> jinja2.Environment:
     made.filters["down"] = down
     made.filters["day"] = lambda seconds: time.strftime("%Y-%m-%d %H:%M", time.gmtime(seconds))
     made.filters["figure"] = Markup
+    made.filters["shown"] = lambda value: with_minus(f"{value:.4g}") if isinstance(value, float) else value
     made.globals["bounds_rows"] = bounds_rows
     return made
 

@@ -12,13 +12,14 @@ from fastapi.responses import RedirectResponse, Response
 from starlette.datastructures import UploadFile
 
 from discreet.exceptions import DiscreetError
+from discreet.releases.parts import labels
 from discreet.serve.domain import budgets, jobs, plans, releases
 from discreet.serve.domain import datasets as catalogue
 from discreet.serve.domain import queries as explore
 from discreet.serve.domain.requests import TITLES, Asked, estimator_for
 from discreet.serve.errors import Refusal
-from discreet.serve.governance import notes
-from discreet.serve.pages import forms
+from discreet.serve.governance import notes, public
+from discreet.serve.pages import figures, forms
 from discreet.serve.pages.analyst import download, harmless, plain_json
 from discreet.serve.pages.release_view import release_facts
 from discreet.serve.pages.rendering import may_read, may_request, me, page, service_of
@@ -38,7 +39,8 @@ def request_page(request: Request, dataset: str) -> Response:
         estimator_for(found, asked)
         leaves = budgets.what_if(service, found, identity, asked)
         fits = leaves["admitted"]
-        answer = plans.answer(found, forms.planned(given | {"solve": ""}, found.bounds))
+        if asked.entry.planned_as is not None:
+            answer = plans.answer(found, forms.planned(given | {"solve": ""}, found.bounds))
     except DiscreetError as error:
         problem = str(error)
     context: dict[str, Any] = {"dataset": found, "asked": asked, "answer": answer, "problem": problem, "fits": fits}
@@ -110,7 +112,9 @@ def release_page(request: Request, release: str) -> Response:
     made = service.shelf.get(service.engine, release)
     context: dict[str, Any] = {"facts": facts, "figures": releases.figures_of(service.engine, release)}
     context |= {"again": "again" in request.query_params, "mine": facts["person"] == identity.person}
-    return page(request, "release.html", **context, **release_facts(made), explorable=explore.asks(made))
+    link = public.link_of(service, release) if identity.curator else None
+    context |= {"public": False, "explorable": explore.asks(made), "public_link": link}
+    return page(request, "release.html", **context, **release_facts(made))
 
 
 @router.get("/releases/{release}/release.json")
@@ -121,6 +125,15 @@ def release_json(request: Request, release: str) -> Response:
     plain = explore.published(service, release).to_dict()
     notes.read(service, identity, facts, "JSON")
     return download(plain_json(plain), f"{facts['dataset']}-{facts['kind']}-{release}.json", "application/json")
+
+
+@router.get("/releases/{release}/figure-{number}.svg")
+def release_svg(request: Request, release: str, number: int) -> Response:
+    """A figure for a paper."""
+    service, identity = service_of(request), may_read(request)
+    facts = releases.find(service.engine, service.clock, identity, release)
+    drawn = releases.svg_of(service.shelf.get(service.engine, release), number)
+    return download(drawn, f"{facts['dataset']}-{facts['kind']}-{release}-{number}.svg", "image/svg+xml")
 
 
 @router.get("/releases/{release}/release.png")
@@ -153,7 +166,7 @@ def explore_page(request: Request, release: str) -> Response:
     if not explore.asks(made):
         raise Refusal("no-function")
     notes.read(service, identity, facts)
-    curves = explore.curves(made)
+    curves = figures.curves(made)
     return page(request, "explore.html", facts=facts, bounds=made.bounds, curves=curves, start=explore.middle(made))
 
 
@@ -168,7 +181,9 @@ def _answer_person(request: Request, release: str, form: dict[str, str]) -> Resp
     made = _function(request, release)
     rows = [forms.person(form, made.bounds)]
     found = explore.answers(service_of(request), me(request), release, rows)[0]
-    return page(request, "answer.html", found=found, bounds=made.bounds)
+    beyond = [explore.outside_words(name, made.bounds) for name in explore.outside(rows, made.bounds)[0]]
+    words = labels.effect_axis(made.bounds)
+    return page(request, "answer.html", found=found, bounds=made.bounds, outside=beyond, words=words)
 
 
 def _function(request: Request, release: str) -> Any:
@@ -183,7 +198,7 @@ def _function(request: Request, release: str) -> Any:
 
 @router.post("/releases/{release}/upload")
 async def upload(request: Request, release: str) -> Response:
-    """Effects for the rows of a CSV file, as a CSV file."""
+    """Effects for the rows of a CSV file, as a CSV file; its last column names what lies outside of its bounds."""
     async with request.form(max_files=1, max_fields=10) as form:
         file = form.get("file")
         if not isinstance(file, UploadFile):
@@ -198,10 +213,10 @@ def _answer_file(request: Request, release: str, body: bytes) -> Response:
     found = explore.answers(service, me(request), release, rows)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    head = [*made.bounds.names, *found[0]]
-    writer.writerow([harmless(name) for name in head])
-    for row, answer in zip(rows, found, strict=True):
-        writer.writerow([harmless(value) for value in [*(row[name] for name in made.bounds.names), *answer.values()]])
+    writer.writerow([harmless(name) for name in [*made.bounds.names, *found[0], "outside"]])
+    for row, answer, beyond in zip(rows, found, explore.outside(rows, made.bounds), strict=True):
+        given = [row[name] for name in made.bounds.names]
+        writer.writerow([harmless(value) for value in [*given, *answer.values(), "; ".join(beyond)]])
     return download(out.getvalue(), f"effects-{release}.csv", "text/csv")
 
 

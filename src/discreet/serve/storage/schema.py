@@ -182,6 +182,15 @@ releases = sa.Table(
     _column("published", sa.Boolean),
     _column("created", _time),
 )
+# Releases that anybody may read who has the link.
+public = sa.Table(
+    "serve_public",
+    metadata,
+    sa.Column("release", _text, primary_key=True),
+    _column("link", _text, unique=True, index=True),
+    _column("curator", _text),
+    _column("created", _time),
+)
 # Functions that answer one query after the other keep what has to stay secret, and every answer that they ever gave.
 functions = sa.Table(
     "serve_functions",
@@ -225,8 +234,9 @@ def engine_of(url: str) -> sa.Engine:
         more: Any = {"isolation_level": "READ COMMITTED"} if url.startswith("postgresql") else {}
         engine = sa.create_engine(url, pool_pre_ping=True, **more)
     except ModuleNotFoundError:
-        advice = "install it with pip install 'discreet[serve,postgresql]'."
-        raise MissingExtra(f"--database is PostgreSQL's, which needs psycopg: {advice}") from None
+        raise MissingExtra(
+            "--database is PostgreSQL's, which needs psycopg: install it with pip install 'discreet[serve,postgresql]'."
+        ) from None
     except sa.exc.ArgumentError:
         raise InvalidInput("--database is no address of a database: write it as sqlite:///file.db.") from None
     if engine.dialect.name == "sqlite":

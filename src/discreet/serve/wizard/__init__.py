@@ -1,0 +1,1 @@
+"""The form in which a curator registers a data set step by step."""
