@@ -51,8 +51,13 @@ def test_a_real_study_has_its_published_size_and_difference(loader):
 
 def test_a_text_table_is_read_from_a_wheel_and_rows_without_an_outcome_are_left_out(tmp_path):
     names = ["qsmk", "wt82_71", "age", "sex", "race", "education", "smokeintensity", "smokeyrs", "exercise", "active"]
-    rows = [[1, -55.5, 40, 0, 1, 2, 20, 20, 1, 1], [0, "", 50, 1, 0, 3, 90, 30, 2, 0], [0, 3, 44, 1, 0, 5, 10, 9, 0, 2]]
-    text = "\n".join(",".join(map(str, [*row, 70])) for row in [[*names], *rows]).replace("active,70", "active,wt71")
+    rows: list[list[object]] = [
+        [1, -55.5, 40, 0, 1, 2, 20, 20, 1, 1],
+        [0, "", 50, 1, 0, 3, 90, 30, 2, 0],
+        [0, 3, 44, 1, 0, 5, 10, 9, 0, 2],
+    ]
+    lines = [",".join(map(str, [*row, 70])) for row in rows]
+    text = "\n".join([",".join([*names, "wt71"]), *lines])
     study = nhefs(wheel(tmp_path, "causallib", "causallib/datasets/data/nhefs/NHEFS.csv", text))
     assert study.n == 2
     assert study.Y.tolist() == [-40.0, 3.0]
