@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from contextlib import closing
+from datetime import datetime, timedelta
 
 import pytest
 from typer.testing import CliRunner
@@ -181,6 +182,23 @@ def test_a_command_gets_no_password_from_the_environment(quick, tmp_path, monkey
     seen = (tmp_path / "seen").read_text()
     assert "PATH=" in seen
     assert "hush" not in seen
+
+
+def test_a_clock_that_is_ahead_of_the_databases_writes_no_line(used, monkeypatch):
+    """All later lines would be behind it, so that nothing could be approved."""
+
+    class Ahead(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return datetime.now(tz) + timedelta(days=365)
+
+    number, head = used.propose("icu", epsilon=50, curator="cora"), used.head
+    monkeypatch.setattr("discreet.ledger._journal.datetime", Ahead)
+    with pytest.raises(LedgerRefused, match="ahead of the database's: nothing is written"):
+        used.freeze("icu", curator="cora")
+    monkeypatch.undo()
+    assert used.head == head
+    used.approve(number, curator="dan")
 
 
 def test_commands_back_up_restore_and_verify(quick, tmp_path):

@@ -11,8 +11,9 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from discreet.exceptions import LedgerCorrupt, LedgerUnavailable
+from discreet.exceptions import LedgerCorrupt, LedgerRefused, LedgerUnavailable
 from discreet.ledger import _validation as checks
+from discreet.ledger.governance.rules import TOLERANCE
 from discreet.ledger.governance.search import LogFilter
 from discreet.ledger.hash_chain import Entry, Head, Sealed, follow, sha256, verify_entries
 from discreet.ledger.state import Book
@@ -154,7 +155,13 @@ class Journal:
                 with self._store.writing() as connection:
                     self._catch_up(connection)
                     made = body(self._book) if callable(body) else body
-                    time = datetime.now(UTC).isoformat(timespec="seconds")
+                    now = datetime.now(UTC)
+                    if now - self._store.now(connection) > TOLERANCE:
+                        # The lines of all others would be behind it, and nothing could be approved for as long.
+                        raise LedgerRefused(
+                            "the clock of this machine is ahead of the database's: nothing is written. Set it right."
+                        )
+                    time = now.isoformat(timespec="seconds")
                     entry = follow(self._book.head, time=time, actor=actor, action=action, dataset=dataset, body=made)
                     self._book.enter(entry)
                     ahead = True
