@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from contextlib import closing
+from datetime import datetime, timedelta
 
 import pytest
 from typer.testing import CliRunner
@@ -14,6 +15,7 @@ from discreet.ledger import Cost
 from discreet.ledger.governance import backups
 from discreet.ledger.governance.anchors import CommandAnchor, anchor_at, compare
 from discreet.ledger.governance.backups import back_up, restore
+from discreet.ledger.hash_chain import Head, Sealed, follow
 
 
 def spend(ledger, epsilon=0.5, **more):
@@ -38,7 +40,7 @@ def test_a_restored_copy_is_halted_and_knows_what_was_spent_after_it(used, url, 
     head = back_up(url, tmp_path / "copy.db")
     assert head == used.head
     spend(used, 0.75, analyst="ada", stratum="south")
-    anchor.append(used.log())
+    anchor.append(used.sealed())
     target = f"sqlite:///{tmp_path}/restored.db"
     made, known = restore(tmp_path / "copy.db", target, anchor=anchor, curator="cora")
     assert known == 3
@@ -89,7 +91,7 @@ def test_releases_that_no_copy_has_answer_nothing_and_stay_spent(quick, tmp_path
     means = dc.DifferenceInMeans(epsilon=0.5, bounds=trial.bounds)
     means.fit(trial.Y, trial.T, X=trial.X, ledger=quick, dataset="icu")
     anchor = anchor_at(f"file:{tmp_path}/log.jsonl")
-    anchor.append(quick.log())
+    anchor.append(quick.sealed())
     target = f"sqlite:///{tmp_path}/restored.db"
     restore(tmp_path / "copy.db", target, anchor=anchor, curator="cora")
     with closing(Ledger(target)) as restored:
@@ -132,7 +134,7 @@ def test_a_full_disk_under_an_anchor_is_told(quick, tmp_path, monkeypatch):
 
     monkeypatch.setattr("discreet.ledger.governance.anchors.os.fsync", full)
     with pytest.raises(LedgerUnavailable, match="has room"):
-        anchor_at(f"file:{tmp_path}/log.jsonl").append(quick.log())
+        anchor_at(f"file:{tmp_path}/log.jsonl").append(quick.sealed())
 
 
 def test_a_rewritten_log_contradicts_its_anchor(quick, tmp_path):
@@ -141,21 +143,21 @@ def test_a_rewritten_log_contradicts_its_anchor(quick, tmp_path):
     with closing(Ledger(f"sqlite:///{tmp_path}/other.db")) as other:
         other.open("icu", epsilon=2)
         with pytest.raises(LedgerCorrupt, match="contradict each other"):
-            compare(other.log(), quick.log())
-    assert compare(quick.log(), quick.log()[:2]) == []
+            compare(other.log(), quick.sealed())
+    assert compare(quick.log(), quick.sealed()[:2]) == []
 
 
 def test_a_line_that_was_cut_off_as_it_was_written_is_written_again(quick, tmp_path):
     quick.open("icu", epsilon=1)
     spend(quick)
     anchor, file = anchor_at(f"file:{tmp_path}/log.jsonl"), tmp_path / "log.jsonl"
-    anchor.append(quick.log()[:2])
+    anchor.append(quick.sealed()[:2])
     file.write_text(file.read_text() + quick.log()[2].line[:20])
     assert anchor.head().seq == 2
-    anchor.append(quick.log()[1:])
-    assert [entry.seq for entry in anchor.entries()] == [1, 2, 3, 4]
+    anchor.append(quick.sealed()[1:])
+    assert [each.entry.seq for each in anchor.entries()] == [1, 2, 3, 4]
     # Again: nothing twice.
-    anchor.append(quick.log())
+    anchor.append(quick.sealed())
     assert len(anchor.entries()) == 4
 
 
@@ -169,7 +171,34 @@ def test_a_command_that_fails_or_is_missing_is_told(quick):
     quick.open("icu", epsilon=1)
     for words in (["false"], ["/no/such/program"]):
         with pytest.raises(LedgerUnavailable, match="anchor of the ledger cannot be reached"):
-            CommandAnchor(words).append(quick.log())
+            CommandAnchor(words).append(quick.sealed())
+
+
+def test_a_command_gets_no_password_from_the_environment(quick, tmp_path, monkeypatch):
+    quick.open("icu", epsilon=1)
+    monkeypatch.setenv("DISCREET_OIDC_SECRET", "hush")
+    monkeypatch.setenv("PGPASSWORD", "hush")
+    CommandAnchor(["sh", "-c", f"env > {tmp_path}/seen"]).append(quick.sealed())
+    seen = (tmp_path / "seen").read_text()
+    assert "PATH=" in seen
+    assert "hush" not in seen
+
+
+def test_a_clock_that_is_ahead_of_the_databases_writes_no_line(used, monkeypatch):
+    """All later lines would be behind it, so that nothing could be approved."""
+
+    class Ahead(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return datetime.now(tz) + timedelta(days=365)
+
+    number, head = used.propose("icu", epsilon=50, curator="cora"), used.head
+    monkeypatch.setattr("discreet.ledger._journal.datetime", Ahead)
+    with pytest.raises(LedgerRefused, match="ahead of the database's: nothing is written"):
+        used.freeze("icu", curator="cora")
+    monkeypatch.undo()
+    assert used.head == head
+    used.approve(number, curator="dan")
 
 
 def test_commands_back_up_restore_and_verify(quick, tmp_path):
@@ -178,12 +207,12 @@ def test_commands_back_up_restore_and_verify(quick, tmp_path):
 
     quick.open("icu", epsilon=2)
     address, anchor = f"sqlite:///{tmp_path}/quick.db", f"file:{tmp_path}/log.jsonl"
-    anchor_at(anchor).append(quick.log())
+    anchor_at(anchor).append(quick.sealed())
     agrees = run("verify", "--ledger", address, "--against", anchor)
     assert "agree with the 1 that the anchor holds" in agrees.output
     assert "1 lines, verified" in run("backup", tmp_path / "copy.db", "--ledger", address).output
     spend(quick)
-    anchor_at(anchor).append(quick.log())
+    anchor_at(anchor).append(quick.sealed())
     older = run("verify", "--ledger", f"sqlite:///{tmp_path}/copy.db", "--against", anchor)
     assert (older.exit_code, "is an older copy: it ends at line 1, and the anchor knows 3 more" in older.output) == (
         2,
@@ -198,3 +227,84 @@ def test_commands_back_up_restore_and_verify(quick, tmp_path):
     with closing(Ledger(target)) as made:
         assert made.halted is None
         assert made.account("icu").spent.epsilon == 0.5
+
+
+def forged(ledger, deeds, seal):
+    """The lines of a ledger, and further ones that follow from them by their hashes, as an anchor would hold them."""
+    lines = ledger.sealed()
+    for action, actor, body in deeds:
+        last = lines[-1].entry
+        made = follow(
+            Head(last.seq, last.hash), time=last.time, actor=actor, action=action, dataset="icu", body=body(last.seq)
+        )
+        lines.append(Sealed(made, seal))
+    return lines
+
+
+RAISE = (
+    ("propose", "cora", lambda _: {"analyst": None, "epsilon": 999.0, "delta": None}),
+    ("approve", "dan", lambda last: {"proposal": last}),
+)
+
+
+@pytest.mark.parametrize("seal", ["", "0" * 64, "\u00e9"])
+def test_lines_that_the_ledger_did_not_write_are_not_taken_from_an_anchor(used, url, tmp_path, seal):
+    """A chain without a key can be gone on with by anybody who can write to the anchor."""
+    lines = forged(used, RAISE, seal)
+    with pytest.raises(LedgerCorrupt, match="lines that this ledger did not write"):
+        used.readmit(compare(used.log(), lines), "older", curator="cora")
+    assert used.account("icu").cap.epsilon == 5
+    anchor = anchor_at(f"file:{tmp_path}/log.jsonl")
+    anchor.append(lines)
+    back_up(url, tmp_path / "copy.db")
+    with pytest.raises(LedgerCorrupt, match="lines that this ledger did not write"):
+        restore(tmp_path / "copy.db", f"sqlite:///{tmp_path}/new.db", anchor=anchor, curator="cora")
+    # Not even with the digest of another line.
+    lines[-1] = Sealed(lines[-1].entry, used.sealed()[-1].seal)
+    with pytest.raises(LedgerCorrupt, match="did not write"):
+        used.check_wrote(lines)
+    used.check_wrote(used.sealed())
+
+
+def test_what_lines_of_an_anchor_loosened_waits_for_two_curators_again(used, url, tmp_path):
+    used.freeze("icu", curator="cora")
+    back_up(url, tmp_path / "copy.db")
+    used.unfreeze("icu", curator="cora")
+    used.approve(used.propose("icu", epsilon=50, curator="cora"), curator="dan")
+    used.approve(used.propose("icu", epsilon=40, analyst="ada", curator="cora"), curator="dan")
+    used.allow("icu", "bob", epsilon=3, curator="cora")
+    used.open("new", epsilon=7, curator="cora")
+    waits = used.propose("icu", epsilon=60, curator="cora")
+    spend(used, 4.0, analyst="ada", stratum="north")
+    head = used.head
+    anchor = anchor_at(f"file:{tmp_path}/log.jsonl")
+    anchor.append(used.sealed())
+    target = f"sqlite:///{tmp_path}/new.db"
+    restore(tmp_path / "copy.db", target, anchor=anchor, curator="cora")
+    with closing(Ledger(target)) as restored:
+        restored.verify(head)
+        account = restored.account("icu")
+        assert (account.cap.epsilon, account.quotas["ada"].cap.epsilon) == (5, 2)
+        assert account.quotas["bob"].cap.epsilon < 1e-6
+        # What was spent under the higher caps stays spent.
+        assert account.spent == used.account("icu").spent
+        assert account.frozen
+        assert restored.account("new").frozen
+        assert restored.proposals() == ()
+        assert not restored.proposal(waits).open
+        with pytest.raises(LedgerRefused, match="halted"):
+            restored.reserve("icu", Cost(epsilon=0.1), analyst="ada")
+
+
+def test_lines_of_an_anchor_that_only_tighten_are_kept_as_they_are(used, url, tmp_path):
+    back_up(url, tmp_path / "copy.db")
+    used.allow("icu", "ada", epsilon=1, curator="cora")
+    spend(used, 0.25, analyst="ada", stratum="north")
+    anchor = anchor_at(f"file:{tmp_path}/log.jsonl")
+    anchor.append(used.sealed())
+    target = f"sqlite:///{tmp_path}/new.db"
+    restore(tmp_path / "copy.db", target, anchor=anchor, curator="cora")
+    with closing(Ledger(target)) as restored:
+        # But for the halt nothing was added.
+        assert [entry.action for entry in restored.log(used.head.seq)] == ["halt"]
+        assert restored.account("icu").quotas["ada"].cap.epsilon == 1

@@ -1,9 +1,11 @@
 """What deploy/ and the runbook say exists: commands, options, files, units."""
 
+import ipaddress
 import re
 import shutil
 import subprocess
 import tomllib
+from fnmatch import fnmatch
 
 import pytest
 import typer
@@ -107,6 +109,32 @@ def test_the_compose_file_runs_the_service_without_root_and_without_writing():
     assert plain["services"]["database"]["networks"] == ["inside"]
     for secret in plain["secrets"].values():
         assert secret["file"].startswith("./secrets/")
+
+
+def test_the_proxy_is_believed_and_the_provider_reached_where_there_is_one():
+    plain = parsed()
+    address = plain["services"]["proxy"]["networks"]["front"]["ipv4_address"]
+    (front,) = plain["networks"]["front"]["ipam"]["config"]
+    assert ipaddress.ip_address(address) in ipaddress.ip_network(front["subnet"])
+    settings = configuration.read(DEPLOY / "discreet.toml.example", plain["services"]["serve"]["environment"])
+    assert settings.proxies == (address,)
+    assert configuration.read(DEPLOY / "discreet.toml.example", {}).proxies == ("127.0.0.1",)
+    more = yaml.safe_load((DEPLOY / "compose.oidc.yaml").read_text())
+    (way,) = set(more["services"]["serve"]["networks"]) - set(plain["services"]["serve"]["networks"])
+    assert not (more["networks"][way] or {}).get("internal", False)
+
+
+def test_the_example_has_the_settings_of_governance():
+    plain = tomllib.loads((DEPLOY / "discreet.toml.example").read_text())
+    assert {"curators", "anchor", "anchor_fails", "directories", "hosts"} <= set(plain)
+
+
+def test_the_proxy_compresses_no_page():
+    """Pages have a form's secret beside what somebody may have sent: compressed lengths would tell."""
+    block = re.search(r"encode[^{\n]*\{(.*?)\n\t\}", (DEPLOY / "Caddyfile").read_text(), re.DOTALL)[1]
+    types = re.findall(r"header Content-Type (\S+)", block)
+    assert types
+    assert not any(fnmatch("text/html; charset=utf-8", kind) for kind in types)
 
 
 def test_units_wait_for_fits_and_run_without_root():

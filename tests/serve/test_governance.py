@@ -24,7 +24,7 @@ from discreet.serve.domain import datasets as catalogue
 from discreet.serve.domain import users as people
 from discreet.serve.domain.datasets import NewDataset
 from discreet.serve.errors import Refusal
-from discreet.serve.governance import approvals, log_view
+from discreet.serve.governance import approvals, log_view, whereabouts
 from discreet.serve.service import Service
 from discreet.serve.settings import Settings
 from tests.serve.conftest import agree, curator, quick
@@ -121,6 +121,20 @@ def test_one_curator_registers_no_records_a_second_time(site, way, tmp_path):
     done(site, number)
 
 
+@pytest.mark.parametrize("name", ["trial", "main.trial", "v", "TRIAL"])
+def test_a_table_of_sqlite_is_registered_again_by_none_of_its_names(house, tmp_path, name):
+    with sqlite3.connect(tmp_path / "ward.db") as base:
+        _records().to_pandas().to_sql("trial", base, index=False)
+        base.execute("CREATE VIEW v AS SELECT * FROM trial")
+    base.close()
+    service = house()
+    agree(service, curating.register(service, curator(), NewDataset(**new("ward", "sqlite:///ward.db#trial"))))
+    number = curating.register(service, curator(), NewDataset(**new("again", f"sqlite:///ward.db#{name}")))
+    assert service.ledger.proposal(number).facts["again"] == ["ward"]
+    # As an earlier version wrote it down.
+    assert whereabouts.in_common(["file:1:2#trial"], ["file:1:2"])
+
+
 def test_two_proposals_of_the_same_records_do_not_pass_unseen(site):
     """Neither says that the records are registered, because neither is when they are proposed."""
     home = Path(site.settings.data)
@@ -165,6 +179,36 @@ def test_one_curator_makes_no_token_of_an_analyst_who_may_spend(site):
     assert (made["actor"], made["body"]["whom"], made["body"]["waits"]) == ("curator", "analyst", number)
     site.post(f"{CURATING}/approvals/{number}", person="second")
     assert site.client.get("/api/v1/me", headers=stolen).json()["person"] == "analyst"
+
+
+def test_one_curator_ends_with_no_token_of_an_analyst_by_taking_access_first(site):
+    """A token that was made while the analyst could use nothing would work once access is given back."""
+    path = f"{CURATING}/datasets/clinic/analysts/colleague"
+    assert site.client.delete(path, headers=site.headers("curator")).status_code == 200
+    answer = site.post(f"{CURATING}/people/colleague/tokens", {}, "curator")
+    copy = {"Authorization": f"Bearer {answer.json()['token']}"}
+    number = alone(site, answer)
+    site.agreed(site.put(path, {"epsilon": 1.0, "delta": 1e-5}))
+    assert site.client.get("/api/v1/datasets/clinic", headers=copy).status_code == 401
+    (waits,) = [each for each in approvals.waiting(site.service) if each["id"] == number]
+    assert waits["text"] == "put a token for colleague in force, of which curator may have a copy"
+    done(site, number)
+    assert site.client.get("/api/v1/datasets/clinic", headers=copy).status_code == 401
+
+
+@pytest.mark.parametrize("way", ["with the account", "before the first grant"])
+def test_one_curator_ends_with_no_token_of_an_analyst_who_is_given_access_later(house, way):
+    service = house()
+    agree(service, curating.register(service, curator(), NewDataset(**new("clinic"))))
+    if way == "with the account":
+        token, number = curating.admit(service, curator(), "bob", "Bob")
+    else:
+        people.add_person(service.engine, service.clock, person="bob", name="Bob", role="analyst")
+        token, number = curating.make_token(service, curator(), "bob")
+    agree(service, curating.allow(service, curator(), "clinic", "bob", Budget(epsilon=1.0, delta=1e-6)))
+    assert people.by_token(service.engine, service.clock, token) is None
+    agree(service, number)
+    assert people.by_token(service.engine, service.clock, token).person == "bob"
 
 
 def test_one_curator_grants_nothing_to_an_account_of_their_own(site):
@@ -244,6 +288,19 @@ def test_no_line_of_the_log_opens_a_data_set_or_sets_a_cap_by_one_curator(site):
 def test_a_password_in_a_source_is_in_no_line_of_the_log(site):
     shown = curating._shown("postgresql://ada:hush@host/base#study.people", site.settings.data)
     assert shown == "postgresql://ada@host/base#study.people"
+
+
+def test_a_deed_that_cannot_be_carried_out_keeps_no_other_from_it(house, caplog):
+    service = house()
+    bad = curating.make_token(service, curator(), "analyst")[1]
+    token, good = curating.make_token(service, curator(), "analyst")
+    for number in (bad, good):
+        service.ledger.approve(number, curator="second")
+    with service.engine.begin() as connection:
+        connection.execute(sa.text("UPDATE serve_proposals SET payload = '{}' WHERE id = :id"), {"id": bad})
+    assert approvals.finish(service) == 1
+    assert people.by_token(service.engine, service.clock, token) is not None
+    assert f"proposal {bad}: Refusal" in caplog.text
 
 
 # Expiry, clocks, houses with one curator.
@@ -438,16 +495,12 @@ def test_the_services_own_database_is_no_source_by_any_name(site, tmp_path):
 def test_only_servers_of_the_configuration_are_read(site, source, hosts, words):
     from dataclasses import replace
 
-    from discreet.serve.governance import whereabouts
-
     with pytest.raises(InvalidInput, match=words):
         whereabouts.located(source, replace(site.settings, hosts=hosts))
 
 
 def test_further_directories_are_those_of_the_configuration(site, tmp_path):
     from dataclasses import replace
-
-    from discreet.serve.governance import whereabouts
 
     file = tmp_path / "elsewhere.parquet"
     shutil.copy(Path(site.settings.data) / "clinic.parquet", file)

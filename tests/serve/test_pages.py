@@ -29,7 +29,7 @@ from discreet.serve.pages.figures import plan_view
 from discreet.serve.pages.forms import unit_of
 from discreet.serve.pages.rendering import number
 from discreet.serve.storage.schema import releases
-from tests.serve.conftest import ROW
+from tests.serve.conftest import ROW, agree
 from tests.test_layers import ROOT
 
 
@@ -227,7 +227,14 @@ def test_looking_at_a_page_has_no_function_answer(site):
     assert count() == 1
 
 
+def nothing_waits(site):
+    """Take what other tests proposed out of the way."""
+    for each in site.service.ledger.proposals():
+        site.service.ledger.reject(each.id, curator="second")
+
+
 def test_a_curator_registers_gives_access_freezes_and_reads_the_log(site):
+    nothing_waits(site)
     client, csrf = site.sign_in("curator")
     assert "Nothing waits" in client.get("/curator").text
     form = {
@@ -280,6 +287,7 @@ def test_a_curator_registers_gives_access_freezes_and_reads_the_log(site):
 
 
 def test_raising_a_cap_takes_two_curators(site):
+    nothing_waits(site)
     first, one = site.sign_in("curator")
     second, other = site.sign_in("second")
     cap = lambda: site.service.ledger.account("clinic").cap.epsilon  # noqa: E731
@@ -443,10 +451,16 @@ def test_people_get_tokens_that_are_shown_once(site):
     page = post(client, csrf, "/curator/people", person="grace", name="Grace <script>", role="analyst")
     token = page.text.split('id="made">')[1].split("<")[0]
     assert "<script>" not in page.text.replace('<script src="', "")
+    assert "in force when another curator has approved it" in page.text
+    assert site.client.get("/api/v1/me", headers={"Authorization": f"Bearer {token}"}).status_code == 401
+    for each in site.service.ledger.proposals():
+        if each.facts.get("whom") == "grace":
+            agree(site.service, each.id)
     assert site.client.get("/api/v1/me", headers={"Authorization": f"Bearer {token}"}).json()["person"] == "grace"
     assert token not in client.get("/curator/people").text
     more = post(client, csrf, "/curator/people/grace/tokens").text.split('id="made">')[1].split("<")[0]
     assert post(client, csrf, f"/curator/tokens/{more.split('_')[1]}/revoke").status_code == 303
+    site.service.ledger.reject(site.service.ledger.proposals()[-1].id, curator="second")
     assert site.client.get("/api/v1/me", headers={"Authorization": f"Bearer {more}"}).status_code == 401
     for bad in (
         {"person": "grace"},

@@ -54,6 +54,11 @@ def test_a_forwarded_address_is_believed_of_configured_proxies_alone(here, forwa
     assert client(here, forwarded) == found
 
 
+def test_a_proxy_that_adds_a_line_of_its_own_is_believed_before_the_line_that_its_client_sent():
+    lines = [(b"x-forwarded-for", b"1.1.1.1"), (b"x-forwarded-for", b"198.51.100.1")]
+    assert Proxies(TRUSTED).client_of({"client": ("10.0.0.2", 1)}, Headers(raw=lines)) == "198.51.100.1"
+
+
 def test_without_configured_proxies_no_header_counts():
     assert client("127.0.0.1", "198.51.100.1", trusted=()) == "127.0.0.1"
 

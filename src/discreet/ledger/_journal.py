@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import os
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
@@ -10,10 +11,11 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from discreet.exceptions import LedgerCorrupt
+from discreet.exceptions import LedgerCorrupt, LedgerRefused, LedgerUnavailable
 from discreet.ledger import _validation as checks
+from discreet.ledger.governance.rules import TOLERANCE
 from discreet.ledger.governance.search import LogFilter
-from discreet.ledger.hash_chain import Entry, Head, follow, sha256, verify_entries
+from discreet.ledger.hash_chain import Entry, Head, Sealed, follow, sha256, verify_entries
 from discreet.ledger.state import Book
 
 if TYPE_CHECKING:
@@ -30,6 +32,9 @@ class Journal:
     url
         Where it is kept.
     """
+
+    # Why nothing may be written now; None where it may.
+    held: str | None = None
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -102,13 +107,26 @@ class Journal:
 
     def seal(self, parts: Iterable[bytes]) -> str:
         """A digest of records that nobody can check guesses against: it is keyed with a secret of this ledger."""
+        return _keyed(self._secret(), parts)
+
+    def sealed(self, after: int = 0) -> list[Sealed]:
+        """Lines of the log as an anchor keeps them: with digests that show later that this ledger wrote them."""
+        secret = self._secret()
+        return [Sealed(entry, _line_seal(secret, entry)) for entry in self.log(after)]
+
+    def check_wrote(self, lines: Iterable[Sealed]) -> None:
+        """Refuse lines that neither this ledger nor the one that it is a copy of has written."""
+        secret = self._secret()
+        if not all(hmac.compare_digest(each.seal.encode(), _line_seal(secret, each.entry).encode()) for each in lines):
+            raise LedgerCorrupt(
+                "the anchor goes on with lines that this ledger did not write: nothing is taken from it. Find out who "
+                "can write to it, and set it right from a copy."
+            )
+
+    def _secret(self) -> bytes:
         self._after_fork()
         with self._store.reading() as connection:
-            digest = hashlib.blake2b(key=self._store.secret(connection), digest_size=32)
-        for part in parts:
-            digest.update(len(part).to_bytes(8, "big"))
-            digest.update(part)
-        return digest.hexdigest()
+            return self._store.secret(connection)
 
     def _read(self, answer: Callable[[Book], Read]) -> Read:
         self._after_fork()
@@ -129,13 +147,21 @@ class Journal:
         self._after_fork()
         checks.name(dataset, "dataset")
         checks.name(actor, "curator")
+        if self.held is not None:
+            raise LedgerUnavailable(self.held)
         with self._lock:
             ahead = False
             try:
                 with self._store.writing() as connection:
                     self._catch_up(connection)
                     made = body(self._book) if callable(body) else body
-                    time = datetime.now(UTC).isoformat(timespec="seconds")
+                    now = datetime.now(UTC)
+                    if now - self._store.now(connection) > TOLERANCE:
+                        # The lines of all others would be behind it, and nothing could be approved for as long.
+                        raise LedgerRefused(
+                            "the clock of this machine is ahead of the database's: nothing is written. Set it right."
+                        )
+                    time = now.isoformat(timespec="seconds")
                     entry = follow(self._book.head, time=time, actor=actor, action=action, dataset=dataset, body=made)
                     self._book.enter(entry)
                     ahead = True
@@ -157,3 +183,16 @@ class Journal:
         # Connections do not survive a fork.
         if self._process != os.getpid():
             self._connect()
+
+
+def _keyed(secret: bytes, parts: Iterable[bytes]) -> str:
+    digest = hashlib.blake2b(key=secret, digest_size=32)
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "big"))
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def _line_seal(secret: bytes, entry: Entry) -> str:
+    # The hash of a line stands for it and for all before it; nothing else is ever sealed in these two parts.
+    return _keyed(secret, [b"line of the log", entry.digest().encode()])

@@ -9,7 +9,8 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from datetime import datetime
+from typing import Any, cast
 
 from sqlalchemy import (
     Column,
@@ -153,6 +154,13 @@ class Store:
             connection = plain.execution_options(**options)
             with connection.begin():
                 yield connection
+
+    def now(self, connection: Connection) -> datetime:
+        """The time by the clock of the database, which several machines may share."""
+        if connection.dialect.name == _POSTGRESQL:
+            return cast(datetime, connection.exec_driver_sql("SELECT clock_timestamp()").scalar_one())
+        found = connection.exec_driver_sql("SELECT strftime('%Y-%m-%dT%H:%M:%S+00:00', 'now')").scalar_one()
+        return datetime.fromisoformat(found)
 
     def append(self, connection: Connection, entry: Entry) -> None:
         """Write one line."""

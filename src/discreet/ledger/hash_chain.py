@@ -72,6 +72,29 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Sealed:
+    """A line as an anchor keeps it: with a keyed digest, which nobody can make who has no access to the ledger.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> ledger = dc.Ledger("sqlite:///budget.db")
+    >>> ledger.open("clinic", epsilon=2)
+    >>> kept = ledger.sealed()
+    >>> list(read_sealed([line.line for line in kept])) == kept
+    True
+    """
+
+    entry: Entry
+    seal: str
+
+    @property
+    def line(self) -> str:
+        """The line as an anchor writes it: as it is exported, and the digest."""
+        return f"{self.entry.line} {self.seal}"
+
+
+@dataclass(frozen=True, slots=True)
 class Head:
     """The end of a log, to be kept where nobody who can write the log can change it.
 
@@ -159,6 +182,22 @@ def read_lines(lines: Iterable[str]) -> Iterator[Entry]:
         if entry is None or not same:
             raise LedgerCorrupt(f"line {number} of the log is not written as it was exported: it was changed.")
         yield entry
+
+
+def read_sealed(lines: Iterable[str]) -> Iterator[Sealed]:
+    """The lines of an anchor; one without a digest has an empty one, which is right for none."""
+    for number, line in enumerate(lines, 1):
+        text, seal = line.rstrip("\n"), ""
+        if not text.endswith("}"):
+            text, _, seal = text.rpartition(" ")
+        try:
+            (entry,) = read_lines([text])
+            right = type(entry.seq) is int and isinstance(entry.body, dict)
+        except (LedgerCorrupt, RecursionError):
+            right = False
+        if not right:
+            raise LedgerCorrupt(f"line {number} of the anchor is not written as the ledger writes it: it was changed.")
+        yield Sealed(entry, seal)
 
 
 def verify_lines(lines: Iterable[str], anchor: Head | None = None) -> Head:

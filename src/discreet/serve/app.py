@@ -146,7 +146,8 @@ async def _unstorable(request: Request, error: Any) -> Response:
 async def _unavailable(request: Request, error: Any) -> Response:
     """A disk that is full, or a database that does not answer."""
     logs.failed("unavailable", error)
-    return _answer(request, Refusal("unavailable"))
+    # Until the log was compared with its anchor nothing is written to it.
+    return _answer(request, Refusal("anchor" if request.app.state.service.ledger.held else "unavailable"))
 
 
 async def _http(request: Request, error: Any) -> Response:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import MutableMapping, Sequence
 from typing import Any, TypeAlias
+
+from starlette.datastructures import Headers
 
 from discreet.exceptions import InvalidInput
 
@@ -25,15 +27,16 @@ class Proxies:
     def __init__(self, trusted: Sequence[str]) -> None:
         self._trusted = tuple(map(_network, trusted))
 
-    def client_of(self, scope: MutableMapping[str, Any], headers: Mapping[str, str]) -> str:
+    def client_of(self, scope: MutableMapping[str, Any], headers: Headers) -> str:
         """The address for which a request is made.
 
         Each proxy adds to the end of ``X-Forwarded-For`` the address that asked it. So the list is read from its end,
-        as long as whoever added an address is trusted; what stands before that, anybody may have written.
+        as long as whoever added an address is trusted; what stands before that, anybody may have written. A header
+        of several lines is one list.
         """
         client = scope.get("client")
         here = str(client[0]) if client else "unknown"
-        named = headers.get("x-forwarded-for", "").split(",")[-_MOST:]
+        named = ",".join(headers.getlist("x-forwarded-for")).split(",")[-_MOST:]
         while named and self._trusts(here):
             found = _address(named.pop())
             if found is None:

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from discreet.ledger import Ledger
 from discreet.serve.domain.releases import Shelf
+from discreet.serve.domain.users import OPERATOR
 from discreet.serve.governance.anchoring import Anchoring
 from discreet.serve.institution.provider import Provider, check_settings
 from discreet.serve.proxies import Proxies
@@ -55,9 +56,8 @@ class Service:
         )
         # First of all: a line that is written to an older copy would contradict the anchor.
         made.anchoring = Anchoring(settings.anchor, freeze=settings.anchor_fails == "freeze")
-        made.anchoring.begin(made.ledger, engine)
         # A line of the log, whenever the configuration says something else than before.
-        made.ledger.govern(settings.curators, curator="operator")
+        made.anchoring.begin(made.ledger, engine, lambda: made.ledger.govern(settings.curators, curator=OPERATOR))
         return made
 
     def close(self) -> None:

@@ -1,9 +1,10 @@
 """Anchors: the log, followed in a place that whoever can write the ledger should not be able to change.
 
 A log shows by itself that lines were changed, and not that its last ones are missing: somebody who puts an old copy
-back forgets what was spent since. An anchor holds every line. A ledger that is behind it is an older copy: it gets back
-the lines that it lacks, word for word, so that what was spent stays spent, and is halted until two curators say so. One
-that contradicts it was rewritten.
+back forgets what was spent since. An anchor holds every line, with a digest that is keyed with the ledger's secret. A
+ledger that is behind it is an older copy: it gets back the lines that it lacks, word for word, so that what was spent
+stays spent, takes back what they loosened, and is halted until two curators say so. One that contradicts it was
+rewritten, or its anchor was: so was an anchor with further lines whose digests are not right.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ from sqlalchemy.pool import NullPool
 
 from discreet.exceptions import InvalidInput, LedgerCorrupt, LedgerUnavailable
 from discreet.ledger._storage import address_of
-from discreet.ledger.hash_chain import Entry, Head, read_lines, verify_entries
+from discreet.ledger.hash_chain import Entry, Head, Sealed, read_sealed, verify_entries
 
 _SECONDS = 30
 # Lines that are sent at once by a process that does not know what was sent before.
 _FEW = 100
+# Of the environment, what a command gets.
+_PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "USER", "LOGNAME")
 _OUT_OF_REACH = "the anchor of the ledger cannot be reached: check that it exists, has room, and may be written to."
 
 _tables = MetaData()
@@ -39,13 +42,13 @@ _anchored = Table(
 class Anchor(Protocol):
     """A place that follows a log."""
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[Sealed]:
         """All lines that it holds; none, if it cannot be read back."""
 
     def head(self) -> Head | None:
         """The last line that it holds; None, if it holds none or cannot be read back."""
 
-    def append(self, entries: Sequence[Entry]) -> None:
+    def append(self, entries: Sequence[Sealed]) -> None:
         """Hold more lines; they are durable when this returns."""
 
 
@@ -73,25 +76,25 @@ class FileAnchor:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[Sealed]:
         """All lines; one that was cut off as it was written does not count."""
         with _reachable(), self._locked("r") as file:
-            return list(read_lines(_whole(file.read())))
+            return list(read_sealed(_whole(file.read())))
 
     def head(self) -> Head | None:
         """The last line."""
         found = self.entries()
-        return Head(found[-1].seq, found[-1].hash) if found else None
+        return _head(found[-1]) if found else None
 
-    def append(self, entries: Sequence[Entry]) -> None:
+    def append(self, entries: Sequence[Sealed]) -> None:
         """Add lines to the end."""
         with _reachable(), self._locked("r+") as file:
             known = _whole(file.read())
-            last = next(read_lines(known[-1:])).seq if known else 0
-            new = [entry for entry in entries if entry.seq > last]
+            last = next(read_sealed(known[-1:])).entry.seq if known else 0
+            new = [each for each in entries if each.entry.seq > last]
             file.seek(sum(len(line.encode()) for line in known))
             file.truncate()
-            file.write("".join(f"{entry.line}\n" for entry in new))
+            file.write("".join(f"{each.line}\n" for each in new))
             file.flush()
             os.fsync(file.fileno())
 
@@ -111,29 +114,29 @@ class DatabaseAnchor:
     def __init__(self, url: str) -> None:
         self._engine = create_engine(address_of(url), poolclass=NullPool)
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[Sealed]:
         """All lines."""
         with _reachable(), self._engine.begin() as connection:
             _tables.create_all(connection)
             lines = connection.execute(select(_anchored.c.line).order_by(_anchored.c.seq)).scalars().all()
-        return list(read_lines(lines))
+        return list(read_sealed(lines))
 
     def head(self) -> Head | None:
         """The last line."""
         with _reachable(), self._engine.begin() as connection:
             _tables.create_all(connection)
             last = connection.execute(select(_anchored.c.line).order_by(_anchored.c.seq.desc()).limit(1)).scalar()
-        found = None if last is None else next(read_lines([last]))
-        return None if found is None else Head(found.seq, found.hash)
+        found = None if last is None else next(read_sealed([last]))
+        return None if found is None else _head(found)
 
-    def append(self, entries: Sequence[Entry]) -> None:
+    def append(self, entries: Sequence[Sealed]) -> None:
         """Add rows."""
         with _reachable(), self._engine.begin() as connection:
             _tables.create_all(connection)
-        for entry in entries:
+        for each in entries:
             try:
                 with _reachable(), self._engine.begin() as connection:
-                    connection.execute(insert(_anchored).values(seq=entry.seq, line=entry.line))
+                    connection.execute(insert(_anchored).values(seq=each.entry.seq, line=each.line))
             except IntegrityError:
                 # Another server was faster.
                 continue
@@ -146,7 +149,7 @@ class CommandAnchor:
         self._words = list(words)
         self._sent: Head | None = None
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[Sealed]:
         """None: what was sent cannot be read back."""
         return []
 
@@ -154,31 +157,39 @@ class CommandAnchor:
         """The last line that this process has sent."""
         return self._sent
 
-    def append(self, entries: Sequence[Entry]) -> None:
+    def append(self, entries: Sequence[Sealed]) -> None:
         """Send the head, and the lines since the last time; at first the head alone, where there are many."""
         if not entries:
             return
-        head = Head(entries[-1].seq, entries[-1].hash)
+        head = _head(entries[-1])
         text = f"Head of the ledger: {head}\n\n"
         if self._sent is not None or len(entries) <= _FEW:
-            text += "".join(f"{entry.line}\n" for entry in entries)
+            text += "".join(f"{each.entry.line}\n" for each in entries)
+        # What a program needs to be found and to find its files, and none of the passwords that servers know.
+        environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
         try:
-            subprocess.run(self._words, input=text, text=True, check=True, capture_output=True, timeout=_SECONDS)
+            subprocess.run(
+                self._words, input=text, text=True, check=True, capture_output=True, timeout=_SECONDS, env=environment
+            )
         except (OSError, subprocess.SubprocessError):
             raise LedgerUnavailable(_OUT_OF_REACH) from None
         self._sent = head
 
 
-def compare(ours: Sequence[Entry], kept: Sequence[Entry]) -> list[Entry]:
+def compare(ours: Sequence[Entry], kept: Sequence[Sealed]) -> list[Sealed]:
     """The lines that an anchor has and a log lacks; refused where they contradict each other."""
-    verify_entries(kept)
+    verify_entries(each.entry for each in kept)
     shared = min(len(ours), len(kept))
-    if shared and ours[shared - 1].hash != kept[shared - 1].hash:
+    if shared and ours[shared - 1].hash != kept[shared - 1].entry.hash:
         raise LedgerCorrupt(
             "the log and its anchor contradict each other: one of them was rewritten. Nothing is released until the "
             "ledger is restored from a copy that agrees with the anchor."
         )
     return list(kept[len(ours) :])
+
+
+def _head(line: Sealed) -> Head:
+    return Head(line.entry.seq, line.entry.hash)
 
 
 def _whole(text: str) -> list[str]:

@@ -97,6 +97,7 @@ def restore(file: Path, url: str, *, anchor: Anchor | None = None, curator: str)
     with closing(Ledger(f"sqlite:///{file}")) as copy:
         copy.verify()
         missing = compare(copy.log(), anchor.entries()) if anchor is not None else []
+        copy.check_wrote(missing)
     with _connected(url) as (_, connection):
         if any(name.startswith(_OURS) for name in inspect(connection).get_table_names()):
             raise InvalidInput("there is a ledger at this address already: restore to an empty database.")
@@ -105,18 +106,30 @@ def restore(file: Path, url: str, *, anchor: Anchor | None = None, curator: str)
     except (OSError, DBAPIError):
         raise LedgerUnavailable("the ledger could not be written there: check the address and the disk.") from None
     with _connected(url) as (_, connection), connection.begin():
-        close_functions(connection)
+        forget_secrets(connection)
     with closing(Ledger(url)) as made:
-        made.readmit(missing)
         known = "what was spent since is known from the anchor" if anchor else "what was spent since is not known"
-        made.halt(f"restored from a copy that ends at line {made.head.seq - len(missing)}: {known}.", curator=curator)
+        made.readmit(missing, f"restored from a copy that ends at line {made.head.seq}: {known}.", curator=curator)
         return made.verify(), len(missing)
 
 
-def close_functions(connection: Connection) -> None:
-    """Let functions that keep their noise secret answer nothing new: what they answered since is not known."""
-    if inspect(connection).has_table("serve_functions"):
-        connection.execute(text("UPDATE serve_functions SET asked = -asked - 1 WHERE asked >= 0"))
+def forget_secrets(connection: Connection) -> None:
+    """Let nobody in by what a copy says, and let functions that keep their noise answer nothing new.
+
+    What was revoked, withdrawn or answered since the copy was made is not known: tokens are made again, sessions begun
+    again, and access is given again by two curators.
+    """
+    there = set(inspect(connection).get_table_names())
+    for table, statement in {
+        "serve_functions": "UPDATE serve_functions SET asked = -asked - 1 WHERE asked >= 0",
+        "serve_tokens": "UPDATE serve_tokens SET revoked = created WHERE revoked IS NULL",
+        "serve_sessions": "DELETE FROM serve_sessions",
+        "serve_visits": "DELETE FROM serve_visits",
+        "serve_sign_ins": "DELETE FROM serve_sign_ins",
+        "serve_grants": "DELETE FROM serve_grants",
+    }.items():
+        if table in there:
+            connection.execute(text(statement))
 
 
 def _copy(source: str, target: str) -> None:

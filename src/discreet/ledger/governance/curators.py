@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,8 +11,8 @@ from typing import Any
 from discreet.exceptions import InvalidInput
 from discreet.ledger import _validation as checks
 from discreet.ledger._journal import Journal
-from discreet.ledger.governance.rules import DEEDS, EVERYTHING, Proposal
-from discreet.ledger.hash_chain import Entry
+from discreet.ledger.governance.rules import DEEDS, EVERYTHING, Proposal, loosened
+from discreet.ledger.hash_chain import Sealed, follow
 from discreet.ledger.state import Book
 
 # Days after which a proposal cannot be approved any more, and the most that anybody may ask for.
@@ -114,26 +115,45 @@ class Curated(Journal):
 
         Releases that the log speaks of and that are not kept here answer nothing any more: they were lost.
         """
-        reason = checks.name(reason, "reason")
         with self._store.reading() as connection:
             kept = self._store.released(connection)
-        lost = self._read(lambda book: [each.id for each in book.requests.values() if each.release])
-        body = {"reason": reason, "lost": sorted(set(lost) - kept)}
+        body = self._read(lambda book: _halting(book, kept, reason))
         self._write("halt", EVERYTHING, curator, body)
 
-    def readmit(self, entries: Sequence[Entry]) -> None:
-        """Write lines down again that this ledger once had, word for word: the next ones of its chain, as they were."""
-        self._after_fork()
+    def readmit(self, lines: Sequence[Sealed], reason: str, *, curator: str) -> bool:
+        """Write lines down again that this ledger once had, word for word, take back what they loosened, and halt.
+
+        What they spent, froze or lowered holds. A cap that they raised is lowered again, a data set that they opened or
+        let go on is frozen, and what they proposed is rejected: two curators decide anew. False, if somebody else has
+        written meanwhile: compare again.
+        """
+        self.check_wrote(lines)
         with self._lock:
             try:
                 with self._store.writing() as connection:
                     self._catch_up(connection)
-                    for entry in entries:
-                        self._book.enter(entry, written=True)
+                    if lines and lines[0].entry.seq != self._book.head.seq + 1:
+                        return False
+                    released = self._store.released(connection)
+                    before = deepcopy(self._book)
+                    for each in lines:
+                        self._book.enter(each.entry, written=True)
+                        self._store.append(connection, each.entry)
+                    deeds = [
+                        *loosened(before, self._book),
+                        ("halt", EVERYTHING, _halting(self._book, released, reason)),
+                    ]
+                    time = max(self._book.latest, datetime.now(UTC).isoformat(timespec="seconds"))
+                    for action, dataset, body in deeds:
+                        entry = follow(
+                            self._book.head, time=time, actor=curator, action=action, dataset=dataset, body=body
+                        )
+                        self._book.enter(entry)
                         self._store.append(connection, entry)
             except BaseException:
                 self._book = Book()
                 raise
+        return True
 
     @property
     def halted(self) -> str | None:
@@ -163,3 +183,9 @@ class Curated(Journal):
                 return False
         self._write("note", dataset, actor, body)
         return True
+
+
+def _halting(book: Book, kept: set[int], reason: str) -> dict[str, Any]:
+    """What a line says that halts everything: why, and which releases are in no copy."""
+    lost = {each.id for each in book.requests.values() if each.release} - kept
+    return {"reason": checks.name(reason, "reason"), "lost": sorted(lost)}

@@ -5,7 +5,7 @@ is, a data set is opened, a first cap is set, and a freeze is lifted by the appr
 the line that does it, and no other line can.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -26,6 +26,8 @@ _TWO = {
 }
 # A clock that is this much behind the last line of the log was set back.
 TOLERANCE = timedelta(minutes=5)
+# What a cap comes to that should admit nothing: caps are positive.
+_LEAST = 1e-9
 
 
 @dataclass(slots=True, kw_only=True)
@@ -221,6 +223,31 @@ class Governed:
 
     def _do_resume(self, made: Proposal) -> None:
         self.halted = None
+
+
+def loosened(before: Governed, after: Governed) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Lines that take back whatever was loosened between two states of a log, as action, data set and body."""
+    for name, data in after.datasets.items():
+        known = before.datasets.get(name)
+        if known is None or (known.frozen and not data.frozen):
+            yield "freeze", name, {"reason": "opened or let go on by lines that came back from the anchor"}
+        if known is None:
+            continue
+        for analyst, cap in [(None, data.cap), *data.quotas.items()]:
+            old = known.cap if analyst is None else known.quotas.get(analyst)
+            if old is None:
+                # There was no cap for this analyst: one that admits next to nothing, until two curators raise it.
+                old = Budget(epsilon=_LEAST, delta=None)
+            if not old.covers(cap):
+                yield "allow", name, {"analyst": analyst} | _smaller(old, cap)
+    for each in after.proposals.values():
+        if each.open and each.id not in before.proposals:
+            yield "reject", each.dataset, {"proposal": each.id, "reason": "came back from the anchor: propose it again"}
+
+
+def _smaller(one: Budget, other: Budget) -> dict[str, Any]:
+    least = None if one.pure or other.pure else min(one.delta or 0.0, other.delta or 0.0)
+    return {"epsilon": min(one.epsilon, other.epsilon), "delta": least}
 
 
 def _key(actor: str, dataset: str, body: Mapping[str, Any]) -> str:

@@ -154,7 +154,7 @@ def add_person(request: Request, identity: Curator, new: NewPerson) -> dict[str,
 def add_token(request: Request, identity: Curator, person: Name, new: NewToken) -> dict[str, Any]:
     """Make a token for an analyst or for oneself, which is shown this once.
 
-    A token for an analyst who may use a data set is in force when another curator has approved it.
+    A token for an analyst is in force when another curator has approved it.
     """
     scopes = None if new.scopes is None else frozenset(new.scopes)
     facts: Any = {"label": new.label, "scopes": scopes, "days": new.days}

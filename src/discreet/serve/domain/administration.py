@@ -133,25 +133,25 @@ def recheck(service: Service, identity: Identity, dataset: Dataset) -> None:
         service.ledger.freeze(dataset.id, curator=identity.person, reason=reason[:200])
 
 
-def admit(service: Service, identity: Identity, person: str, name: str) -> str:
-    """Add an analyst, who may use nothing yet, with a first token; it is shown this once."""
+def admit(service: Service, identity: Identity, person: str, name: str) -> tuple[str, int | None]:
+    """Add an analyst, who may use nothing yet, with a first token as `make_token` makes it."""
     people.add_person(service.engine, service.clock, person=person, name=name, role="analyst")
     notes.note(service, "person added", identity, whom=person, role="analyst", name=name.strip())
-    return make_token(service, identity, person, label="first token")[0]
+    return make_token(service, identity, person, label="first token")
 
 
 def make_token(service: Service, identity: Identity, person: str, **facts: Any) -> tuple[str, int | None]:
     """A token, and the number of the proposal that it waits for.
 
-    Whoever makes a token for somebody may keep a copy of it. So a token for an analyst who may use a data set is in
-    force when another curator has approved it; none is ever made for another curator.
+    Whoever makes a token for somebody may keep a copy of it, and have access given later. So every token for somebody
+    else, the first one too, is in force when another curator has approved it; none is ever made for another curator.
     """
     people.may_admit(service.engine, identity, person)
-    token = people.add_token(service.engine, service.clock, person=person, **facts)
+    waits = person != identity.person
+    token = people.add_token(service.engine, service.clock, person=person, held=waits, **facts)
     public = people.public_id(token)
     number = None
-    if person != identity.person and catalogue.used_by(service.engine, person):
-        people.hold(service.engine, public)
+    if waits:
         number = approvals.decide(service, identity, "token", payload={"token": public}, whom=person, token=public)
     notes.note(service, "token made", identity, whom=person, token=public, waits=number)
     return token, number

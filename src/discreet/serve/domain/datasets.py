@@ -243,12 +243,6 @@ def granted(engine: sa.Engine, dataset: str) -> list[str]:
         return sorted(found)
 
 
-def used_by(engine: sa.Engine, person: str) -> bool:
-    """Whether somebody may use any data set."""
-    with reading(engine).begin() as connection:
-        return connection.scalar(sa.select(grants.c.dataset).where(grants.c.person == person).limit(1)) is not None
-
-
 def listed(engine: sa.Engine, identity: Identity) -> list[Dataset]:
     """The data sets that somebody may use; all of them for a curator."""
     return paged(engine, identity, Page(limit=_ALL))[0]

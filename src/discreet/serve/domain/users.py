@@ -18,6 +18,8 @@ from discreet.serve.storage.clock import Clock
 from discreet.serve.storage.schema import people, reading, sessions, tokens
 
 Role = Literal["analyst", "curator"]
+# Whoever runs the machine, as the log names them.
+OPERATOR = "operator"
 SCOPES = {
     "read": "see data sets, plan, read releases and ask released functions",
     "request": "spend budget: ask for releases",
@@ -73,6 +75,8 @@ def slug(value: object, what: str) -> str:
 def add_person(engine: sa.Engine, clock: Clock, *, person: str, name: str, role: str) -> None:
     """A new person, who can do nothing before there is a token."""
     slug(person, "person")
+    if person == OPERATOR:
+        raise InvalidInput("person is what the log calls whoever runs the service: choose another name.")
     if role not in get_args(Role):
         raise InvalidInput("role must be analyst or curator: choose one of them.")
     if not name.strip() or len(name) > 80:
@@ -99,8 +103,9 @@ def add_token(
     label: str = "",
     scopes: frozenset[str] | None = None,
     days: float = 90.0,
+    held: bool = False,
 ) -> str:
-    """A token, which is shown this once; the database keeps a digest of it.
+    """A token, which is shown this once; the database keeps a digest of it. One that is held is not in force yet.
 
     A token has 256 random bits, so that a plain SHA-256 hides it: there is no dictionary to try.
     """
@@ -126,7 +131,7 @@ def add_token(
         "expires": clock.now() + 86_400.0 * days,
         "revoked": None,
         "used": None,
-        "held": False,
+        "held": held,
     }
     with engine.begin() as connection:
         connection.execute(sa.insert(tokens).values(row))
@@ -146,10 +151,10 @@ def public_id(token: str) -> str:
     return token.split("_", 2)[1]
 
 
-def hold(engine: sa.Engine, token: str, *, held: bool = True) -> None:
-    """Keep a token from being in force until another curator has approved it; or let it be."""
+def put_in_force(engine: sa.Engine, token: str) -> None:
+    """Let a token be used that was held until another curator had approved it."""
     with engine.begin() as connection:
-        connection.execute(sa.update(tokens).where(tokens.c.id == token).values(held=held))
+        connection.execute(sa.update(tokens).where(tokens.c.id == token).values(held=False))
 
 
 def touch(engine: sa.Engine, clock: Clock, token: str) -> None:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 
 import sqlalchemy as sa
 
-from discreet.exceptions import LedgerCorrupt, LedgerUnavailable
+from discreet.exceptions import DiscreetError, LedgerCorrupt, LedgerUnavailable
 from discreet.ledger import Ledger
 from discreet.ledger.governance.anchors import anchor_at, compare
-from discreet.ledger.governance.backups import close_functions
+from discreet.ledger.governance.backups import forget_secrets
+from discreet.serve.domain.users import OPERATOR
 
 _log = logging.getLogger("discreet.serve")
-_OPERATOR = "operator"
+_MISFIT = (
+    "the anchor holds lines that do not fit this ledger: nothing is taken from it. Find out who can write to it, and "
+    "set it right from a copy."
+)
 
 
 class Anchoring:
@@ -29,31 +34,23 @@ class Anchoring:
 
     def __init__(self, address: str, *, freeze: bool) -> None:
         self._anchor = anchor_at(address) if address else None
-        self._freeze, self._lock = freeze, threading.Lock()
+        self._freeze, self._lock = freeze, threading.RLock()
+        # What compares the two, until they have agreed once.
+        self._begin: Callable[[], None] | None = None
         # Why nothing may be charged now, as curators read it.
         self.problem: str | None = None
 
-    def begin(self, ledger: Ledger, engine: sa.Engine) -> None:
-        """Compare all of both: a log that is behind gets its lines back and is halted; one that contradicts stops."""
-        if self._anchor is None:
-            return
-        try:
-            ours = ledger.log()
-            missing = compare(ours, self._anchor.entries())
-            if missing:
-                with engine.begin() as connection:
-                    close_functions(connection)
-                ledger.readmit(missing)
-                reason = f"this is an older copy, which ended at line {len(ours)}; the anchor knew {len(missing)} more."
-                ledger.halt(reason, curator=_OPERATOR)
-        except LedgerCorrupt as error:
-            self.problem = str(error)
-            _log.error("anchor: the log and the anchor contradict each other")
-            return
-        except LedgerUnavailable as error:
-            self._unreachable(error)
-            return
-        self.follow(ledger)
+    def begin(self, ledger: Ledger, engine: sa.Engine, first: Callable[[], None] = lambda: None) -> None:
+        """Compare all of both: a log that is behind gets its lines back and is halted; one that contradicts stops.
+
+        A line at the end of an older copy would contradict the anchor. So where nothing is charged without the anchor,
+        nothing at all is written before both were compared; ``first`` is what is written then.
+        """
+        if self._anchor is not None:
+            self._begin = lambda: self._compare(ledger, engine, first)
+            self.follow(ledger)
+        else:
+            first()
 
     def follow(self, ledger: Ledger) -> bool:
         """Hand over new lines; whether charging may go on."""
@@ -61,25 +58,58 @@ class Anchoring:
             return True
         with self._lock:
             try:
+                if self._begin is not None:
+                    self._begin()
                 kept = self._anchor.head()
                 after = max(0, kept.seq - 1) if kept is not None else 0
-                found = ledger.log(after)
-                if kept is not None and (not found or (found[0].seq, found[0].hash) != (kept.seq, kept.hash)):
+                found = ledger.sealed(after)
+                if kept is not None and (
+                    not found or (found[0].entry.seq, found[0].entry.hash) != (kept.seq, kept.hash)
+                ):
                     raise LedgerCorrupt(
                         "the log does not go on from what its anchor holds: it is an older copy or was rewritten."
                     )
                 new = found if kept is None else found[1:]
                 if new:
                     self._anchor.append(new)
-            except LedgerCorrupt as error:
-                self.problem = str(error)
-                _log.error("anchor: the log and the anchor contradict each other")
-                return False
             except LedgerUnavailable as error:
                 self._unreachable(error)
                 return not self._freeze
+            except (DiscreetError, ValueError, TypeError, LookupError) as error:
+                # Lines that do not even fit the ledger are no reason for a server not to start: curators are told.
+                self.problem = str(error) if isinstance(error, DiscreetError) else _MISFIT
+                _log.error("anchor: the log and the anchor contradict each other")
+                return False
             self.problem = None
             return True
+
+    def _compare(self, ledger: Ledger, engine: sa.Engine, first: Callable[[], None]) -> None:
+        assert self._anchor is not None
+        try:
+            # The anchor first: other servers may write, and hand over, while this one reads.
+            kept = self._anchor.entries()
+            ours = ledger.log()
+            missing = compare(ours, kept)
+            if missing:
+                ledger.check_wrote(missing)
+                with engine.begin() as connection:
+                    forget_secrets(connection)
+                reason = f"this is an older copy, which ended at line {len(ours)}; the anchor knew {len(missing)} more."
+                ledger.held = None
+                ledger.readmit(missing, reason, curator=OPERATOR)
+        except LedgerUnavailable as error:
+            if not self._freeze:
+                first()
+                self._begin = None
+            else:
+                ledger.held = f"nothing is written before the log was compared with its anchor: {error}"
+            raise
+        except Exception:
+            ledger.held = None
+            first()
+            raise
+        ledger.held = self._begin = None
+        first()
 
     def _unreachable(self, error: LedgerUnavailable) -> None:
         self.problem = str(error)

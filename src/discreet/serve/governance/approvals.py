@@ -8,12 +8,13 @@ between.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping
 from typing import Any
 
 import sqlalchemy as sa
 
-from discreet.exceptions import InvalidInput, LedgerRefused
+from discreet.exceptions import DiscreetError, InvalidInput, LedgerRefused
 from discreet.ledger import Proposal
 from discreet.ledger.governance.rules import EVERYTHING
 from discreet.ledger.hash_chain import canonical, sha256
@@ -25,6 +26,7 @@ from discreet.serve.governance import notes
 from discreet.serve.service import Service
 from discreet.serve.storage.schema import proposals, reading
 
+_log = logging.getLogger("discreet.serve")
 # Proposals that may wait at once: whoever approves has to be able to read them.
 MOST_WAITING = 100
 
@@ -118,7 +120,12 @@ def finish(service: Service) -> int:
         if found.id not in waiting or found.open:
             continue
         if found.approver is not None:
-            _carry_out(service, found, json.loads(_payload(service, found)))
+            try:
+                _carry_out(service, found, json.loads(_payload(service, found)))
+            except (DiscreetError, sa.exc.SQLAlchemyError) as error:
+                # One that cannot be carried out keeps no other from it, and is tried again with the next one.
+                _log.error("approved, and not carried out: proposal %d: %s", found.id, type(error).__name__)
+                continue
             done += 1
         with service.engine.begin() as connection:
             # What was rejected holds nothing that anybody needs any more.
@@ -159,7 +166,7 @@ def sentence(proposal: Proposal) -> str:
         "access": f"give {whom} access to {proposal.dataset} again",
         "unfreeze": f"lift the freeze of {proposal.dataset}",
         "resume": "lift the halt of all data sets",
-        "token": f"make a token for {whom}",
+        "token": f"put a token for {whom} in force, of which {proposal.curator} may have a copy",
         "revoke": f"revoke a token of {whom}",
     }[proposal.deed]
 
@@ -190,12 +197,12 @@ def _carry_out(service: Service, found: Proposal, payload: dict[str, Any]) -> No
         if beside - set(found.facts.get("again", ())):
             # Both were approved at the same moment, and neither approver could know of the other.
             reason = "the same records were registered at the same moment"
-            service.ledger.freeze(found.dataset, curator=notes.OPERATOR, reason=reason)
+            service.ledger.freeze(found.dataset, curator=people.OPERATOR, reason=reason)
     elif found.deed in ("allow", "access") or (found.deed == "cap" and found.facts.get("access")):
         assert found.analyst is not None
         catalogue.grant(service.engine, found.dataset, found.analyst)
     elif found.deed == "token":
-        people.hold(service.engine, payload["token"], held=False)
+        people.put_in_force(service.engine, payload["token"])
         service.forget_identities()
     elif found.deed == "revoke":
         people.revoke(service.engine, service.clock, payload["token"])

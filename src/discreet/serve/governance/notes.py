@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from discreet.ledger.governance.rules import EVERYTHING
-from discreet.serve.domain.users import Identity
+from discreet.serve.domain.users import OPERATOR, Identity
 from discreet.serve.service import Service
-
-# The actor of what whoever runs the machine does by the command line.
-OPERATOR = "operator"
 
 
 def note(

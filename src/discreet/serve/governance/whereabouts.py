@@ -83,17 +83,22 @@ def places(source: str, seal: Callable[[Iterable[bytes]], str]) -> list[str]:
     for name in sources.files_of_source(source):
         path = Path(name)
         status = path.stat()
-        table = f"#{source.partition('#')[2].lower()}" if sources.is_sqlite(source) else ""
-        found.append(f"file:{status.st_dev}:{status.st_ino}{table}")
-        found.append(f"path:{path.resolve()}{table}")
+        # Of SQLite the file alone counts: a table has several names there, and views of it have others.
+        found.append(f"file:{status.st_dev}:{status.st_ino}")
+        found.append(f"path:{path.resolve()}")
         if status.st_size:
-            found.append(f"bytes:{seal([_digest(path)])}{table}")
+            found.append(f"bytes:{seal([_digest(path)])}")
     return sorted(set(found))
 
 
 def in_common(one: Iterable[str], other: Iterable[str]) -> bool:
     """Whether two sources have records in common, as far as that can be told."""
-    return not set(one).isdisjoint(other)
+    return not {*map(_whole, one)}.isdisjoint(map(_whole, other))
+
+
+def _whole(place: str) -> str:
+    """A place without the name of a table, with which earlier versions wrote down files of SQLite."""
+    return place.partition("#")[0]
 
 
 def _digest(path: Path) -> bytes:

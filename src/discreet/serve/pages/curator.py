@@ -193,10 +193,10 @@ def _add_person(request: Request, form: dict[str, str]) -> Response:
             raise Refusal("other-curator")
         if form.get("role", "analyst") != "analyst":
             raise InvalidInput("role must be analyst: choose it.")
-        made = curating.admit(service, identity, form.get("person", "").strip(), form.get("name", ""))
+        made, proposal = curating.admit(service, identity, form.get("person", "").strip(), form.get("name", ""))
     except DiscreetError as error:
         return _people(request, problem=str(error))
-    return _people(request, made=made)
+    return _people(request, made=made, waits=proposal)
 
 
 @router.post("/people/{person}/tokens")
