@@ -150,7 +150,12 @@ def test_an_extra_holds_what_its_message_names(place: str, sentence: str) -> Non
 def test_every_import_is_always_installed_or_belongs_to_an_extra() -> None:
     always, extras = requirements()
     # What is imported under another name than it is installed by, and what comes with a package that is named.
-    called = {"sklearn": "scikit-learn", "interpret": "interpret-core", "multipart": "python-multipart"}
+    called = {
+        "sklearn": "scikit-learn",
+        "interpret": "interpret-core",
+        "multipart": "python-multipart",
+        "markdown_it": "markdown-it-py",
+    }
     beside = {"starlette": "fastapi", "anyio": "fastapi", "pydantic": "fastapi", "py4j": "pyspark", "click": "typer"}
     beside |= {"markupsafe": "jinja2"}
     # A table that is given has brought its own library.

@@ -388,7 +388,7 @@ def _check(alpha: float) -> None:
 
 
 def _level(alpha: float) -> str:
-    return f"{100 * (1 - alpha):g} %"  # Unit: a percentage.
+    return f"{round(1 - alpha, 12):.12%}".rstrip("%").rstrip("0").rstrip(".") + " %"
 
 
 def _stored() -> tuple[str, ...]:
