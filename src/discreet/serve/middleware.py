@@ -98,8 +98,10 @@ class AccessChecks:
         except Exception as error:
             # The message may quote records, so that only its kind is noted.
             logs.failed(f"{scope['method']} {_route(scope)}", error)
-            down = isinstance(error, OperationalError | LedgerUnavailable)
-            await refused(scope, Refusal("unavailable" if down else "unexpected"))(scope, receive, send)
+            code = "unavailable" if isinstance(error, OperationalError | LedgerUnavailable) else "unexpected"
+            if isinstance(error, LedgerUnavailable) and self._service.ledger.held:
+                code = "anchor"
+            await refused(scope, Refusal(code))(scope, receive, send)
 
     async def _enter(self, scope: Scope, receive: Receive, send: Send) -> None:
         path, unsafe = scope["path"], scope["method"] not in _SAFE
