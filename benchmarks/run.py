@@ -10,6 +10,7 @@ import platform
 from collections.abc import Mapping, Sequence
 from datetime import date
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 from rich.console import Console
@@ -25,7 +26,9 @@ HEADER = ["what", "with", "wanted", "figure", ""]
 
 def page(found: Mapping[str, Measured]) -> str:
     """All parts in Markdown; those that were not measured say so."""
-    packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "opendp", "duckdb", "econml"))
+    packages = ", ".join(
+        f"{name} {version(name)}" for name in ("numpy", "opendp", "duckdb", "econml") if find_spec(name)
+    )
     lines = [
         "# Time and memory",
         "Written by `python -m benchmarks.run`; do not edit. A part alone is measured again by `python -m benchmarks.run --only` and its name, and the others stay as they were: each has its day. "

@@ -1,5 +1,6 @@
 """Covariates that may be missing: an indicator beside the fill, in every source, at no cost to anybody else."""
 
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -143,6 +144,10 @@ def test_postgres_gives_the_same_integers(postgres: str) -> None:
 
 
 def test_spark_gives_the_same_integers(spark: Any, tmp_path: Path) -> None:
+    from pyspark import cloudpickle
+
+    # Workers do not have the tests: what is asked goes to them as it is.
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
     frame = study()
     frame.to_parquet(tmp_path / "it.parquet")
     table = spark.read.parquet(str(tmp_path / "it.parquet")).repartition(3)

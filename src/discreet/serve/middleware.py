@@ -12,6 +12,7 @@ import math
 import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlencode
 
@@ -99,8 +100,9 @@ class AccessChecks:
             # The message may quote records, so that only its kind is noted.
             logs.failed(f"{scope['method']} {_route(scope)}", error)
             code = "unavailable" if isinstance(error, OperationalError | LedgerUnavailable) else "unexpected"
-            if isinstance(error, LedgerUnavailable) and self._service.ledger.held:
-                code = "anchor"
+            if isinstance(error, LedgerUnavailable):
+                with suppress(LedgerUnavailable):
+                    code = "anchor" if self._service.ledger.held else code
             await refused(scope, Refusal(code))(scope, receive, send)
 
     async def _enter(self, scope: Scope, receive: Receive, send: Send) -> None:
